@@ -39,6 +39,7 @@ import {
 } from './delivery-report.ts';
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
+import { changedWhileRefused } from './drift/refused-folders.ts';
 import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, TargetBranch } from './target-branch.ts';
 import { TargetMemories, type TargetMemory } from './target-memory.ts';
@@ -236,10 +237,8 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const drifts = head.oid === undefined ? [] : await findDrift(branch.git, head.oid, settings.name, differing);
     const driftTexts = await describeDrifts(branch.git, files, result.edits, drifts, target.spec.render);
     const isKept = target.spec.drift === 'Report' && drifts.length > 0;
-    if (isKept) {
-      const kept = new Set(drifts.map(({ of }) => packageKey(of)));
-      result = await update(kept);
-    }
+    const kept = new Set(isKept ? drifts.map(({ of }) => packageKey(of)) : []);
+    if (isKept) result = await update(kept);
     result = { ...result, refused: await namingDeletedOwners(client, target, result.refused, signal) };
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
@@ -264,10 +263,22 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const driftTopics = isKept ? driftTexts.map(({ key }) => `drift ${key}`) : [];
     const topics = ['commit', ...(unregistered.length > 0 ? ['repositories'] : []), ...driftTopics];
     events.forget(keyOf(target), new Set([...topics, ...result.refused.map(packageKey)]));
-    const drifted = { folders: isKept ? drifts.length : 0, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
+    const drifted = { packages: kept, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
+    const edited = await changedWhileRefused(branch.git, head.oid, target, known, result.refused);
     const isLastCommitLost = commit === undefined && (await branch.hasLost(target.status?.lastCommit, head.oid));
     return reportOf(target.status, known, {
-      ...{ result, wanted, folders, unreadable, unregistered, commit, head: head.oid, isLastCommitLost, drifted },
+      ...{
+        result,
+        wanted,
+        folders,
+        unreadable,
+        unregistered,
+        commit,
+        head: head.oid,
+        isLastCommitLost,
+        drifted,
+        edited,
+      },
     });
   }
 

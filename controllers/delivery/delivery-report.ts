@@ -39,7 +39,8 @@ export interface DeliveryReport {
 }
 
 export interface DriftReport {
-  readonly folders: number;
+  /** By `packageKey`. */
+  readonly packages: ReadonlySet<string>;
   /** Descriptions of the first ones. */
   readonly texts: readonly string[];
 }
@@ -65,6 +66,8 @@ export interface DeliveryOutcome {
   /** True if the repository no longer has `lastCommit` of the status. */
   readonly isLastCommitLost: boolean;
   readonly drifted: DriftReport;
+  /** Refused packages whose folder another writer changed since the last delivery, by `packageKey`. */
+  readonly edited: ReadonlySet<string>;
 }
 
 /** Of a target with spec.suspend. */
@@ -86,8 +89,12 @@ export function reportOf(
 ): DeliveryReport {
   const { result, wanted, unreadable, unregistered, commit, head, isLastCommitLost, drifted } = outcome;
   const delivered = result.packages.map(({ repository, package: path, revision }) => {
-    const from = wanted.chosen.get(packageKey({ repository, package: path }));
-    return { repository, package: path, revision, commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
+    const key = packageKey({ repository, package: path });
+    const from = wanted.chosen.get(key);
+    // The commit contains what the other writer made of it.
+    const mark = drifted.packages.has(key) ? { drifted: true as const } : {};
+    const source = { commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
+    return { repository, package: path, revision, ...source, ...mark };
   });
   const packages = [...delivered, ...remainingPackages(before, outcome)].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
@@ -132,7 +139,7 @@ export function unregisteredText(names: readonly string[]): string {
  */
 function remainingPackages(
   before: readonly DeliveredPackage[],
-  { result, folders }: DeliveryOutcome,
+  { result, folders, edited }: DeliveryOutcome,
 ): readonly DeliveredPackage[] {
   const folderOf = new Map(folders.map((folder) => [packageKey(folder), folder]));
   const knownOf = new Map(before.map((one) => [packageKey(one), one]));
@@ -147,7 +154,9 @@ function remainingPackages(
     // A folder that a user removed also counts as delivered.
     const revision = isLost ? known?.revision : present;
     if (revision === undefined) return [];
-    return known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };
+    // The mark stays until the package is delivered again: there are no manifests to compare the folder with before.
+    if (known?.revision === revision) return edited.has(key) && !isLost ? { ...known, drifted: true as const } : known;
+    return { repository, package: path, revision, commit: '', tree: '' };
   });
 }
 
@@ -222,7 +231,8 @@ function withDriftedCondition(
   now: number,
 ): readonly Condition[] {
   if (drifted === undefined) return conditions;
-  const { folders, texts } = drifted;
+  const { packages, texts } = drifted;
+  const folders = packages.size;
   if (folders === 0 && findCondition(conditions, DRIFTED_CONDITION) === undefined) return conditions;
   const advice = 'publish a new revision, revert the change, or set spec.drift: Repair';
   const summary = `another writer changed ${folders} ${folders === 1 ? 'folder, which stays' : 'folders, which stay'} so; ${advice}`;

@@ -16,8 +16,9 @@ export async function editedFiles(
   edits: ReadonlyMap<string, Uint8Array | null>,
 ): Promise<EditedFiles> {
   const before = [...edits.keys()].flatMap((path) => {
-    const oid = present.get(path)?.oid;
-    return oid === undefined ? [] : [{ path, oid }];
+    const file = present.get(path);
+    // The commit of a submodule is in another repository.
+    return file === undefined || file.mode === '160000' ? [] : [{ path, oid: file.oid }];
   });
   const stats = await git.statObjects(before.map(({ oid }) => oid));
   const files = new Map(before.map(({ path, oid }, at) => [path, { id: oid, bytes: stats[at]?.size ?? 0 }] as const));

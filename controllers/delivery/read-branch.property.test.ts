@@ -50,7 +50,7 @@ function contentOf(files: BranchFiles): unknown {
 const edit = fc.record({
   path: fc.constantFrom('a', 'a/b', 'c', 'd-e'),
   name: fc.constantFrom('app.yaml', 'kustomization.yaml', 'Kustomization', 'sub/more.yaml'),
-  content: fc.constantFrom('one', 'two', 'mark', 'link', 'none'),
+  content: fc.constantFrom('one', 'two', 'mark', 'link', 'executable', 'none'),
   isOutside: fc.boolean(),
 });
 
@@ -68,6 +68,7 @@ test('property: a branch that is followed over any commits equals one that is re
           const full = [isOutside ? 'elsewhere' : top, path, name].filter((part) => part !== '').join('/');
           if (content === 'none') changes.set(full, null);
           else if (content === 'link') changes.set(full, { oid: await git.writeBlob(mark(path)), mode: '120000' });
+          else if (content === 'executable') changes.set(full, { data: mark(path), mode: '100755' });
           else changes.set(full, { data: content === 'mark' ? mark(path) : Buffer.from(content) });
         }
         const head = await commit(heads.at(-1), changes);

@@ -1,5 +1,5 @@
 import { joinPath } from '../../src/delivery/path-rules.ts';
-import { BranchFiles } from '../../src/delivery/tree/branch-files.ts';
+import { BranchFiles, type PresentFile } from '../../src/delivery/tree/branch-files.ts';
 import { type FolderOwner, mayNameOwner, readOwner } from '../../src/delivery/tree/kustomization.ts';
 import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
@@ -11,6 +11,8 @@ const MAX_LIST_BYTES = 1024 * 1024;
 export const MAX_BRANCH_FILES = 500_000;
 /** Lists that are read in one batch. */
 const LISTS_PER_READ = 1000;
+/** Mode of the files that Sluice writes. */
+const PLAIN_FILE = '100644';
 
 /** Reads the files below a directory at a commit. */
 export async function readBranch(git: GitRepository, head: Oid | undefined, directory: string): Promise<BranchFiles> {
@@ -19,9 +21,8 @@ export async function readBranch(git: GitRepository, head: Oid | undefined, dire
   if (tree === undefined) return files;
   const entries = await listFiles(git, tree, directory);
   const owners = await readOwners(git, entries);
-  await inSlices(entries, ({ path, oid }) => {
-    const owner = owners.get(path);
-    files.set(joinPath(directory, path), owner === undefined ? { oid } : { oid, owner });
+  await inSlices(entries, (entry) => {
+    files.set(joinPath(directory, entry.path), presentFile(entry, owners.get(entry.path)));
   });
   return files;
 }
@@ -46,12 +47,15 @@ export async function followBranch(git: GitRepository, files: BranchFiles, from:
   const owners = await readOwners(git, present);
   for (const { path, after: entry } of changes) {
     const full = joinPath(directory, path);
-    const owner = owners.get(path);
     if (entry === undefined) files.delete(full);
-    else files.set(full, owner === undefined ? { oid: entry.oid } : { oid: entry.oid, owner });
+    else files.set(full, presentFile(entry, owners.get(path)));
   }
   if (files.size > MAX_BRANCH_FILES) throw tooMany(directory);
   return true;
+}
+
+function presentFile({ oid, mode }: Pick<FileEntry, 'oid' | 'mode'>, owner: FolderOwner | undefined): PresentFile {
+  return { oid, ...(mode === PLAIN_FILE ? {} : { mode }), ...(owner === undefined ? {} : { owner }) };
 }
 
 async function treeAt(git: GitRepository, commit: Oid, directory: string): Promise<Oid | undefined> {

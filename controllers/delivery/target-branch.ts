@@ -92,7 +92,8 @@ export class TargetBranch {
     signal: AbortSignal,
   ): Promise<Oid> {
     const base = head === undefined ? undefined : (await this.#git.readCommit(head)).tree;
-    const changes = new Map([...edits].map(([path, data]) => [path, data === null ? null : { data }]));
+    // A file that another writer made executable does not stay so.
+    const changes = new Map([...edits].map(([path, data]) => [path, data && ({ data, mode: '100644' } as const)]));
     const tree = await this.#git.editTree(base, changes);
     const parents = head === undefined ? [] : [head];
     const oid = await this.#git.writeCommit({ tree, parents, author, committer: author, message });

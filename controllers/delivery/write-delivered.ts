@@ -153,7 +153,7 @@ function changesOf(
 function isAsWanted(
   object: Stored<PackageDelivery>,
   { metadata }: Stored<DeliveryTarget>,
-  { revision, commit, tree }: DeliveredPackage,
+  { revision, commit, tree, drifted }: DeliveredPackage,
   folder: string,
 ): boolean {
   const { status } = object;
@@ -162,6 +162,7 @@ function isAsWanted(
     status.commit === commit &&
     status.tree === tree &&
     status.folder === folder &&
+    (status.drifted === true) === (drifted === true) &&
     object.metadata.labels?.[TARGET_LABEL] === targetLabelValue(metadata.name) &&
     isOwnedBy(object, metadata.uid)
   );

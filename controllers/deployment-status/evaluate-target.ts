@@ -100,6 +100,9 @@ export function lookUpFolders(packages: readonly ReportedPackage[], treeAt: Tree
     }
 }
 
+/** The conditions of the target have the next step. */
+const DRIFTED = 'another writer changed its folder in the branch, which stays so';
+
 /** The state of each package; `confirmed` is kept for the next evaluation. */
 export function evaluatePackages(
   packages: readonly ReportedPackage[],
@@ -119,6 +122,13 @@ export function evaluatePackages(
   for (const key of confirmed.keys()) if (!there.has(key)) confirmed.delete(key);
   return packages.map(({ delivered, folder, reports }) => {
     const { repository, package: path } = delivered;
+    const isShared = reports.some((report) => shared.has(report));
+    if (delivered.drifted === true) {
+      // The folder in the branch is not what Sluice delivered, whatever the engine reports of it.
+      confirmed.delete(packageKey(delivered));
+      const [synced, healthy] = [state('False', 'Drifted', DRIFTED), state('Unknown', 'Drifted', DRIFTED)];
+      return { repository, package: path, synced, healthy, isShared };
+    }
     const tree = treeAt(lastCommit, folder);
     if (tree === 'unknown' || tree === 'absent') {
       const why =
@@ -139,7 +149,7 @@ export function evaluatePackages(
     const healthyIn = before && healthyContent(before, delivered);
     return {
       ...{ repository, package: path, synced: result.synced, healthy: result.healthy },
-      isShared: reports.some((report) => shared.has(report)),
+      isShared,
       isUnchanged: healthyIn !== undefined && treeAt(healthyIn, folder) === tree,
     };
   });

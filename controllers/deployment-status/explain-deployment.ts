@@ -1,5 +1,5 @@
 import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
-import { currentDeployment, deploymentOf } from '../../src/delivery/status/target-deployment.ts';
+import { currentDeploymentOf, deploymentOf } from '../../src/delivery/status/target-deployment.ts';
 import type { DeliveryExplanation } from '../../src/package/model/revision/explanation.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
@@ -11,9 +11,10 @@ export function withDeployment(
   target: DeliveryTarget,
   delivered: DeliveredPackages,
 ): DeliveryExplanation {
-  const deployment = currentDeployment(target);
   const isReported = explanation.state === 'Delivered' || explanation.state === 'Held';
-  if (!isReported || deployment === undefined || delivered.find(target, key)?.revision !== revision) return explanation;
+  if (!isReported || delivered.find(target, key)?.revision !== revision) return explanation;
+  const deployment = currentDeploymentOf(target, delivered.of(target));
+  if (deployment === undefined) return explanation;
   const { synced, healthy } = deploymentOf(deployment, key);
   return { ...explanation, deployment: { synced: { ...synced }, healthy: { ...healthy } } };
 }

@@ -12,6 +12,8 @@ const MAX_DESCRIBED = 10;
 /** Bytes of the patches of one package, as JSON: an event has room for 1024 characters. */
 const MAX_PATCH_BYTES = 2048;
 const MAX_LIST_BYTES = 4096;
+/** Files of one package whose mode is described. */
+const MAX_MODES = 3;
 
 export interface DriftText {
   /** Key of the package. */
@@ -46,9 +48,14 @@ export async function describeDrifts(
       if (hidden.has(path)) return `${kind} ${path} (not shown: it may contain a Secret)\n`;
       return patch === '' ? `${kind} ${path}\n` : patch;
     });
+    const modes = [...own.keys()].flatMap((path) => {
+      const mode = present.get(path)?.mode;
+      return mode === undefined ? [] : [`${path} has mode ${mode}\n`];
+    });
+    const list = [...modes.slice(0, MAX_MODES), ...(modes.length > MAX_MODES ? ['and others\n'] : []), ...shown];
     const more = omittedFiles > 0 ? `and ${omittedFiles} more files\n` : '';
     const by = change === undefined ? 'an earlier commit' : `commit ${change.commit} by ${change.author.name}`;
-    const text = `${of.folder} (v${of.revision}) was changed by ${by}:\n${shown.join('')}${more}`;
+    const text = `${of.folder} (v${of.revision}) was changed by ${by}:\n${list.join('')}${more}`;
     texts.push({ key: packageKey(of), text: withoutControls(text) });
   }
   return texts;

@@ -2,7 +2,12 @@ import { type DeliveredPackage, deliveredCount } from '../../delivery/delivered/
 import { rollbackText } from '../../delivery/rollback/rollback-status.ts';
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { deploymentMessage } from '../../delivery/status/revision-deployments.ts';
-import { currentDeployment, deploymentOf, type TimedState } from '../../delivery/status/target-deployment.ts';
+import {
+  currentDeployment,
+  currentDeploymentOf,
+  deploymentOf,
+  type TimedState,
+} from '../../delivery/status/target-deployment.ts';
 import { age } from '../../foundation/time/age.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { findCondition } from '../../resource/object/condition.ts';
@@ -43,7 +48,7 @@ export function packageRows(
   now: number,
   isShown: (state: { readonly isGood: boolean }) => boolean,
 ): string[][] {
-  const deployment = currentDeployment({ status });
+  const deployment = currentDeploymentOf({ status }, packages);
   const rollbackOf = new Map((status?.rollbacks ?? []).map((one) => [packageKey(one), rollbackText(one)]));
   return packages.flatMap((one) => {
     const state = deployment && deploymentOf(deployment, one);

@@ -90,6 +90,15 @@ test('get prints targets and packages, and objects as data', async () => {
   expect((await cli.run('target', 'get', '-o', 'yaml')).stdout).toContain('kind: List');
 });
 
+test('packages that the status does not know yet have no state', async () => {
+  await report(good);
+  const rows = () => cli.run('target', 'get', 'edge-east', '--packages', '--no-headers');
+  expect((await rows()).stdout).toMatch(/^edge-east +apps\/upf +v1 +True +True /m);
+  // As after the objects of the next delivery and before its status.
+  await change((target) => ({ ...target, status: { ...target.status, packagesDigest: 'of the delivery before' } }));
+  expect((await rows()).stdout).toMatch(/^edge-east +apps\/upf +v1 +- +- *$/m);
+});
+
 test('a target that does not exist is an error with similar names', async () => {
   const { code, stderr } = await cli.run('target', 'get', 'edge-eats');
   expect(code).not.toBe(0);

@@ -1,6 +1,6 @@
 import { untilStopped } from '../../app/service/until-stopped.ts';
 import { Informer } from '../../controller/informer.ts';
-import { deliveredCount, packagesDigest } from '../../delivery/delivered/delivered-package.ts';
+import { deliveredCount, isAbout } from '../../delivery/delivered/delivered-package.ts';
 import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
@@ -158,7 +158,6 @@ async function deliveredRevision(
   wanted: WantedRevision,
 ): Promise<number | undefined> {
   const packages = await deliveredOf(client, undefined, target);
-  const digest = target.status?.packagesDigest;
-  if (digest !== undefined && digest !== packagesDigest(packages)) return undefined;
+  if (!isAbout(target.status, packages)) return undefined;
   return packages.find((one) => packageKey(one) === packageKey(wanted))?.revision;
 }

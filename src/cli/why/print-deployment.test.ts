@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { withDeployment } from '../../../controllers/deployment-status/explain-deployment.ts';
 import { deliveredBy, storedTarget } from '../../../test/support/delivered.ts';
+import { packagesDigest } from '../../delivery/delivered/delivered-package.ts';
 import { targetDeployment } from '../../delivery/status/target-deployment.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
@@ -80,6 +81,8 @@ test('a report about another revision or an earlier delivery is left out', () =>
   expect(withDeployment(delivered, revision(1), target, packagesOf)).toBe(delivered);
   const later = { ...target, status: { ...target.status, lastCommit: 'd' } };
   expect(withDeployment(delivered, revision(2), later, packagesOf)).toBe(delivered);
+  const ahead = { ...target, status: { ...target.status, packagesDigest: packagesDigest([]) } };
+  expect(withDeployment(delivered, revision(2), ahead, packagesOf)).toBe(delivered);
   const other = { target: 'edge-east', state: 'NotDelivered', message: 'x' };
   expect(withDeployment(other, revision(2), target, packagesOf)).toBe(other);
 });

@@ -4,7 +4,15 @@ import { storedTarget } from '../../../test/support/delivered.ts';
 import { runs } from '../../../test/support/runs.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
-import { packageDeliveryName, packageDeliveryOf, packagesDigest, targetLabelValue } from './delivered-package.ts';
+import {
+  type DeliveredPackage,
+  deliveredIn,
+  isAbout,
+  packageDeliveryName,
+  packageDeliveryOf,
+  packagesDigest,
+  targetLabelValue,
+} from './delivered-package.ts';
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const LABEL_VALUE = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
@@ -55,9 +63,41 @@ test('an object has its target as owner, and the kind accepts it', () => {
   });
 });
 
+test('an object records that its folder has changes of another writer, and nothing where it has none', () => {
+  const target = storedTarget(
+    deliveryTargetKind.complete({ metadata: { name: 'edge' }, spec: { selector: {}, git: { repo: 'file:///x.git' } } }),
+  );
+  const one = { repository: 'apps', package: 'web', revision: 1, commit: 'c', tree: 't' };
+  for (const each of [one, { ...one, drifted: true as const }]) {
+    const object = packageDeliveryOf(target, each, 'web', '2030-01-01T00:00:00Z');
+    expect(packageDeliveryKind.parse(object)).toEqual({ object, unknownFields: [] });
+    expect(deliveredIn(object)).toStrictEqual(each);
+  }
+});
+
 test('the digest changes with each package', () => {
   const one = { repository: 'apps', package: 'web', revision: 1, commit: 'c', tree: 't' };
-  const lists = [[], [one], [one, { ...one, package: 'db' }], [{ ...one, revision: 2 }], [{ ...one, commit: 'd' }]];
+  const lists: (readonly DeliveredPackage[])[] = [
+    ...[[], [one], [one, { ...one, package: 'db' }], [{ ...one, revision: 2 }], [{ ...one, commit: 'd' }]],
+    [{ ...one, drifted: true }],
+  ];
   expect(new Set(lists.map(packagesDigest)).size).toBe(lists.length);
   expect(packagesDigest([{ ...one }])).toBe(packagesDigest([one]));
+});
+
+test('the digest of a list that a reader keeps is computed once', () => {
+  let reads = 0;
+  const one = {
+    ...{ repository: 'apps', package: 'web', commit: 'c', tree: 't' },
+    get revision() {
+      reads += 1;
+      return 1;
+    },
+  };
+  const list = [one];
+  const digest = packagesDigest(list);
+  expect(isAbout({ packagesDigest: digest }, list)).toBe(true);
+  expect(isAbout({ packagesDigest: 'other' }, list)).toBe(false);
+  expect(isAbout({}, list)).toBe(true);
+  expect(reads).toBe(1);
 });

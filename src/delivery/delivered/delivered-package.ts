@@ -14,6 +14,8 @@ export interface DeliveredPackage {
   readonly commit: string;
   /** The tree with the manifests; empty if it is not known. */
   readonly tree: string;
+  /** True if the folder in the branch has changes of another writer, which stay. */
+  readonly drifted?: true | undefined;
 }
 
 /** Label of the objects of a target; see `targetLabelValue`. */
@@ -56,7 +58,7 @@ function trimEnd(text: string): string {
 /** The object of a package. `deliveredAt` stays while the same revision is delivered. */
 export function packageDeliveryOf(
   { metadata }: Stored<DeliveryTarget>,
-  { repository, package: path, revision, commit, tree }: DeliveredPackage,
+  { repository, package: path, revision, commit, tree, drifted }: DeliveredPackage,
   folder: string,
   deliveredAt: string,
 ): PackageDelivery {
@@ -73,7 +75,7 @@ export function packageDeliveryOf(
       ownerReferences: [owner],
     },
     spec,
-    status: { revision, commit, tree, folder, deliveredAt },
+    status: { revision, commit, tree, folder, deliveredAt, ...(drifted === true ? { drifted } : {}) },
   };
 }
 
@@ -85,8 +87,9 @@ export function isOwnedBy({ metadata }: PackageDelivery, uid: string | undefined
 /** What an object records; undefined for an object without a revision. */
 export function deliveredIn({ spec, status }: PackageDelivery): DeliveredPackage | undefined {
   if (status === undefined) return undefined;
-  const { revision, commit, tree } = status;
-  return { repository: spec.repository, package: spec.package, revision, commit, tree };
+  const { revision, commit, tree, drifted } = status;
+  const mark = drifted === true ? { drifted } : {};
+  return { repository: spec.repository, package: spec.package, revision, commit, tree, ...mark };
 }
 
 /** The number of packages in the last delivered commit of a target. */
@@ -94,9 +97,30 @@ export function deliveredCount(status: DeliveryTarget['status']): number {
   return status?.packages?.length ?? status?.packageCount ?? 0;
 }
 
-/** A text that is the same for the same packages, in this order. */
+/** Of lists that readers keep: a list is replaced when a package changes. */
+const digests = new WeakMap<readonly DeliveredPackage[], string>();
+
+/** A text that is the same for the same packages, in this order. Computed once for a list, which must not change. */
 export function packagesDigest(packages: readonly DeliveredPackage[]): string {
-  return digestOf(JSON.stringify(packages.map((one) => [packageKey(one), one.revision, one.commit, one.tree])));
+  const known = digests.get(packages);
+  if (known !== undefined) return known;
+  const parts = packages.map((one) => [
+    ...[packageKey(one), one.revision, one.commit, one.tree],
+    ...(one.drifted === true ? ['drifted'] : []),
+  ]);
+  const digest = digestOf(JSON.stringify(parts));
+  digests.set(packages, digest);
+  return digest;
+}
+
+/**
+ * True if a status is about these packages. The objects of packages are written before the status of their target, so that a reader can see
+ * packages of which the status, and the report of the engine in it, knows nothing yet.
+ */
+export function isAbout(status: DeliveryTarget['status'], packages: readonly DeliveredPackage[]): boolean {
+  const digest = status?.packagesDigest;
+  // Targets that list their packages in the status have none.
+  return digest === undefined || digest === packagesDigest(packages);
 }
 
 function digestOf(text: string): string {

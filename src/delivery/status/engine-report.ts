@@ -4,6 +4,7 @@ export type DeploymentReason =
   | 'Synced'
   | 'Syncing'
   | 'OutOfSync'
+  | 'Drifted'
   | 'Failed'
   | 'Blocked'
   | 'Healthy'

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { deliveredBy, storedTarget } from '../../../test/support/delivered.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { packagesDigest } from '../delivered/delivered-package.ts';
 import { deploymentMessage, deploymentsOf } from './revision-deployments.ts';
 import { statusCounts, targetDeployment } from './target-deployment.ts';
 
@@ -78,6 +79,23 @@ test('a revision has the targets of its namespace that deliver it, and not those
   expect(read('db', 1)).toEqual([{ target: 'east', delivered: 'True', synced: 'True', healthy: 'True', since }]);
   expect(read('web', 3)).toEqual([]);
   expect(read('web', 0)).toEqual([]);
+});
+
+test('a report about the delivery before says nothing about packages that are recorded already', () => {
+  const [before, packages] = target('west', 'default', [
+    ['web', 1, good],
+    ['db', 1, good],
+  ]);
+  const sorted = packages.toSorted((a, b) => (a.package < b.package ? -1 : 1));
+  const status = { ...before.status, packagesDigest: packagesDigest(sorted) };
+  const one = { ...before, status };
+  const read = (delivered: typeof packages, path: string, number: number) =>
+    deploymentsOf(revision(path, number), [one], deliveredBy([one, delivered]));
+  expect(read(packages, 'web', 1)).toMatchObject([{ synced: 'True', healthy: 'True' }]);
+  const ahead = packages.map((each) => (each.package === 'web' ? { ...each, revision: 2 } : each));
+  const unknown = [{ target: 'west', delivered: 'True', synced: 'Unknown', healthy: 'Unknown' }];
+  expect([read(ahead, 'web', 2), read(ahead, 'db', 1)]).toEqual([unknown, unknown]);
+  expect(read([...packages, { ...sorted[0], package: 'dns' } as never], 'dns', 1)).toEqual(unknown);
 });
 
 test('with thousands of different states those beyond the limit are not known, and never healthy', () => {

@@ -3,7 +3,7 @@ import type { RevisionDeployment } from '../../resource/kinds/porch/package-revi
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import type { DeliveredPackages } from '../delivered/delivered-packages.ts';
-import { currentDeployment, deploymentOf, type TimedDeployment } from './target-deployment.ts';
+import { currentDeploymentOf, deploymentOf, type TimedDeployment } from './target-deployment.ts';
 
 /** The targets that deliver a revision, and what their engines report. */
 export function deploymentsOf(
@@ -16,7 +16,7 @@ export function deploymentsOf(
     .flatMap((target): RevisionDeployment[] => {
       if ((target.metadata.namespace ?? DEFAULT_NAMESPACE) !== namespace) return [];
       if (delivered.find(target, key)?.revision !== revision) return [];
-      const deployment = currentDeployment(target);
+      const deployment = currentDeploymentOf(target, delivered.of(target));
       const name = target.metadata.name;
       if (deployment === undefined) return [{ target: name, delivered: 'True', synced: 'Unknown', healthy: 'Unknown' }];
       const state = deploymentOf(deployment, key);

@@ -1,5 +1,5 @@
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
-import { deliveredCount } from '../delivered/delivered-package.ts';
+import { type DeliveredPackage, deliveredCount, isAbout } from '../delivered/delivered-package.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 import type { PackageDeployment } from './deployment-state.ts';
 import { type DeploymentState, state } from './engine-report.ts';
@@ -44,6 +44,17 @@ const UNLISTED: DeploymentState = state(
 export function currentDeployment({ status }: Pick<DeliveryTarget, 'status'>): TargetDeployment | undefined {
   const { deployment, lastCommit } = status ?? {};
   return deployment?.commit === lastCommit ? deployment : undefined;
+}
+
+/**
+ * The report about the last delivery of a target, if that is the delivery of these packages, which are those of `DeliveredPackages`. A report
+ * about the delivery before says nothing about a package that has changed since.
+ */
+export function currentDeploymentOf(
+  { status }: Pick<DeliveryTarget, 'status'>,
+  packages: readonly DeliveredPackage[],
+): TargetDeployment | undefined {
+  return isAbout(status, packages) ? currentDeployment({ status }) : undefined;
 }
 
 const indexes = new WeakMap<TargetDeployment, ReadonlyMap<string, ListedPackage>>();

@@ -6,6 +6,8 @@ import { PathTree } from './path-tree.ts';
 /** A file in the branch of the target: its blob id, and for a build file its content, or the owner that it names. */
 export interface PresentFile {
   readonly oid: string;
+  /** Of an entry that is no plain file: `100755`, `120000` (symbolic link) or `160000` (submodule). Sluice writes only plain files. */
+  readonly mode?: string;
   readonly data?: Uint8Array;
   readonly owner?: FolderOwner;
 }

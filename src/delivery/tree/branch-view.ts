@@ -48,7 +48,9 @@ export class BranchView {
     }
     for (const [path, data] of files) {
       const full = joinPath(folder, path);
-      if (this.#files.get(full)?.oid === blobIdOf(data)) continue;
+      const present = this.#files.get(full);
+      // Engines compare trees, in which the mode of an entry counts.
+      if (present?.oid === blobIdOf(data) && present.mode === undefined) continue;
       if (data instanceof Uint8Array) edits.set(full, data);
       else isMissing = true;
       isChanged = true;

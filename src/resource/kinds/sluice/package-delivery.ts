@@ -17,6 +17,12 @@ const status = z
       .meta({ format: 'date-time' })
       .optional()
       .describe('Time at which Sluice recorded the delivery of this revision, in RFC 3339.'),
+    drifted: z
+      .boolean()
+      .optional()
+      .describe(
+        'True if another writer changed the folder, and it stays so: with spec.drift: Report, or while the package is refused.',
+      ),
   })
   .describe('Revision that is delivered.');
 
