@@ -1,3 +1,4 @@
+import { repeatSilentRequest } from '../../foundation/concurrency/repeat-silent-request.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -9,10 +10,11 @@ export const SIGNING_KEY_NAME = 'sluice-signing-key';
 /** Creates the Secret with a new key if there is none. Of two processes at the same time, the second uses the key of the first. */
 export async function ensureSigningKey(client: Client, namespace: string): Promise<void> {
   const key = { namespace, name: SIGNING_KEY_NAME };
-  if ((await client.find(secretKind, key)) !== undefined) return;
+  if ((await repeatSilentRequest((signal) => client.find(secretKind, key, { signal }))) !== undefined) return;
   const identity = Buffer.from(generateSshKey(`sluice@${namespace}`)).toString('base64');
   try {
-    await client.create(secretKind, { metadata: key, type: 'Opaque', data: { identity } });
+    const secret = { metadata: key, type: 'Opaque', data: { identity } };
+    await repeatSilentRequest((signal) => client.create(secretKind, secret, { signal }));
   } catch (error) {
     if (!isSluiceError(error, 'AlreadyExists')) throw error;
   }

@@ -13,6 +13,9 @@ import type { ReplicaOptions, Role } from './replica-options.ts';
 import { runLeader } from './run-leader.ts';
 import { Standby } from './standby.ts';
 
+/** Milliseconds until a kube-apiserver begins a response; webhooks of others have ten seconds by default. */
+const RESPONSE_TIMEOUT_MS = 20_000;
+
 const LEASES: Readonly<Record<Role, string>> = {
   both: 'sluice',
   api: 'sluice-api',
@@ -30,7 +33,8 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
     log({ at: clock.now(), level: 'warn', event: 'Problem', subject, message });
   const info = (event: string, subject: string, message: string) =>
     log({ at: clock.now(), level: 'info', event, subject, message });
-  const connection = new Connection(access, { onWarning: (text) => warn('cluster', text) });
+  const limits = { headers: RESPONSE_TIMEOUT_MS };
+  const connection = new Connection(access, { onWarning: (text) => warn('cluster', text), limits });
   const client = new HttpClient({ connection, face: 'controller' });
   const health = new HealthChecks(503);
   // Ready means that it could lead at once. The Service finds the leader by a label.

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { repeatSilentRequest } from '../../foundation/concurrency/repeat-silent-request.ts';
 import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
@@ -27,9 +28,10 @@ const nextSchema = z.string().regex(/^\d{1,19}$/);
  */
 export function reserveVersions(client: Client, namespace: string, nowMs: number, lowest = 0n): Promise<bigint> {
   const key = { namespace, name: VERSIONS_NAME };
-  return retryConflicts(
-    async () => {
-      const present = await client.find(configMapKind, key);
+  // A leader that waits for a response serves nothing. An attempt whose outcome is unknown can be repeated: it reads again.
+  const attempt = () =>
+    repeatSilentRequest(async (signal) => {
+      const present = await client.find(configMapKind, key, { signal });
       const next = nextSchema.optional().safeParse(present?.data?.[NEXT]);
       if (!next.success)
         throw new SluiceError(
@@ -40,12 +42,13 @@ export function reserveVersions(client: Client, namespace: string, nowMs: number
       const now = BigInt(Math.trunc(nowMs)) * 1000n;
       const start = [reserved, lowest].reduce((one, other) => (one > other ? one : other), now);
       const data = { [NEXT]: String(start + BLOCK_VERSIONS) };
-      if (present === undefined) await client.create(configMapKind, { metadata: key, data });
-      else await client.update(configMapKind, { ...present, data });
+      if (present === undefined) await client.create(configMapKind, { metadata: key, data }, { signal });
+      else await client.update(configMapKind, { ...present, data }, { signal });
       return start;
-    },
-    { isConflict: (error) => isSluiceError(error, 'Conflict') || isSluiceError(error, 'AlreadyExists') },
-  );
+    });
+  return retryConflicts(attempt, {
+    isConflict: (error) => isSluiceError(error, 'Conflict') || isSluiceError(error, 'AlreadyExists'),
+  });
 }
 
 export interface VersionRenewal {

@@ -79,3 +79,22 @@ test('the network between the leader and the kube-apiserver is cut: it ends, and
     await expect.poll(() => used.current.replicas.length).toBe(2);
   });
 });
+
+test('a request of the next leader that gets no response is repeated', async () => {
+  await loaded('silent', async (load) => {
+    const leader = await used.current.whenReady();
+    const reservations: ApiProxy[] = [];
+    for (const proxy of all())
+      proxy.faults.isSilent = (method, path) => {
+        if (method !== 'PUT' || !path.includes('/configmaps/sluice-resource-versions')) return false;
+        return reservations.push(proxy) === 1;
+      };
+    leader.kill('SIGKILL');
+    const next = await used.current.whenReady(leader);
+    const proxy = proxies.get(next);
+    expect(reservations).toHaveLength(2);
+    expect(reservations.every((one) => one === proxy)).toBe(true);
+    for (const { faults } of all()) faults.isSilent = undefined;
+    await load.progress(STEPS);
+  });
+});

@@ -15,6 +15,8 @@ const HOUR_MS = 3_600_000;
 export interface ApiFaults {
   /** A status in place of the response; undefined for the response of the server. */
   status?: ((method: string, path: string) => number | undefined) | undefined;
+  /** True for a request that gets no response, while its connection stays open. */
+  isSilent?: ((method: string, path: string) => boolean) | undefined;
   /** Milliseconds after which each watch ends. */
   watchMs?: number | undefined;
 }
@@ -74,6 +76,11 @@ export async function startApiProxy(plane: ControlPlane, admin: KubeApi, name: s
   };
   const server = createServer({ key: own.key, cert: own.certificate }, (incoming, response) => {
     if (isCut) return void held.add(response);
+    if (faults.isSilent?.(incoming.method ?? '', incoming.url ?? '') === true) {
+      struck += 1;
+      incoming.resume();
+      return void held.add(response);
+    }
     const status = faults.status?.(incoming.method ?? '', incoming.url ?? '');
     if (status === undefined) return forward(incoming, response);
     struck += 1;

@@ -1,4 +1,5 @@
 import { mapLimited } from '../../../foundation/concurrency/map-limited.ts';
+import { repeatSilentRequest } from '../../../foundation/concurrency/repeat-silent-request.ts';
 import { retryConflicts } from '../../../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, SluiceError, unlessMissing } from '../../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
@@ -213,10 +214,8 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
 
   async #read(isLate: boolean): Promise<void> {
     const { objects, namespace, name } = this.#options;
-    const { items } = await objects.list(CONTEXT, {
-      namespace,
-      labelSelector: labelSelector(`${LEDGER_LABEL}=${name}`),
-    });
+    const selection = { namespace, labelSelector: labelSelector(`${LEDGER_LABEL}=${name}`) };
+    const { items } = await repeatSilentRequest((signal) => objects.list({ ...CONTEXT, signal }, selection));
     const contents = items.map((item) => readLedgerObject(name, item));
     for (const item of items) this.#note(item);
     const position = (content: (typeof contents)[number]) =>
