@@ -235,6 +235,7 @@ describe('delivery controller', () => {
     const index = new Proxy(repository.index, {
       get(real, name) {
         if (name === 'all') return () => Array.from(real.all(), (row) => new Proxy(row, waiting));
+        if (name === 'ofPackage') return (path: string) => real.ofPackage(path).map((row) => new Proxy(row, waiting));
         const value: unknown = Reflect.get(real, name, real);
         return typeof value === 'function' ? value.bind(real) : value;
       },

@@ -8,7 +8,7 @@ import type { FileEntry, GitRepository, Oid, TreeChange } from '../../src/git/gi
 /** Larger lists are not Sluice's: it writes one line for each file of a package. */
 const MAX_LIST_BYTES = 1024 * 1024;
 /** Files below the directory of a target, its folders counted: some 150 MB. */
-export const MAX_BRANCH_FILES = 500_000;
+const MAX_BRANCH_FILES = 500_000;
 /** Lists that are read in one batch. */
 const LISTS_PER_READ = 1000;
 /** Mode of the files that Sluice writes. */

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
+import { ChangedPackages } from '../../src/package/index/state/changed-packages.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
@@ -18,7 +19,8 @@ const PACKAGES = ['a', 'a/b', 'c'] as const;
 
 class Index {
   readonly name: string;
-  readonly rows = new Map<string, PackageRevision>();
+  readonly #rows = new Map<string, PackageRevision>();
+  readonly #changed = new ChangedPackages();
   readonly #marks = new Map<string, { readonly digest: string; readonly sequence: number }>();
   readonly #raised: { readonly repository: string; readonly package: string; readonly workspace: string }[] = [];
   /** As a ledger that was too busy to know which marks were raised. */
@@ -33,9 +35,23 @@ class Index {
     this.#raised.push({ repository: this.name, package: path, workspace: 'w' });
   }
 
+  set(path: string, number: number, row: PackageRevision | undefined): void {
+    const key = `${path}.${number}`;
+    if (row !== undefined) this.#rows.set(key, row);
+    else if (!this.#rows.delete(key)) return;
+    this.#changed.note(path);
+  }
+
+  /** As after more changes than an index remembers. */
+  forgetChanges(): void {
+    for (let number = 0; number <= 2_000; number += 1) this.#changed.note(`other-${number}`);
+  }
+
   get repository(): PackageRepository {
-    const rows = this.rows;
+    const rows = this.#rows;
+    const changed = this.#changed;
     const index = {
+      changedSince: (version: number | undefined) => changed.since(version),
       all: () => rows.values(),
       ofPackage: (path: string) => [...rows.values()].filter(({ key }) => key.package === path),
       ref: () => undefined,
@@ -66,6 +82,7 @@ const step = fc.oneof(
     }),
   },
   fc.record({ type: fc.constant('vanish' as const), name, revision }),
+  fc.record({ type: fc.constant('forget' as const) }),
   fc.record({ type: fc.constant('folder' as const), name, revision: fc.option(revision, { nil: undefined }) }),
   fc.record({ type: fc.constant('noFolder' as const), name }),
   fc.record({ type: fc.constant('record' as const), name, revision, commit: fc.constantFrom('', 'c1') }),
@@ -128,9 +145,9 @@ test('property: following changes selects the same as looking at everything', as
         const { repository = 'p', package: path = 'a' } = 'name' in one ? one.name : {};
         const key = `${repository}/${path}`;
         const index = indexes[repository];
-        if (one.type === 'row')
-          index.rows.set(`${path}.${one.revision}`, row(repository, path, one.revision, one.trust, one.site));
-        else if (one.type === 'vanish') index.rows.delete(`${path}.${one.revision}`);
+        if (one.type === 'row') index.set(path, one.revision, row(repository, path, one.revision, one.trust, one.site));
+        else if (one.type === 'vanish') index.set(path, one.revision, undefined);
+        else if (one.type === 'forget') index.forgetChanges();
         else if (one.type === 'folder') {
           const owner = { target: 'edge', repository, package: path };
           folders.set(key, one.revision === undefined ? owner : { ...owner, revision: one.revision });

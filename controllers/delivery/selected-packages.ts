@@ -30,8 +30,8 @@ export interface SelectedPackage {
   readonly key: string;
   readonly repository: PackageRepository;
   readonly package: string;
-  /** The highest first. */
-  choices: readonly Choice[];
+  /** A draft that counts as published. */
+  draft: Choice | undefined;
   /** The folder of the package in the branch, and what is recorded as delivered; with the round that saw them last. */
   folder: FolderOwner | undefined;
   folderRound: number;
@@ -57,41 +57,38 @@ export interface SelectionInput {
   readonly draft?: { readonly row: PackageRevision; readonly revision: number } | undefined;
 }
 
-interface KnownRow {
-  /** The last round that saw it. */
-  round: number;
-  /** Undefined if the target cannot select it. */
-  readonly of: SelectedPackage | undefined;
-}
-
 interface KnownRepository {
   readonly repository: PackageRepository;
   readonly packages: Map<string, SelectedPackage>;
   /** By the folder of the package in its repository. */
   readonly byPath: Map<string, SelectedPackage>;
+  /** Version of the index that was evaluated; undefined before the first time. */
+  indexVersion: number | undefined;
   /** Version of the marks that the labels were judged with. */
   version: number;
 }
 
 /**
  * The packages that one target may select: see `selectRevisions`. An update evaluates the packages with other rows in the index, another
- * folder or another record than before; rows are compared by identity. Others cost a comparison.
+ * folder or another record than before. Rows are left to the index, which a repository has once for all targets: it names the packages
+ * that changed.
  */
 export class SelectedPackages {
   #settings: string | undefined;
   #rollbacks: readonly Rollback[] | undefined;
   #round = 0;
   readonly #repositories = new Map<string, KnownRepository>();
-  readonly #rows = new Map<PackageRevision, KnownRow>();
   /** The packages of folders and records, which mostly are the same objects in the next round. */
   readonly #byObject = new WeakMap<object, SelectedPackage>();
   readonly #stale = new Set<SelectedPackage>();
   /** Packages whose delivered revision is missing: whether it was deleted is not in the index alone. */
   readonly #lost = new Set<SelectedPackage>();
 
-  /** Rows and packages in memory. */
+  /** Packages in memory. */
   get size(): number {
-    return this.#rows.size;
+    let size = 0;
+    for (const { packages } of this.#repositories.values()) size += packages.size;
+    return size;
   }
 
   /** Returns the packages that were evaluated. */
@@ -106,7 +103,7 @@ export class SelectedPackages {
     const { packageSelector, ...nameSelector } = selector;
     const mayHold = (repository: string, path: string) =>
       selects(nameSelector, { key: { repository, package: path, workspace: '' } }, objectOf.get(repository));
-    await this.#followRows(input.repositories, mayHold);
+    for (const known of this.#repositories.values()) await this.#followIndex(known, mayHold);
     if (input.draft !== undefined) this.#addDraft(input.draft, mayHold);
     this.#followDelivered(input.folders, input.known, mayHold);
     this.#followRollbacks(status?.rollbacks);
@@ -132,7 +129,9 @@ export class SelectedPackages {
     const settings = { ...spec, ...(status?.rollbacks === undefined ? {} : { rollbacks: status.rollbacks }) };
     return endedRollbacks(settings, (name) => {
       const known = this.#repositories.get(name.repository);
-      return known === undefined ? [{ ...name, revision: 0 }] : (known.packages.get(name.package)?.choices ?? []);
+      if (known === undefined) return [{ ...name, revision: 0 }];
+      const of = known.packages.get(name.package);
+      return of === undefined ? [] : choicesOf(of);
     });
   }
 
@@ -145,48 +144,32 @@ export class SelectedPackages {
     this.#settings = settings;
     for (const { packages } of this.#repositories.values()) for (const one of packages.values()) one.isDropped = true;
     this.#repositories.clear();
-    this.#rows.clear();
     this.#stale.clear();
     this.#lost.clear();
     for (const repository of repositories) {
       const { version } = repository.trust.raisedSince(Number.MAX_SAFE_INTEGER);
-      const known = { repository, packages: new Map(), byPath: new Map(), version };
+      const known = { repository, packages: new Map(), byPath: new Map(), indexVersion: undefined, version };
       this.#repositories.set(repository.repository, known);
     }
   }
 
-  async #followRows(
-    repositories: readonly PackageRepository[],
-    mayHold: (repository: string, path: string) => boolean,
-  ): Promise<void> {
-    let seen = 0;
-    for (const { index } of repositories)
-      await inSlices(index.all(), (row) => {
-        seen += 1;
-        const known = this.#rows.get(row);
-        if (known !== undefined) {
-          known.round = this.#round;
-          return;
-        }
-        const isCandidate = isPublished(row) && row.revision > 0;
-        const of = isCandidate ? this.#packageOf(row.key.repository, row.key.package, mayHold) : undefined;
-        this.#rows.set(row, { round: this.#round, of });
-        if (of !== undefined) this.#addChoice(of, choiceOf(row));
-      });
-    if (seen === this.#rows.size) return;
-    for (const [row, { round, of }] of this.#rows) {
-      if (round === this.#round) continue;
-      this.#rows.delete(row);
-      if (of === undefined) continue;
-      of.choices = of.choices.filter((choice) => choice.row !== row);
-      this.#stale.add(of);
+  /** Notes the packages with other rows than before. */
+  async #followIndex(known: KnownRepository, mayHold: (repository: string, path: string) => boolean): Promise<void> {
+    const { repository, packages: there } = known;
+    // Before the rows are read: a change in between is in the next update again.
+    const { version, packages } = repository.index.changedSince(known.indexVersion);
+    for (const of of packages === undefined ? there.values() : []) this.#stale.add(of);
+    const rows = packages === undefined ? repository.index.all() : rowsOf(repository, packages);
+    await inSlices(rows, (row) => {
+      if (!isCandidate(row)) return;
+      const of = this.#packageOf(row.key.repository, row.key.package, mayHold);
+      if (of !== undefined) known.byPath.set(row.path, of);
+    });
+    for (const path of packages ?? []) {
+      const of = there.get(path);
+      if (of !== undefined) this.#stale.add(of);
     }
-  }
-
-  #addChoice(of: SelectedPackage, choice: Choice): void {
-    of.choices = [...of.choices, choice].sort((a, b) => b.revision - a.revision);
-    this.#repositories.get(choice.repository)?.byPath.set(choice.row.path, of);
-    this.#stale.add(of);
+    known.indexVersion = version;
   }
 
   #addDraft(
@@ -194,7 +177,10 @@ export class SelectedPackages {
     mayHold: (repository: string, path: string) => boolean,
   ): void {
     const of = this.#packageOf(row.key.repository, row.key.package, mayHold);
-    if (of !== undefined) this.#addChoice(of, { ...choiceOf(row), revision });
+    if (of === undefined) return;
+    of.draft = { ...choiceOf(row), revision };
+    this.#repositories.get(row.key.repository)?.byPath.set(row.path, of);
+    this.#stale.add(of);
   }
 
   /** Undefined for a package that the target cannot select by its name, or whose repository cannot be read. */
@@ -208,7 +194,7 @@ export class SelectedPackages {
     if (known === undefined || before !== undefined || !mayHold(name, path)) return before;
     const made: SelectedPackage = {
       ...{ key: packageKey({ repository: name, package: path }), repository: known.repository, package: path },
-      ...{ choices: [], folder: undefined, folderRound: 0, recorded: undefined, recordedRound: 0 },
+      ...{ draft: undefined, folder: undefined, folderRound: 0, recorded: undefined, recordedRound: 0 },
       ...{ chosen: undefined, blocked: undefined, isDropped: false },
     };
     known.packages.set(path, made);
@@ -285,9 +271,10 @@ export class SelectedPackages {
     settings: Pick<TargetSettings, 'pins' | 'rollbacks' | 'allowOutOfBand'>,
     isSelected: (choice: Choice, repository: PackageRepository) => boolean | undefined,
   ): Promise<void> {
-    const { repository, choices, folder, recorded } = of;
+    const { repository, folder, recorded } = of;
+    const choices = choicesOf(of);
     const delivered = deliveredBefore(folder, recorded);
-    const missing = missingRevision(of, delivered);
+    const missing = missingRevision(of, choices, delivered);
     if (missing === undefined) this.#lost.delete(of);
     else this.#lost.add(of);
     const isDeleted = missing !== undefined && (await wasDeletedFrom(of, missing));
@@ -326,7 +313,8 @@ function highestOf({ revision, reported = 0 }: DeliveredRevision): number | unde
 
 /** The delivered revision of a package if it is missing. */
 function missingRevision(
-  { repository, package: path, choices }: SelectedPackage,
+  { repository, package: path }: SelectedPackage,
+  choices: readonly Choice[],
   delivered: DeliveredRevision | undefined,
 ): number | undefined {
   const number = delivered && highestOf(delivered);
@@ -339,6 +327,24 @@ function wasDeletedFrom({ repository, package: path, recorded }: SelectedPackage
   const commit: Oid | undefined =
     recorded?.revision === revision && recorded.commit !== '' ? recorded.commit : undefined;
   return wasDeleted(repository, { package: path, revision }, commit);
+}
+
+function* rowsOf({ index }: PackageRepository, packages: readonly string[]): Generator<PackageRevision> {
+  for (const path of packages) yield* index.ofPackage(path);
+}
+
+function isCandidate(row: PackageRevision): boolean {
+  return isPublished(row) && row.revision > 0;
+}
+
+/** What a target can choose from, the highest first. The present choice stays the same object as long as its row is the same. */
+function choicesOf({ repository, package: path, chosen, draft }: SelectedPackage): readonly Choice[] {
+  const published = repository.index
+    .ofPackage(path)
+    .filter(isCandidate)
+    .map((row) => (chosen?.row === row ? chosen : choiceOf(row)));
+  const choices = draft === undefined ? published : [...published.filter(({ row }) => row !== draft.row), draft];
+  return choices.sort((a, b) => b.revision - a.revision);
 }
 
 function choiceOf(row: PackageRevision): Choice {

@@ -1,11 +1,15 @@
 import type { TargetSettings } from '../../src/delivery/delivery-target.ts';
 import type { BranchFiles } from '../../src/delivery/tree/branch-files.ts';
 import { DesiredTree } from '../../src/delivery/tree/desired-tree.ts';
-import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
-import { followBranch, MAX_BRANCH_FILES, readBranch } from './read-branch.ts';
+import { followBranch, readBranch } from './read-branch.ts';
 import { WantedMemory } from './wanted-revisions.ts';
+
+/** Measured: a file of the branch with its path and id, and its share of the folder. */
+const BYTES_PER_FILE = 300;
+/** Measured: a package with its names, its selected revision, and its state in the desired tree. The rows of the index are not copied. */
+const BYTES_PER_PACKAGE = 2000;
 
 /**
  * What is kept of one target between reconciliations, so that a delivery costs what changed. It follows from the branch and the index, and it
@@ -17,9 +21,9 @@ export class TargetMemory {
   #branch: { readonly place: string; readonly head: Oid; readonly files: BranchFiles } | undefined;
   #tree: { readonly settings: TargetSettings; readonly files: BranchFiles; readonly tree: DesiredTree } | undefined;
 
-  /** Files of the branch and rows of the index, each some 200 bytes. */
-  get size(): number {
-    return (this.#branch?.files.size ?? 0) + this.wanted.selected.size;
+  /** Estimated bytes of what is kept. */
+  get bytes(): number {
+    return BYTES_PER_FILE * (this.#branch?.files.size ?? 0) + BYTES_PER_PACKAGE * this.wanted.selected.size;
   }
 
   /** False after a change that failed: what is kept may be half of it. */
@@ -64,28 +68,5 @@ export class TargetMemory {
     const tree = new DesiredTree(used, files);
     this.#tree = { settings: used, files, tree };
     return tree;
-  }
-}
-
-/** Memories of the targets that were delivered last: some 100 MB in all. */
-export class TargetMemories {
-  readonly #memories = new LruCache<string, TargetMemory>({ maxSize: MAX_BRANCH_FILES });
-
-  /** The memory of a target, which one caller at a time uses. */
-  take(key: string): TargetMemory {
-    const known = this.#memories.peek(key);
-    this.#memories.delete(key);
-    return known ?? new TargetMemory();
-  }
-
-  /** Keeps a memory, unless a change of it failed. */
-  put(key: string, memory: TargetMemory): void {
-    memory.wanted.release();
-    if (!memory.isUsable) return;
-    this.#memories.set(key, memory, memory.size);
-  }
-
-  forget(key: string): void {
-    this.#memories.delete(key);
   }
 }

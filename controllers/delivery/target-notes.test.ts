@@ -86,3 +86,19 @@ test('a trigger that failed for the last commit is mentioned, and a rollback tha
   ]);
   expect(await notesOf(db)).toEqual([trigger]);
 });
+
+test('one event about several packages without a rollback is a note of those that it names, and perhaps of others', async () => {
+  const web = await publish(world, 'web');
+  const db = await publish(world, 'db');
+  await deliver();
+  const recorder = world.recorder('controller:rollback');
+  const record = (message: string) => recorder.record(delivered, 'Warning', 'RollbackImpossible', message);
+  const delivered = await target();
+  record('2 packages are unhealthy, but are not rolled back: no lower revision: apps/web v1, apps/other v1');
+  expect(await notesOf(web)).toEqual([expect.stringMatching(/^no rollback \(.*\): 2 packages are unhealthy/)]);
+  expect(await notesOf(db)).toEqual([]);
+  record('9 packages are unhealthy, but are not rolled back: no lower revision: apps/web v1, and 8 more');
+  expect(await notesOf(db)).toEqual([
+    expect.stringMatching(/^no rollback, perhaps of this package \(.*\): 9 packages are unhealthy/),
+  ]);
+});

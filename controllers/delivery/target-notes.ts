@@ -1,4 +1,5 @@
 import { compareText, joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
+import { isAboutRollbackOf } from '../../src/delivery/rollback/impossible-rollback-text.ts';
 import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
@@ -81,8 +82,10 @@ function eventNotes(
     const [first = ''] = message.split('\n');
     if (reason === 'SyncNotTriggered' && lastCommit !== undefined && first.includes(lastCommit.slice(0, 12)))
       add('trigger failed', first);
-    if (reason === 'RollbackImpossible' && first.startsWith(`${packageKey(key)} v${revision} `))
-      add('no rollback', first);
+    if (reason === 'RollbackImpossible') {
+      const isOwn = isAboutRollbackOf(first, { ...key, revision });
+      if (isOwn !== false) add(isOwn === true ? 'no rollback' : 'no rollback, perhaps of this package', first);
+    }
     if (reason === 'Drifted' && first.startsWith(`repaired: ${folder} (v`))
       add('drifted', `${first.slice('repaired: '.length).replace(/:$/, '')}; the change was repaired`);
   }

@@ -1,4 +1,3 @@
-import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import type { Rollback } from '../../src/delivery/delivery-target.ts';
 import type { DeliveryRefusal } from '../../src/delivery/refusal.ts';
@@ -7,17 +6,16 @@ import type { RenderMode } from '../../src/delivery/render/render-mode.ts';
 import { type PackageRefusal, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import type { DesiredRevision } from '../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
-import type { GateVerdict } from '../../src/delivery/tree/trailers.ts';
 import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import { publishedRecordOf } from '../../src/package/model/record/commit-message.ts';
-import { verdictsByType } from '../../src/package/model/record/record.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type BuildResult, BuiltFolders } from './built-folders.ts';
+import { ChosenRevision } from './chosen-revision.ts';
 import { type Choice, type SelectedPackage, SelectedPackages } from './selected-packages.ts';
 
 export interface WantedContent {
@@ -147,7 +145,8 @@ export class WantedRevisions {
     const kept = refused === undefined ? outcome : { refused };
     const isRefused = kept.manifests === undefined;
     // A refusal is small; manifests are left to the cache after the delivery.
-    const revision = toDeliver(chosen, repository, tree, isRefused ? always(kept) : this.#lookup(cacheKey, held));
+    const lookUp = isRefused ? always(kept) : this.#lookup(cacheKey, held);
+    const revision = new ChosenRevision(chosen, repository, tree, lookUp);
     if (!isRefused) held.set(revision, kept);
     return { from: chosen, revision, isChosen: true, isTemporary: outcome.isTemporary === true };
   }
@@ -213,26 +212,6 @@ function refuseChanged(
   return { reason: 'OutOfBand', message: `the content of ${row.name} is not the content that was approved` };
 }
 
-function toDeliver(
-  { row, outOfBand, repository: name, package: path, revision, commit }: Choice,
-  repository: PackageRepository,
-  sourceTree: Oid,
-  builtOf: (revision: DesiredRevision) => DesiredRevision['built'],
-): DesiredRevision {
-  return {
-    ...{ repository: name, package: path, revision },
-    ...(outOfBand === undefined ? {} : { outOfBand: outOfBand.message }),
-    ...{ sourceCommit: commit ?? row.commit, sourceTree },
-    get built() {
-      return builtOf(this);
-    },
-    // This is computed only for revisions that are committed.
-    get gates() {
-      return verdictsOf(row, repository);
-    },
-  };
-}
-
 /** What a program renders depends on the name of the package too. */
 function builtKey(tree: Oid, { key }: PackageRevision, render: RenderMode | undefined): string {
   return render === undefined || render === 'none' ? tree : JSON.stringify([tree, render, key.package]);
@@ -245,15 +224,4 @@ const NOT_IN_FOCUS = { reason: 'Unverified', message: '' } as const;
 function toHold({ repository, package: path, revision = 0, reason, message }: PackageRefusal): DesiredRevision {
   const nothing = { sourceCommit: '', sourceTree: '', gates: [] };
   return { repository, package: path, revision, ...nothing, built: { refused: { reason, message } } };
-}
-
-/** The gates of the Kptfile and of policies, with their verdicts in the approval. */
-function verdictsOf(row: PackageRevision, repository: PackageRepository): GateVerdict[] {
-  const types = row.kptfile === undefined ? [] : gatesOf(row.kptfile);
-  const required = repository.policyFor(row).requiredGates.map(({ conditionType }) => conditionType);
-  const verdicts = verdictsByType(publishedRecordOf(row.tip.facts)?.verdicts ?? []);
-  return [...new Set([...types, ...required])].map((type) => {
-    const verdict = verdicts.get(type);
-    return verdict === undefined ? { type, status: 'Unknown' } : { type, status: verdict.status, by: verdict.by };
-  });
 }

@@ -35,7 +35,7 @@ export async function readDeliveries(
   const [stat] = await git.statObjects([head]);
   if (stat?.type !== 'commit') return undefined;
   const commits: DeliveryCommit[] = [];
-  const walk = deliveryCommits(git, head, target, history.commit);
+  const walk = deliveryCommits(git, head, target, { until: history.commit });
   let step = await walk.next();
   while (step.done !== true) {
     commits.unshift(step.value);

@@ -68,8 +68,8 @@ async function createTarget(): Promise<void> {
   });
 }
 
-/** Two delivered revisions, of which the last one has been unhealthy for eleven minutes. */
-async function failSecond(): Promise<string> {
+/** Two delivered revisions, of which the last one has been unhealthy for nine minutes. */
+async function failSecondUntilDue(): Promise<string> {
   const first = await publish(world, 'web', 'one');
   await createTarget();
   await deliver();
@@ -80,6 +80,12 @@ async function failSecond(): Promise<string> {
   await decide();
   await minutesPass(9);
   expect((await target()).status?.rollbacks).toBeUndefined();
+  return second;
+}
+
+/** The same two minutes later. */
+async function failSecond(): Promise<string> {
+  const second = await failSecondUntilDue();
   await minutesPass(2);
   return second;
 }
@@ -185,4 +191,27 @@ test('a package without an earlier delivery stays, with an event', async () => {
   await decide();
   const events = (await world.events('edge')).filter((event) => event.startsWith('RollbackImpossible'));
   expect(events).toHaveLength(1);
+});
+
+test('many packages without an earlier delivery have one event, with a bounded list of names', async () => {
+  for (let index = 0; index < 12; index += 1) await publish(world, `p${index}`, 'one');
+  await createTarget();
+  await deliver();
+  await report(DEGRADED);
+  await decide();
+  await minutesPass(11);
+  const events = (await world.events('edge')).filter((event) => event.startsWith('RollbackImpossible'));
+  expect(events).toEqual([
+    expect.stringMatching(
+      /^RollbackImpossible: 12 packages are unhealthy, but are not rolled back: no lower revision [^:]*: (apps\/p\d+ v1, ){10}and 2 more$/,
+    ),
+  ]);
+});
+
+test('a search for earlier revisions ends when the reconciliation is aborted', async () => {
+  await failSecondUntilDue();
+  monotonicMs += 2 * 60_000;
+  const aborted = { ...CONTEXT, signal: AbortSignal.abort() };
+  await expect(rollback.reconcile(KEY, aborted)).rejects.toThrow('aborted');
+  expect((await target()).status?.rollbacks).toBeUndefined();
 });

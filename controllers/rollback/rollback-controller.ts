@@ -3,16 +3,13 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, watchKind } from '../../src/controller/source.ts';
+import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { type Rollback, settingsOf } from '../../src/delivery/delivery-target.ts';
 import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
-import {
-  type DueRollback,
-  decideRollbacks,
-  earlierRevision,
-  type Observations,
-} from '../../src/delivery/rollback/decide-rollbacks.ts';
+import { type DueRollback, decideRollbacks, type Observations } from '../../src/delivery/rollback/decide-rollbacks.ts';
+import { impossibleRollbackText } from '../../src/delivery/rollback/impossible-rollback-text.ts';
 import { isResumed, RESUME_ANNOTATION } from '../../src/delivery/rollback/resume.ts';
 import { rollbackText, withResumedRevisions, withRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
 import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
@@ -31,15 +28,17 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kind
 import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { deliveredSource } from '../delivery/delivered-source.ts';
-import { packageHistory } from '../delivery/delivery-history.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { recordOnRevisions } from '../revision-events.ts';
-import { ImpossibleRollbacks, type SearchFacts } from './impossible-rollbacks.ts';
+import { ImpossibleRollbacks } from './impossible-rollbacks.ts';
+import { type FoundRollback, type RollbackSearch, searchRollbacks } from './search-rollbacks.ts';
 
 const ROLLBACK_ACTOR = 'controller:rollback';
 const MAX_REASON_CHARACTERS = 240;
+
+type RowsOf = (name: PackageName) => readonly PackageRevision[];
 
 export interface RollbackOptions {
   readonly client: Client;
@@ -81,7 +80,7 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
     reconcileTimeoutMs: 60_000,
     baseDelayMs: 1_000,
     maxDelayMs: 300_000,
-    async reconcile(key): Promise<ReconcileResult | undefined> {
+    async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
       const target = await client.find(deliveryTargetKind, key);
       if (target === undefined || target.metadata.deletionTimestamp !== undefined) {
         observed.delete(keyText(key));
@@ -94,35 +93,51 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
       // The new status wakes this controller again.
       if (ended.length > 0) return resume(target, ended);
       const packages = await deliveredOf(client, options.delivered, target);
+      const rowsOf = publishedRows(target);
       const { observations, due, nextMs } = decideRollbacks(target, packages, observed.get(keyText(key)) ?? new Map(), {
         monotonicMs: monotonic(),
-        highestOf: (name) => highestOf(rowsOf(target, name)),
+        highestOf: (name) => highestOf(rowsOf(name)),
       });
       if (observations.size === 0) observed.delete(keyText(key));
       else observed.set(keyText(key), observations);
       impossible.keep(key, observations);
       const isKept = ({ delivered }: DueRollback) => isResumed(resumed, { ...delivered, from: delivered.revision });
       const failed = due.filter((one) => !isKept(one));
-      if (failed.length > 0) await rollBack(target, failed);
+      if (failed.length > 0) await rollBack(target, failed, rowsOf, signal);
       return nextMs === undefined
         ? undefined
         : { requeueAfter: Math.max(nextMs, 100), reason: 'the time after which an unhealthy package is rolled back' };
     },
   };
 
-  function rowsOf({ metadata }: Stored<DeliveryTarget>, name: PackageName): readonly PackageRevision[] {
-    const repository = store
-      .repositories()
-      .find((one) => one.namespace === metadata.namespace && one.repository === name.repository);
-    return (repository?.index.ofPackage(name.package) ?? []).filter((row) => isPublished(row) && row.revision > 0);
+  /** The published revisions of packages in the repositories that are open now. */
+  function publishedRows({ metadata }: Stored<DeliveryTarget>): RowsOf {
+    const repositories = new Map(
+      store.repositories().flatMap((one) => (one.namespace === metadata.namespace ? [[one.repository, one]] : [])),
+    );
+    return (name) =>
+      (repositories.get(name.repository)?.index.ofPackage(name.package) ?? []).filter(
+        (row) => isPublished(row) && row.revision > 0,
+      );
   }
 
-  async function rollBack(target: Stored<DeliveryTarget>, due: readonly DueRollback[]): Promise<void> {
+  async function rollBack(
+    target: Stored<DeliveryTarget>,
+    due: readonly DueRollback[],
+    rowsOf: RowsOf,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { lastCommit } = target.status ?? {};
     if (lastCommit === undefined) return;
-    const searched = due.filter((one) => !impossible.has(keyOf(target), one, factsOfSearch(target, one, lastCommit)));
-    if (searched.length === 0) return;
-    const added = await rollbacksOf(target, searched, lastCommit);
+    const { directory } = target.spec.git;
+    const isOutOfBandAllowed = target.spec.allowOutOfBand === true;
+    const searches = due.map((one): RollbackSearch => {
+      const folder = joinPath(normalizeDirectory(directory), one.delivered.package);
+      return { due: one, folder, facts: { lastCommit, isOutOfBandAllowed, rows: rowsOf(one.delivered) } };
+    });
+    const fresh = searches.filter((one) => !impossible.has(keyOf(target), one.due, one.facts));
+    if (fresh.length === 0) return;
+    const added = noteResults(target, await search(target, fresh, lastCommit, signal));
     if (added.length === 0) return;
     const written = await writeTargetStatus(client, target, ({ status }) =>
       // A delivery in the meantime is another one.
@@ -138,16 +153,12 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
     }
   }
 
-  function factsOfSearch(target: Stored<DeliveryTarget>, { delivered }: DueRollback, lastCommit: Oid): SearchFacts {
-    const isOutOfBandAllowed = target.spec.allowOutOfBand === true;
-    return { lastCommit, isOutOfBandAllowed, rows: rowsOf(target, delivered) };
-  }
-
-  async function rollbacksOf(
+  async function search(
     target: Stored<DeliveryTarget>,
-    due: readonly DueRollback[],
+    searches: readonly RollbackSearch[],
     lastCommit: Oid,
-  ): Promise<Rollback[]> {
+    signal: AbortSignal,
+  ): Promise<FoundRollback[]> {
     const { git: place } = target.spec;
     const credentials = credentialsOf(client, target, place.secretRef);
     const { git } = await openLocation({
@@ -155,35 +166,35 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
       ...(credentials === undefined ? {} : { credentials }),
       ...(options.git === undefined ? {} : { repository: options.git }),
     });
-    const time = new Date(clock.now()).toISOString();
-    const rollbacks: Rollback[] = [];
     try {
-      for (const one of due) {
-        const { repository, package: path, revision, commit } = one.delivered;
-        const folder = joinPath(normalizeDirectory(place.directory), path);
-        const history = await packageHistory(git, lastCommit, one.delivered, settingsOf(target).name, folder);
-        const facts = factsOfSearch(target, one, lastCommit);
-        const found = earlierRevision(one, history, (number, sourceCommit) =>
-          facts.rows.some(
-            (row) =>
-              row.revision === number &&
-              row.commit === sourceCommit &&
-              (facts.isOutOfBandAllowed || row.outOfBand === undefined),
-          ),
-        );
-        if ('because' in found) {
-          const message = `${packageKey(one.delivered)} v${revision} is unhealthy, but is not rolled back: ${found.because}`;
-          events.record(target, 'Warning', 'RollbackImpossible', message, packageKey(one.delivered));
-          impossible.add(keyOf(target), one, facts);
-          continue;
-        }
-        const { reason, message } = one.state.healthy;
-        const text = engineText(message === '' ? reason : `${reason}: ${message}`, MAX_REASON_CHARACTERS);
-        const failed = commit === '' ? {} : { commit };
-        rollbacks.push({ repository, package: path, from: revision, to: found.to, time, reason: text, ...failed });
-      }
+      return await searchRollbacks(git, lastCommit, settingsOf(target).name, searches, signal);
     } finally {
       await git.close();
+    }
+  }
+
+  /** Returns the rollbacks that are possible. The others are in one event for each cause. */
+  function noteResults(target: Stored<DeliveryTarget>, found: readonly FoundRollback[]): Rollback[] {
+    const time = new Date(clock.now()).toISOString();
+    const rollbacks: Rollback[] = [];
+    const without = new Map<string, DeliveredPackage[]>();
+    for (const { due, facts, result } of found) {
+      const { repository, package: path, revision, commit } = due.delivered;
+      if ('because' in result) {
+        const same = without.get(result.because) ?? [];
+        same.push(due.delivered);
+        without.set(result.because, same);
+        impossible.add(keyOf(target), due, facts);
+        continue;
+      }
+      const { reason, message } = due.state.healthy;
+      const text = engineText(message === '' ? reason : `${reason}: ${message}`, MAX_REASON_CHARACTERS);
+      const failed = commit === '' ? {} : { commit };
+      rollbacks.push({ repository, package: path, from: revision, to: result.to, time, reason: text, ...failed });
+    }
+    for (const [because, packages] of without) {
+      const message = impossibleRollbackText(packages, because);
+      events.record(target, 'Warning', 'RollbackImpossible', message, because);
     }
     return rollbacks;
   }

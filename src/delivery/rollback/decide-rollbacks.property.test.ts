@@ -6,7 +6,8 @@ import type { Rollback } from '../delivery-target.ts';
 import { selectRevisions } from '../selection/select-revisions.ts';
 import { state } from '../status/engine-report.ts';
 import { type TargetDeployment, targetDeployment } from '../status/target-deployment.ts';
-import { decideRollbacks, earlierRevision, type Observations, type PastDelivery } from './decide-rollbacks.ts';
+import { type DueRollback, decideRollbacks, type Observations } from './decide-rollbacks.ts';
+import { EarlierRevisionSearch, type PastDelivery } from './earlier-revision.ts';
 
 /*
  * Random histories of one package: publications, deliveries, reports of the engine, time that passes, jumps of the wall clock, restarts of
@@ -172,6 +173,20 @@ test('property: a rollback follows from the last delivery alone, once, to an ear
   if (ALL_RUNS) expect(made, 'the histories reach rollbacks').toBeGreaterThan(0);
 });
 
+/** The result for a history, the newest delivery first. */
+function earlierRevision(
+  due: DueRollback,
+  history: readonly PastDelivery[],
+  counts: (revision: number, sourceCommit: string) => boolean,
+) {
+  const search = new EarlierRevisionSearch(due, counts);
+  for (const past of history) {
+    const result = search.add(past);
+    if (result !== undefined) return result;
+  }
+  return search.end();
+}
+
 test('the failure must begin within an hour after the delivery, and the branch must show the delivery', () => {
   const delivered = { ...PACKAGE, revision: 2, commit: 'c2', tree: 't' };
   const past = (revision: number | undefined, time: number): PastDelivery => ({
@@ -190,7 +205,7 @@ test('the failure must begin within an hour after the delivery, and the branch m
     because: expect.stringContaining('more than an hour after'),
   });
   expect(earlierRevision(at(1_000), [past(3, 0), past(2, 0), past(1, 0)], counts)).toMatchObject({
-    because: expect.stringContaining('does not show v2'),
+    because: expect.stringContaining('does not show'),
   });
   expect(earlierRevision(at(1_000), [past(2, 0), past(undefined, 0), past(1, 0)], counts)).toHaveProperty('because');
   expect(earlierRevision(at(1_000), [past(2, 0), past(1, 0)], () => false)).toHaveProperty('because');

@@ -9,11 +9,6 @@ import {
   type TimedDeployment,
 } from '../status/target-deployment.ts';
 
-/**
- * Milliseconds after a delivery within which a package has to become unhealthy: a revision that was healthy before is not the cause of a
- * later failure, and going back would not repair it.
- */
-const MAX_ONSET_MS = 3_600_000;
 /** States that support the statement that the delivered content itself fails. All others, such as Unknown or Blocked, do not. */
 const FAILING_HEALTH: ReadonlySet<string> = new Set(['Degraded', 'Missing']);
 const DEPLOYED: ReadonlySet<string> = new Set(['Synced', 'Failed']);
@@ -97,52 +92,4 @@ function isFailing({ synced, healthy }: TimedDeployment): boolean {
 /** True if a report about several packages fails although this one was healthy with its content: another package is the cause. */
 function isProven({ isShared, wasHealthy }: TimedDeployment): boolean {
   return isShared === true && wasHealthy === true;
-}
-
-/** A delivery or removal of a package in the history of a target's branch. */
-export interface PastDelivery {
-  /** Undefined if it removed the package. */
-  readonly revision: number | undefined;
-  /** The published commit that the manifests came from. */
-  readonly sourceCommit: string | undefined;
-  /** Milliseconds since the epoch. */
-  readonly time: number;
-}
-
-export interface EarlierRevision {
-  readonly to: number;
-}
-
-/** Why there is no rollback. */
-export interface NoRollback {
-  readonly because: string;
-}
-
-/**
- * The revision that the target delivered before the failed one. `history` has the newest delivery of the package first. `counts` is true
- * for a revision that is still published in band, with this commit: what a branch says about itself is not trusted.
- */
-export function earlierRevision(
-  { delivered, state }: DueRollback,
-  history: readonly PastDelivery[],
-  counts: (revision: number, sourceCommit: string) => boolean,
-): EarlierRevision | NoRollback {
-  const [last] = history;
-  if (last?.revision !== delivered.revision)
-    return { because: `the branch of the target does not show v${delivered.revision} as its last delivery` };
-  const [first = last] = history.slice(0, runLength(history)).slice(-1);
-  if (Date.parse(state.healthy.since) - first.time > MAX_ONSET_MS)
-    return { because: `v${delivered.revision} became unhealthy more than an hour after its delivery` };
-  for (const { revision, sourceCommit } of history) {
-    if (revision === undefined) break;
-    if (revision < delivered.revision && sourceCommit !== undefined && counts(revision, sourceCommit))
-      return { to: revision };
-  }
-  return { because: `no revision below v${delivered.revision} that was delivered here is published in band` };
-}
-
-/** The number of deliveries at the beginning that are of one revision, such as after repairs of the folder. */
-function runLength(history: readonly PastDelivery[]): number {
-  const end = history.findIndex(({ revision }) => revision !== history[0]?.revision);
-  return end === -1 ? history.length : end;
 }

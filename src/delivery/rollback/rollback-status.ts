@@ -48,9 +48,10 @@ export function withoutRollbacks(
   why: string,
   now: number,
 ): TargetStatus {
-  const isEnded = (one: Rollback) =>
-    ended.some((other) => packageKey(other) === packageKey(one) && other.from === one.from && other.time === one.time);
-  const left = status.rollbacks?.filter((one) => !isEnded(one)) ?? [];
+  const identityOf = (one: Rollback) => JSON.stringify([packageKey(one), one.from, one.time]);
+  // One Kustomization can have made thousands.
+  const isEnded = new Set(ended.map(identityOf));
+  const left = status.rollbacks?.filter((one) => !isEnded.has(identityOf(one))) ?? [];
   if (left.length === (status.rollbacks?.length ?? 0)) return status;
   const { rollbacks: _, ...rest } = status;
   return withCondition(left.length === 0 ? rest : { ...rest, rollbacks: left }, why, now);

@@ -80,6 +80,7 @@ test('incremental changes lead to the same index as a new one', async () => {
       const shown = new Map<string, PackageRevision>();
       const flaky = new FlakyGit();
       const index = freshIndex(new FactCache(), flaky.git);
+      let [rows, { version: seen }] = [rowsByPackage(index), index.changedSince(undefined)];
       for (const { operations, failure } of steps) {
         await transact(await updatesOf(operations));
         const refs = await git.listRefs(watchedPrefixes(LAYOUT));
@@ -93,6 +94,13 @@ test('incremental changes lead to the same index as a new one', async () => {
           continue;
         }
         await expectLikeFresh(index, shown, refs);
+        const { version, packages } = index.changedSince(seen);
+        const now = rowsByPackage(index);
+        const other = [...rows.keys(), ...now.keys()].filter(
+          (name) => !sameRows(rows.get(name) ?? [], now.get(name) ?? []),
+        );
+        expect(packages).toEqual(expect.arrayContaining(other));
+        [rows, seen] = [now, version];
       }
     }),
     { numRuns: runs(25, 5) },
@@ -159,6 +167,15 @@ function comparable(rows: Iterable<PackageRevision>): unknown[] {
     return { ...rest, tip: { tree: tip.tree, kptfileBlob: tip.kptfileBlob } };
   });
   return plain.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function rowsByPackage(index: RevisionIndex): Map<string, PackageRevision[]> {
+  return Map.groupBy(index.all(), ({ key }) => key.package);
+}
+
+/** By identity, in any order. */
+function sameRows(a: readonly PackageRevision[], b: readonly PackageRevision[]): boolean {
+  return a.length === b.length && a.every((row) => b.includes(row));
 }
 
 function names(rows: readonly PackageRevision[]): string[] {

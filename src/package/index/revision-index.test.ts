@@ -131,3 +131,21 @@ test('many changes become visible together', async () => {
   expect(await applied).toHaveLength(3000);
   expect(new Set(Array.from(at.index.all(), (row) => row.commit))).toEqual(new Set([now]));
 });
+
+test('a package with a new or a removed revision has changed since the version before', async () => {
+  await using scratch = await scratchRepository();
+  await using at = await open(scratch.path);
+  const before = at.index.changedSince(undefined);
+  expect(before.packages).toBeUndefined();
+  const from = 'refs/heads/main';
+  await commitFiles(at.git, { 'shop/Kptfile': KPTFILE }, 0, { branch: 'drafts/shop/v1', from });
+  await at.refresh();
+  const added = at.index.changedSince(before.version);
+  expect(added.packages).toEqual(['shop']);
+  await commitFiles(at.git, { 'web/Kptfile': KPTFILE }, 0, { branch: 'drafts/web/v1', from });
+  await scratch.git('branch', '-D', 'drafts/shop/v1');
+  await at.refresh();
+  const removed = at.index.changedSince(added.version);
+  expect(removed.packages?.toSorted()).toEqual(['shop', 'web']);
+  expect(at.index.changedSince(removed.version).packages).toEqual([]);
+});

@@ -16,6 +16,8 @@ import { liveFacts } from './facts/live-facts.ts';
 import { MainLines } from './facts/main-lines.ts';
 import { PublicationMarks } from './marks/publication-marks.ts';
 import { RecordMarks } from './marks/record-marks.ts';
+import type { PackageChanges } from './state/changed-packages.ts';
+import { diffRefs } from './state/diff-refs.ts';
 import type { IndexChange, IndexDelta } from './state/index-delta.ts';
 import { IndexState } from './state/index-state.ts';
 import { runAtOnce, runInSlices } from './steps.ts';
@@ -104,6 +106,11 @@ export class RevisionIndex {
     return this.#state.rows.values();
   }
 
+  /** The packages whose rows changed after a version that an earlier call returned. */
+  changedSince(version: number | undefined): PackageChanges {
+    return this.#state.changed.since(version);
+  }
+
   get packageCount(): number {
     return this.#state.namesByPackage.size;
   }
@@ -186,20 +193,7 @@ export class RevisionIndex {
 
   /** Returns the differences between the given refs and those of the index. */
   diff(refs: readonly { name: string; oid: Oid }[]): RefChange[] {
-    const changes: RefChange[] = [];
-    let known = 0;
-    for (const { name, oid } of refs) {
-      const before = this.#state.refs.get(name);
-      if (before !== undefined) known += 1;
-      if (before !== oid) changes.push({ name, before, after: oid });
-    }
-    // This runs about every second, and refs are seldom deleted.
-    if (known === this.#state.refs.size) return changes;
-    const seen = new Set(refs.map(({ name }) => name));
-    for (const [name, before] of this.#state.refs) {
-      if (!seen.has(name)) changes.push({ name, before, after: undefined });
-    }
-    return changes;
+    return diffRefs(this.#state.refs, refs);
   }
 
   /**

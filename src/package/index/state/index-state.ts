@@ -10,6 +10,7 @@ import type { RecordFact } from '../facts/record-fact.ts';
 import type { TipFact } from '../facts/tip-fact.ts';
 import { TrustRules, type TrustView } from '../trust/trust-rules.ts';
 import { addTo, CandidateTable, copyEntries } from './candidate-table.ts';
+import { ChangedPackages } from './changed-packages.ts';
 import { type CandidateLookup, dependentsOfMark, dependentsOfRef } from './dependents.ts';
 import type { IndexChange, IndexDelta } from './index-delta.ts';
 import { IndexedRevision } from './indexed-revision.ts';
@@ -32,6 +33,7 @@ export class IndexState {
   readonly namesByPackage = new Map<string, Set<string>>();
   readonly packages = new PackageFolders();
   readonly rules: TrustRules;
+  readonly changed: ChangedPackages;
   readonly #view: StateView;
   readonly #candidates = new CandidateTable();
   /** The head of the main branch. */
@@ -46,14 +48,15 @@ export class IndexState {
   #records = 0;
   #marks = 0;
 
-  constructor(view: StateView, earlier?: TrustRules) {
+  constructor(view: StateView, earlier?: IndexState) {
     this.#view = view;
-    this.rules = new TrustRules(view, earlier);
+    this.rules = new TrustRules(view, earlier?.rules);
+    this.changed = new ChangedPackages(earlier?.changed);
   }
 
   /** Returns a copy that can be changed while readers use this one. */
   async copy(): Promise<IndexState> {
-    const copy = new IndexState(this.#view, this.rules);
+    const copy = new IndexState(this.#view, this);
     copy.#mainTip = this.#mainTip;
     [copy.#records, copy.#marks] = [this.#records, this.#marks];
     copy.#epoch = this.#epoch;
@@ -235,6 +238,7 @@ export class IndexState {
     }
     const row = this.rows.get(name);
     this.rows.delete(name);
+    this.changed.note(key.package);
     return row === undefined ? [] : [{ before: row, after: undefined }];
   }
 
@@ -244,6 +248,7 @@ export class IndexState {
     const known = this.rows.get(row.name);
     if (known !== undefined && known.etag === row.etag) return [];
     this.rows.set(row.name, row);
+    this.changed.note(packageName);
     addTo(this.namesByPackage, packageName, row.name);
     this.packages.add(packageName);
     return [{ before: known, after: row }];
