@@ -93,12 +93,14 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const watch = followLedger({ client, clock, namespace, opened, requests, warn });
   const { readers, remoteTimeoutMs } = session;
   const { repositories } = readers;
+  const wasShownAt = (address: string) => ledger.wasShownAt(canonicalAddressNow(address));
   // No client can know packages of a repository that was never read.
-  const isExpected = ({ status }: Stored<Repository>) => status?.lastFullSyncTime != null;
+  const isExpected = ({ spec, status }: Stored<Repository>) =>
+    status?.lastFullSyncTime != null || wasShownAt(spec.git?.repo ?? '');
   const openings = new InitialOpenings({ clock, repositories, timeoutMs: remoteTimeoutMs, isExpected });
   const unread = new UnreadRepositories({
     ...{ repositories: repositories.informer, store: session.store },
-    isInLedger: (address) => ledger.hasStatementsAt(canonicalAddressNow(address)),
+    wasShownAt,
   });
   const onRead = (id: string) => openings.note(id);
   session.store.onArrival(onRead);

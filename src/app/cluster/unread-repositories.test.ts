@@ -23,7 +23,7 @@ function bench(...start: readonly Stored<Repository>[]) {
       },
       get: (key: ObjectKey) => objects.get(keyText(key)),
     },
-    isInLedger: (address) => address.includes('written'),
+    wasShownAt: (address) => address.includes('written'),
     store: {
       findRepository: (id) => (opened.has(id) ? ({} as never) : undefined),
       onArrival: (listener) => {
@@ -112,6 +112,15 @@ test('a repository that is deleted, or that its users want to be left out, is no
   const { metadata, ...rest } = repository('a/apps');
   at.set({ ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   expect(at.outcome()).toBe('listed');
+});
+
+test('a repository that was shown, and of which no status was written, is missed', () => {
+  const shown = repository('a/apps', undefined);
+  const git = { ...shown.spec.git, repo: 'https://host/written.git' } as never;
+  const at = bench({ ...shown, spec: { ...shown.spec, git } });
+  expect(at.outcome('a')).toContain('Unavailable');
+  at.open('a/apps');
+  expect(at.outcome('a')).toBe('listed');
 });
 
 test('a repository without packages is not missed, unless packages were written since', () => {

@@ -13,8 +13,8 @@ export interface UnreadRepositoriesOptions {
   /** Synced. */
   readonly repositories: Pick<Informer<Repository>, 'addHandler' | 'get'>;
   readonly store: Pick<RevisionStore, 'findRepository' | 'onArrival' | 'onDeparture'>;
-  /** True if statements on packages in the repository at an address are in the ledger. */
-  readonly isInLedger: (address: string) => boolean;
+  /** True if clients may have been shown packages of the repository at an address: the ledger knows, also where no status was written. */
+  readonly wasShownAt: (address: string) => boolean;
 }
 
 /** The repositories that a list is about; absent parts mean all. */
@@ -43,7 +43,7 @@ export class UnreadRepositories {
     this.#unsubscribe = repositories.addHandler(({ type, object }) => {
       const key = keyOf(object);
       const id = keyText(key);
-      if (isStart && object.status?.lastFullSyncTime != null) this.#read.set(id, object.metadata.uid);
+      if (isStart && this.#wasRead(object)) this.#read.set(id, object.metadata.uid);
       if (type === 'delete') this.#read.delete(id);
       this.#update(id, type === 'delete' ? undefined : object);
     });
@@ -96,8 +96,12 @@ export class UnreadRepositories {
     // One of this name that was registered later was never read.
     if (!this.#read.has(id) || this.#read.get(id) !== metadata.uid) return false;
     if (this.#options.store.findRepository(id) !== undefined) return false;
-    // Without packages there is nothing that could look deleted. Those that were written since are in the ledger, which is searched last.
-    return status?.packageCount !== 0 || this.#options.isInLedger(spec.git?.repo ?? '');
+    // Without packages there is nothing that could look deleted. Those that appeared since are in the ledger, which is searched last.
+    return status?.packageCount !== 0 || this.#options.wasShownAt(spec.git?.repo ?? '');
+  }
+
+  #wasRead({ spec, status }: Stored<Repository>): boolean {
+    return status?.lastFullSyncTime != null || this.#options.wasShownAt(spec.git?.repo ?? '');
   }
 }
 

@@ -317,7 +317,18 @@ export class TrackedRefs implements WriteTarget {
     const changes = index.diff(refs);
     if (refs.length === 0 && changes.length > 0) throw emptiedError(this.#options.repository);
     await shown?.prepare(changes, fetched);
+    await this.#joinLedger(changes);
     return this.#index(changes);
+  }
+
+  /** Another process may have written records that were fetched, and their statements to the ledger before. */
+  async #joinLedger(changes: readonly RefChange[]): Promise<void> {
+    const { layout, trust } = this.#options;
+    const records = changes.flatMap(({ name, after }) => {
+      const parsed = after === undefined ? undefined : parseRef(layout, name);
+      return parsed?.kind === 'record' ? [{ package: parsed.path, workspace: parsed.workspace }] : [];
+    });
+    await trust.joinLatest(records);
   }
 
   #index(

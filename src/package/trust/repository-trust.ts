@@ -1,20 +1,13 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type Distrust, revoked } from './distrust.ts';
 import { trusts } from './keys/trusted-keys.ts';
-import type { AttributedPushes } from './ledger/attributed-pushes.ts';
+import { announce, announcedIn, announcedScope } from './ledger/announcements.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
 import { publicationScope } from './ledger/publication-mark.ts';
 import type { ContainedStates, ShownStates } from './ledger/shown-states.ts';
-import type {
-  Mark,
-  NewMark,
-  RaisedScopes,
-  Revocation,
-  StatementScope,
-  TrustedKey,
-  TrustLedger,
-} from './ledger/trust-ledger.ts';
+import type { Mark, NewMark, RaisedScopes, Revocation, StatementScope, TrustedKey } from './ledger/trust-ledger.ts';
 import { PushReports } from './push-reports.ts';
+import type { RepositoryTrustOptions } from './repository-trust-options.ts';
 import {
   payloadOf,
   readablePayload,
@@ -23,7 +16,6 @@ import {
   type StatementHead,
   statementDigest,
 } from './statement/statement.ts';
-import type { StatementSigner, VerifySignature } from './statement/statement-signature.ts';
 
 /** The key that made a signature; null if the signature is invalid, undefined if it was not checked yet. */
 export type Signer = string | null | undefined;
@@ -40,36 +32,8 @@ export interface OwnStatementFact extends StatementFact {
   readonly signer: string;
 }
 
-export interface RepositoryTrustOptions {
-  /** The id of the repository, or its substitute as long as none could be written. */
-  readonly repository: string;
-  /** Canonical address; needed with `writeId`. */
-  readonly address?: string | undefined;
-  /** The main branch, of which the repository may have several in several registrations. */
-  readonly branch: string;
-  /** Writes the id where there is none yet, and returns it; throws why it cannot be written. */
-  readonly writeId?: (() => Promise<string>) | undefined;
-  /** The key that this server signs with now. Called for each statement, so that a rotated key is used at once. */
-  readonly signer: () => StatementSigner;
-  readonly verify: VerifySignature;
-  readonly ledger: TrustLedger;
-  /** Push reports of Git hosts; undefined if they are not stored. */
-  readonly pushes?: AttributedPushes | undefined;
-  /**
-   * The lowest sequence of the next statement on a revision that is not in the ledger, by default 1. With milliseconds since the
-   * epoch, statements of a lost ledger are below later ones.
-   */
-  readonly firstSequence?: () => number;
-  /** The keys that this repository trusts, by fingerprint; revoked ones included. Called when `ledger.keysVersion` changed. */
-  readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
-  /** Problems of the keys, such as that the own one is not among them; one sentence each. Default: none. */
-  readonly problems?: (() => readonly string[]) | undefined;
-}
-
 /** Scope of the mark whose sequence is the time of the first sync; no statement has it. */
 const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
-/** Statements of a revision that are remembered when they are signed: a write whose outcome is not known is planned again. */
-const MAX_ANNOUNCED = 4;
 
 /** The trust of one repository: signs statements, and evaluates those in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
@@ -183,13 +147,9 @@ export class RepositoryTrust {
     return { signed: { payload, signature }, fact: { head: statement, digest, signer: signer.fingerprint } };
   }
 
-  /** A process may end between a write and its mark. The ledger recognises the statement as its own nevertheless. */
-  #announce(scope: Pick<StatementHead, 'package' | 'workspace'>, digest: string): void {
-    const announced = announcedScope(scope);
-    const before = this.mark(announced);
-    const digests = [digest, ...(before?.digest.split(' ') ?? [])].slice(0, MAX_ANNOUNCED);
-    const entry = { sequence: (before?.sequence ?? 0) + 1, digest: digests.join(' '), proven: true };
-    this.raise([{ scope: { ...announced, repository: this.repository }, ...entry }], false);
+  #announce({ package: path, workspace }: StatementHead, digest: string): void {
+    const scope = announcedScope({ repository: this.repository, package: path, workspace });
+    this.raise([{ scope, ...announce(this.mark(scope), digest) }], false);
   }
 
   /**
@@ -203,8 +163,8 @@ export class RepositoryTrust {
 
   /** The note that a process on this ledger has signed the statement, which may be written without a mark yet. */
   #announcementOf({ head, digest }: StatementFact): Mark | undefined {
-    const announced = this.mark(announcedScope(head));
-    return announced?.digest.split(' ').includes(digest) === true ? announced : undefined;
+    const announced = this.mark(announcedScope({ package: head.package, workspace: head.workspace }));
+    return announcedIn(announced).includes(digest) ? announced : undefined;
   }
 
   /** Checks a signature; null if it is not valid. */
@@ -268,6 +228,13 @@ export class RepositoryTrust {
   /** See `TrustLedger.advanceShown`. */
   advanceShown(refs: string): ContainedStates | undefined {
     return this.#options.ledger.advanceShown?.(this.repository, refs);
+  }
+
+  /** Joins what other processes on the ledger have written about records by now; see `TrustLedger.joinLatest`. */
+  async joinLatest(records: readonly Omit<StatementScope, 'repository'>[]): Promise<void> {
+    const { repository } = this;
+    const scopes = records.map((scope) => ({ ...scope, repository }));
+    if (scopes.length > 0) await this.#options.ledger.joinLatest?.([...scopes, ...scopes.map(announcedScope)]);
   }
 
   /** Returns the marks of all repositories that were raised after a version; see `TrustLedger.raisedSince`. */
@@ -410,10 +377,4 @@ export class RepositoryTrust {
     if (this.#keys?.version !== version) this.#keys = { version, keys: this.#options.trustedKeys() };
     return this.#keys.keys;
   }
-}
-
-/** Workspaces have no slash, so that no statement has this scope. */
-
-function announcedScope({ package: path, workspace }: Pick<StatementHead, 'package' | 'workspace'>) {
-  return { package: path, workspace: `signed/${workspace}` };
 }

@@ -1,7 +1,6 @@
 import { mapLimited } from '../../../foundation/concurrency/map-limited.ts';
 import { repeatSilentRequest } from '../../../foundation/concurrency/repeat-silent-request.ts';
-import { retryConflicts } from '../../../foundation/concurrency/retry-conflicts.ts';
-import { isSluiceError, SluiceError, unlessMissing } from '../../../foundation/sluice-error.ts';
+import { SluiceError, unlessMissing } from '../../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
 import { configMapKind } from '../../../resource/kinds/core/config-map.ts';
 import type { Stored } from '../../../resource/object/object.ts';
@@ -9,10 +8,13 @@ import type { RequestContext } from '../../../resource/object/request-context.ts
 import { sameValue } from '../../../resource/object/same-value.ts';
 import { labelSelector } from '../../../resource/selector/label-selector.ts';
 import type { Storage } from '../../../resource/storage/storage.ts';
+import { announce, announcedIn, announcedText, isAnnouncedScope } from '../ledger/announcements.ts';
+import { scopeText } from '../ledger/marks.ts';
 import { MemoryTrustLedger } from '../ledger/memory-trust-ledger.ts';
 import { type ContainedStates, hasStates, joinStates, type ShownStates } from '../ledger/shown-states.ts';
-import type { KnownRepository, NewMark, StatementScope } from '../ledger/trust-ledger.ts';
+import type { KnownRepository, Mark, NewMark, StatementScope } from '../ledger/trust-ledger.ts';
 import { KnownObjects } from './known-objects.ts';
+import { concerns, type LedgerChange } from './ledger-change.ts';
 import {
   contentData,
   keyName,
@@ -24,6 +26,7 @@ import {
   repositoryName,
   shownName,
 } from './ledger-objects.ts';
+import { repeatWrite } from './repeat-write.ts';
 
 export interface ClusterTrustLedgerOptions {
   /** The ConfigMaps of the cluster. */
@@ -43,42 +46,30 @@ export interface ClusterTrustLedgerOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** What waits to be written to one object. */
-type Change =
-  | { readonly scopes: Map<string, StatementScope> }
-  | { readonly key: string }
-  | { readonly repository: string }
-  | { readonly shown: string };
-
 const CONTEXT: RequestContext = { actor: { name: 'sluice' }, face: 'controller' };
 /** Milliseconds for which a change waits for others. */
 const FLUSH_DELAY_MS = 50;
 const RETRY_DELAY_MS = 5000;
-/** Codes of a write to an object that another writer has changed, created or deleted. */
-const LOST_RACES = ['Conflict', 'AlreadyExists', 'NotFound'] as const;
-/** Codes of failures that often pass at once. Writes of packages wait for the ledger, and would fail with it. */
-const PASSING_FAILURES = ['Internal', 'Unavailable', 'TooManyRequests'] as const;
-/** Milliseconds for one request, of which one may remain without a response. */
 const REQUEST_TIMEOUT_MS = 5000;
-/** Milliseconds after which a write is not repeated any more; it is in the background. */
-const MAX_WRITE_MS = 8000;
 const MAX_CONCURRENT_WRITES = 4;
+/** Above this, all are listed. */
+const MAX_READ_OBJECTS = 32;
 
 /**
  * A ledger in ConfigMaps of a cluster, for the one process that decides. Its state is in memory; changes are written in the background, and
  * `flushed` resolves once they are in the cluster: a request is acknowledged after that.
  *
- * Each object is written with the version that was read or written last. After a lost race the other writer's content is joined: keys of either and revocations
- * of either count, a mark never goes down, and of a repository the content of the later leader stays. So a process that resumes after its
- * lease has expired takes nothing back. A mark that such a process writes late comes after all revocations that are known here.
+ * Each object is written with the version that was read or written last. After a lost race the other writer's content is joined: keys and
+ * revocations of either count, a mark never goes down, and of a repository the content of the later leader stays. So a process that resumes
+ * after its lease has expired takes nothing back. A mark that it writes late comes after all revocations that are known here.
  */
 export class ClusterTrustLedger extends MemoryTrustLedger {
   readonly #options: ClusterTrustLedgerOptions;
   readonly #clock: Clock;
   /** By the name of the object. */
-  readonly #waiting = new Map<string, Change>();
-  /** By the name of the object, with what they write. */
-  readonly #writing = new Map<string, { readonly change: Change; readonly end: Promise<void> }>();
+  readonly #waiting = new Map<string, LedgerChange>();
+  /** By the name of the object, with the change. */
+  readonly #writing = new Map<string, { readonly change: LedgerChange; readonly end: Promise<void> }>();
   readonly #known = new KnownObjects();
   #cancelFlush: (() => void) | undefined;
   /** Names of the objects whose last write failed. */
@@ -89,6 +80,8 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   /** Positions of keys by fingerprint, and positions and epochs of repositories by id. */
   readonly #keyPositions = new Map<string, number>();
   readonly #repositoryPlaces = new Map<string, { readonly position: number; readonly epoch: number }>();
+  /** The last statement that this process announced and that has no mark yet, by the text of its announced scope. */
+  readonly #announced = new Map<string, string>();
   /** By the id of the repository. */
   readonly #shown = new Map<string, ShownStates>();
 
@@ -114,6 +107,18 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   /** Joins what other processes have written since. */
   refresh(): Promise<void> {
     return this.#read(true);
+  }
+
+  async joinLatest(scopes: readonly StatementScope[]): Promise<void> {
+    const { objects, namespace, name: ledger } = this.#options;
+    const names = [...new Set(scopes.map((scope) => marksName(ledger, scope)))];
+    if (names.length > MAX_READ_OBJECTS) return this.refresh();
+    await mapLimited(names, MAX_CONCURRENT_WRITES, async (name) => {
+      const found = await repeatSilentRequest((signal) =>
+        unlessMissing(objects.get({ ...CONTEXT, signal }, { namespace, name })),
+      );
+      if (found !== undefined) this.joinObjects([found]);
+    });
   }
 
   /** Joins objects of this ledger as other processes have written them, such as those that a watch delivers. Throws Corrupt. */
@@ -175,7 +180,21 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
 
   override raise(entries: readonly NewMark[]): void {
     super.raise(entries);
-    for (const { scope } of entries) this.#waitForMark(scope);
+    for (const { scope, digest } of entries) {
+      if (isAnnouncedScope(scope)) this.#announced.set(scopeText(scope), announcedIn({ digest })[0] ?? '');
+      // The mark of a statement replaces its announcement.
+      else if (this.#announced.get(announcedText(scope)) === digest) this.#announced.delete(announcedText(scope));
+      this.#waitForMark(scope);
+    }
+  }
+
+  protected override joinMark(scope: StatementScope, stored: Mark, isLate: boolean): boolean {
+    const isChanged = super.joinMark(scope, stored, isLate);
+    const [own, joined] = [this.#announced.get(scopeText(scope)), this.mark(scope)];
+    if (own === undefined || announcedIn(joined).includes(own)) return isChanged;
+    // Of two processes that announce at once, neither replaces the statement of the other.
+    this.raise([{ scope, ...announce(joined, own) }]);
+    return true;
   }
 
   shownOf(repository: string): ShownStates {
@@ -202,8 +221,10 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     return { [shownBy]: number };
   }
 
-  override hasStatementsAt(address: string): boolean {
-    return super.hasStatementsAt(address);
+  /** True if clients may have been shown packages of the repository that was last seen at an address. */
+  wasShownAt(address: string): boolean {
+    const id = this.repositoryAt(address)?.id;
+    return id !== undefined && (Object.keys(this.shownOf(id)).length > 0 || this.hasStatementsOn(id));
   }
 
   /** Stops to write in the background. Await `flushed` before. */
@@ -214,8 +235,8 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
 
   async #read(isLate: boolean): Promise<void> {
     const { objects, namespace, name } = this.#options;
-    const selection = { namespace, labelSelector: labelSelector(`${LEDGER_LABEL}=${name}`) };
-    const { items } = await repeatSilentRequest((signal) => objects.list({ ...CONTEXT, signal }, selection));
+    const selected = { namespace, labelSelector: labelSelector(`${LEDGER_LABEL}=${name}`) };
+    const { items } = await repeatSilentRequest((signal) => objects.list({ ...CONTEXT, signal }, selected));
     const contents = items.map((item) => readLedgerObject(name, item));
     for (const item of items) this.#note(item);
     const position = (content: (typeof contents)[number]) =>
@@ -276,7 +297,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     this.#wait(shownName(this.#options.name, repository), { shown: repository });
   }
 
-  #wait(name: string, change: Change): void {
+  #wait(name: string, change: LedgerChange): void {
     if (this.#options.readOnly === true) return;
     this.#waiting.set(name, change);
     this.#scheduleFlush(this.#failing.has(name) ? RETRY_DELAY_MS : FLUSH_DELAY_MS);
@@ -309,7 +330,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     return end;
   }
 
-  async #write(name: string, change: Change): Promise<void> {
+  async #write(name: string, change: LedgerChange): Promise<void> {
     try {
       await this.#writeObject(name, change);
       this.#failing.delete(name);
@@ -327,11 +348,9 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
    * Writes with the version that is known, without reading: there is one writer. After a lost race, or if the object was deleted, it reads and
    * joins first. A deleted object is written again with all of its content.
    */
-  async #writeObject(name: string, change: Change): Promise<void> {
+  async #writeObject(name: string, change: LedgerChange): Promise<void> {
     const { objects, namespace, name: ledger } = this.#options;
-    const startedAt = this.#clock.now();
-    let lostRace = false;
-    const attempt = async () => {
+    const attempt = async (lostRace: boolean) => {
       const context = { ...CONTEXT, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) };
       if (lostRace) {
         const found = await unlessMissing(objects.get(context, { namespace, name }));
@@ -343,30 +362,20 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
       if ('repository' in change && stored !== undefined) this.#join(readLedgerObject(ledger, stored), true);
       const data = { ...this.#known.data(name), ...this.#dataOf(change) };
       if (sameValue(data, stored?.data ?? {})) return;
-      const labels = { [LEDGER_LABEL]: ledger };
+      const metadata = { name, namespace, labels: { [LEDGER_LABEL]: ledger } };
       const written =
         stored === undefined
-          ? await objects.create(context, configMapKind.complete({ metadata: { name, namespace, labels }, data }))
+          ? await objects.create(context, configMapKind.complete({ metadata, data }))
           : await objects.update(context, { ...stored, data });
       this.#known.note(written);
     };
-    const isConflict = (error: unknown) => {
-      // A request without a response may have been carried out.
-      const isLost = [...LOST_RACES, 'Timeout' as const].some((code) => isSluiceError(error, code));
-      lostRace ||= isLost;
-      const isPassing = isLost || PASSING_FAILURES.some((code) => isSluiceError(error, code));
-      return isPassing && this.#clock.now() - startedAt < MAX_WRITE_MS;
-    };
-    await retryConflicts(attempt, { isConflict });
+    await repeatWrite(this.#clock, attempt);
   }
 
-  #dataOf(change: Change): Readonly<Record<string, string>> {
+  #dataOf(change: LedgerChange): Readonly<Record<string, string>> {
     if ('scopes' in change) {
-      const entries = [...change.scopes.values()].map((scope) => {
-        const mark = this.mark(scope);
-        return mark === undefined ? {} : markEntry({ scope, mark });
-      });
-      return Object.assign({}, ...entries);
+      const marks = [...change.scopes.values()].map((scope) => ({ scope, mark: this.mark(scope) }));
+      return Object.assign({}, ...marks.map(({ scope, mark }) => mark && markEntry({ scope, mark })));
     }
     if ('key' in change) {
       const key = this.keys().find(({ fingerprint }) => fingerprint === change.key);
@@ -381,17 +390,9 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   #positionOf(fingerprint: string): number {
     let position = this.#keyPositions.get(fingerprint);
     if (position === undefined) {
-      this.#lastPosition += 1;
-      position = this.#lastPosition;
+      position = this.#lastPosition += 1;
       this.#keyPositions.set(fingerprint, position);
     }
     return position;
   }
-}
-
-/** True for a change of a repository, and for one of keys, which concern all of them. */
-function concerns(change: Change, repository: string | undefined): boolean {
-  if (repository === undefined || 'key' in change) return true;
-  if ('scopes' in change) return [...change.scopes.values()].some((scope) => scope.repository === repository);
-  return ('repository' in change ? change.repository : change.shown) === repository;
 }

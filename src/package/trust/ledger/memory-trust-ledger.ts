@@ -104,10 +104,8 @@ export class MemoryTrustLedger implements TrustLedger {
     // There are no resources to write or release.
   }
 
-  /** True if there is a statement on a revision of a repository that was last seen at this address. Its cost grows with the ledger. */
-  protected hasStatementsAt(address: string): boolean {
-    const id = this.repositoryAt(address)?.id;
-    if (id === undefined) return false;
+  /** True if there is a statement on a revision of a repository. Its cost grows with the ledger. */
+  protected hasStatementsOn(id: string): boolean {
     const prefix = scopePrefix(id);
     // Other scopes than those of revisions have a slash; see publication-mark.ts.
     for (const [key, { digest }] of this.#marks)

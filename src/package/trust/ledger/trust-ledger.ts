@@ -52,6 +52,11 @@ export interface TrustLedger {
    * crash of the machine may lose it, which makes the mark lower but never wrong.
    */
   raise(entries: readonly NewMark[], options: { readonly durable: boolean }): void;
+  /**
+   * Joins what other processes have written about these scopes by now. Absent where `mark` returns it at once. A statement that was fetched is
+   * announced after this: otherwise the ledger would look older than the repository.
+   */
+  joinLatest?(scopes: readonly StatementScope[]): Promise<void>;
   /** Returns the marks that any process raised after a version that an earlier call returned; 0 for the first call. */
   raisedSince(version: number): RaisedScopes;
 
