@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { deploymentSources } from '../../src/app/controllers/deployment-sources.ts';
 import { isReached } from '../../src/cli/target/target-goal.ts';
@@ -20,6 +20,7 @@ import {
   controllerOn,
   publish,
   publishNext,
+  squashMain,
   type TargetSpec,
 } from '../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
@@ -200,6 +201,50 @@ test('changes to the folder of a refused package do not count as delivered eithe
   await report();
   await becomes('web', GOOD);
 });
+
+test.each(['an older backup', 'an older backup that has lost the commits after it', 'a change by another writer'])(
+  'the folder of a package whose tag is lost does not count as delivered after %s',
+  async (fault) => {
+    const apps = join(dirname(site), 'apps.git');
+    const refresh = () => world.store.repository('apps').refresh();
+    const first = await publish(world, 'web');
+    await createTarget();
+    await deliver();
+    const backup = head();
+    await publishNext(world, first, 'w2', '2');
+    await deliver();
+    await report();
+    await becomes('web', GOOD);
+    const commit = gitCli(apps, ['rev-parse', 'refs/tags/web/v2']).trim();
+    gitCli(apps, ['update-ref', '-d', 'refs/tags/web/v2']);
+    await refresh();
+    if (fault === 'a change by another writer') await world.push(site, { [FILE]: BY_HAND });
+    else gitCli(site, ['update-ref', 'refs/heads/main', backup]);
+    if (fault.includes('lost')) squashMain(site);
+    const present = gitCli(site, ['rev-parse', 'main:clusters/edge/web']);
+    // In one commit with the first delivery after the fault, and then above it.
+    for (const path of ['db', 'dns']) {
+      await publish(world, path);
+      await deliver();
+      expect(gitCli(site, ['rev-parse', 'main:clusters/edge/web'])).toBe(present);
+      await report();
+      await becomes(path, GOOD);
+      expect(await stateOf('web')).toBe(DRIFTED);
+      const objects = await listDelivered(world.client, await target());
+      expect(objects.find(await target(), { repository: 'apps', package: 'web' })).toMatchObject({
+        revision: 2,
+        commit,
+      });
+    }
+    gitCli(apps, ['update-ref', 'refs/tags/web/v2', commit]);
+    await refresh();
+    await change({ drift: 'Repair' });
+    await deliver();
+    await report();
+    await becomes('web', GOOD);
+    expect(gitCli(site, ['show', `main:${FILE}`])).toContain('value: "2"');
+  },
+);
 
 test('kept changes end with a repair and with a publication', async () => {
   const first = await publish(world, 'web');
