@@ -173,34 +173,40 @@ test('kept changes of another writer are never synced or healthy, also after oth
   await becomes('web', GOOD);
 });
 
-test('changes to the folder of a refused package do not count as delivered either, until it is delivered again', async () => {
-  const first = await publish(world, 'web');
-  await createTarget();
-  await change({ drift: 'Repair' });
-  await deliver();
-  const copy = { package: 'web', workspace: 'w2', source: { type: 'copy', source: first } } as const;
-  const { name } = await world.store.create('apps', copy, ANNA);
-  const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: n\nstringData:\n  key: x\n';
-  await world.store.change(name, { files: new Map([['secret.yaml', Buffer.from(secret)]]) }, ANNA);
-  await world.publish(name);
-  await deliver();
-  await report();
-  await becomes('web', GOOD);
-  await world.push(site, { [FILE]: BY_HAND });
-  // In one commit with the first delivery after the change, and then above it.
-  for (const path of ['db', 'dns']) {
-    await publish(world, path);
+test.each(['its manifests', 'the revision that it names too'])(
+  'changes to the folder of a refused package do not count as delivered either, until it is delivered again: %s',
+  async (changed) => {
+    const first = await publish(world, 'web');
+    await createTarget();
+    await change({ drift: 'Repair' });
     await deliver();
-    expect(gitCli(site, ['show', `main:${FILE}`])).toContain('by hand');
+    const copy = { package: 'web', workspace: 'w2', source: { type: 'copy', source: first } } as const;
+    const { name } = await world.store.create('apps', copy, ANNA);
+    const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: n\nstringData:\n  key: x\n';
+    await world.store.change(name, { files: new Map([['secret.yaml', Buffer.from(secret)]]) }, ANNA);
+    await world.publish(name);
+    await deliver();
     await report();
-    await becomes(path, GOOD);
-    expect(await stateOf('web')).toBe(DRIFTED);
-  }
-  await change({ allowSecrets: true });
-  await deliver();
-  await report();
-  await becomes('web', GOOD);
-});
+    await becomes('web', GOOD);
+    const list = gitCli(site, ['show', 'main:clusters/edge/web/kustomization.yaml']);
+    const forged = list.replace(/^(#.*),1\]/, '$1,2]');
+    const edits = changed === 'its manifests' ? {} : { 'clusters/edge/web/kustomization.yaml': `${forged}\n` };
+    await world.push(site, { [FILE]: BY_HAND, ...edits });
+    // In one commit with the first delivery after the change, and then above it.
+    for (const path of ['db', 'dns']) {
+      await publish(world, path);
+      await deliver();
+      expect(gitCli(site, ['show', `main:${FILE}`])).toContain('by hand');
+      await report();
+      await becomes(path, GOOD);
+      expect(await stateOf('web')).toBe(DRIFTED);
+    }
+    await change({ allowSecrets: true });
+    await deliver();
+    await report();
+    await becomes('web', GOOD);
+  },
+);
 
 test.each(['an older backup', 'an older backup that has lost the commits after it', 'a change by another writer'])(
   'the folder of a package whose tag is lost does not count as delivered after %s',
