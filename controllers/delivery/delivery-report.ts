@@ -154,9 +154,11 @@ function remainingPackages(
     // A folder that a user removed also counts as delivered.
     const revision = isLost ? known?.revision : present;
     if (revision === undefined) return [];
-    // The mark stays until the package is delivered again: there are no manifests to compare the folder with before.
-    if (known?.revision === revision) return edited.has(key) && !isLost ? { ...known, drifted: true as const } : known;
-    return { repository, package: path, revision, commit: '', tree: '' };
+    const of = known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };
+    // The mark stays until the package is delivered again: there are no manifests to compare the folder with before. The folder of a branch
+    // that went back names its revision, also where the repository has lost the commit to compare with.
+    const isOther = edited.has(key) || known?.drifted === true || present !== revision;
+    return isOther ? { ...of, drifted: true as const } : of;
   });
 }
 

@@ -215,7 +215,8 @@ describe('faults of the repository of a target', () => {
       const after = await statusOf(world);
       expect(after).toMatchObject({ reason: 'Partial', message: expect.stringContaining('OutOfBandRemoval') });
       expect(after.message).toContain('v2 is missing in repository apps');
-      expect(after.packages).toEqual(packages);
+      // The folder has the content of another revision.
+      expect(after.packages).toEqual(packages.map((one) => ({ ...one, drifted: true })));
     }
     gitCli(join(dirname(site), 'apps.git'), ['update-ref', 'refs/tags/web/v2', packages[0]?.commit ?? '']);
     await repository.refresh();

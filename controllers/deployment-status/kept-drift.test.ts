@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { deploymentSources } from '../../src/app/controllers/deployment-sources.ts';
 import { isReached } from '../../src/cli/target/target-goal.ts';
@@ -20,6 +20,7 @@ import {
   controllerOn,
   publish,
   publishNext,
+  squashMain,
   type TargetSpec,
 } from '../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
@@ -172,34 +173,84 @@ test('kept changes of another writer are never synced or healthy, also after oth
   await becomes('web', GOOD);
 });
 
-test('changes to the folder of a refused package do not count as delivered either, until it is delivered again', async () => {
-  const first = await publish(world, 'web');
-  await createTarget();
-  await change({ drift: 'Repair' });
-  await deliver();
-  const copy = { package: 'web', workspace: 'w2', source: { type: 'copy', source: first } } as const;
-  const { name } = await world.store.create('apps', copy, ANNA);
-  const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: n\nstringData:\n  key: x\n';
-  await world.store.change(name, { files: new Map([['secret.yaml', Buffer.from(secret)]]) }, ANNA);
-  await world.publish(name);
-  await deliver();
-  await report();
-  await becomes('web', GOOD);
-  await world.push(site, { [FILE]: BY_HAND });
-  // In one commit with the first delivery after the change, and then above it.
-  for (const path of ['db', 'dns']) {
-    await publish(world, path);
+test.each(['its manifests', 'the revision that it names too'])(
+  'changes to the folder of a refused package do not count as delivered either, until it is delivered again: %s',
+  async (changed) => {
+    const first = await publish(world, 'web');
+    await createTarget();
+    await change({ drift: 'Repair' });
     await deliver();
-    expect(gitCli(site, ['show', `main:${FILE}`])).toContain('by hand');
+    const copy = { package: 'web', workspace: 'w2', source: { type: 'copy', source: first } } as const;
+    const { name } = await world.store.create('apps', copy, ANNA);
+    const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: n\nstringData:\n  key: x\n';
+    await world.store.change(name, { files: new Map([['secret.yaml', Buffer.from(secret)]]) }, ANNA);
+    await world.publish(name);
+    await deliver();
     await report();
-    await becomes(path, GOOD);
-    expect(await stateOf('web')).toBe(DRIFTED);
-  }
-  await change({ allowSecrets: true });
-  await deliver();
-  await report();
-  await becomes('web', GOOD);
-});
+    await becomes('web', GOOD);
+    const list = gitCli(site, ['show', 'main:clusters/edge/web/kustomization.yaml']);
+    const forged = list.replace(/^(#.*),1\]/, '$1,2]');
+    const edits = changed === 'its manifests' ? {} : { 'clusters/edge/web/kustomization.yaml': `${forged}\n` };
+    await world.push(site, { [FILE]: BY_HAND, ...edits });
+    // In one commit with the first delivery after the change, and then above it.
+    for (const path of ['db', 'dns']) {
+      await publish(world, path);
+      await deliver();
+      expect(gitCli(site, ['show', `main:${FILE}`])).toContain('by hand');
+      await report();
+      await becomes(path, GOOD);
+      expect(await stateOf('web')).toBe(DRIFTED);
+    }
+    await change({ allowSecrets: true });
+    await deliver();
+    await report();
+    await becomes('web', GOOD);
+  },
+);
+
+test.each(['an older backup', 'an older backup that has lost the commits after it', 'a change by another writer'])(
+  'the folder of a package whose tag is lost does not count as delivered after %s',
+  async (fault) => {
+    const apps = join(dirname(site), 'apps.git');
+    const refresh = () => world.store.repository('apps').refresh();
+    const first = await publish(world, 'web');
+    await createTarget();
+    await deliver();
+    const backup = head();
+    await publishNext(world, first, 'w2', '2');
+    await deliver();
+    await report();
+    await becomes('web', GOOD);
+    const commit = gitCli(apps, ['rev-parse', 'refs/tags/web/v2']).trim();
+    gitCli(apps, ['update-ref', '-d', 'refs/tags/web/v2']);
+    await refresh();
+    if (fault === 'a change by another writer') await world.push(site, { [FILE]: BY_HAND });
+    else gitCli(site, ['update-ref', 'refs/heads/main', backup]);
+    if (fault.includes('lost')) squashMain(site);
+    const present = gitCli(site, ['rev-parse', 'main:clusters/edge/web']);
+    // In one commit with the first delivery after the fault, and then above it.
+    for (const path of ['db', 'dns']) {
+      await publish(world, path);
+      await deliver();
+      expect(gitCli(site, ['rev-parse', 'main:clusters/edge/web'])).toBe(present);
+      await report();
+      await becomes(path, GOOD);
+      expect(await stateOf('web')).toBe(DRIFTED);
+      const objects = await listDelivered(world.client, await target());
+      expect(objects.find(await target(), { repository: 'apps', package: 'web' })).toMatchObject({
+        revision: 2,
+        commit,
+      });
+    }
+    gitCli(apps, ['update-ref', 'refs/tags/web/v2', commit]);
+    await refresh();
+    await change({ drift: 'Repair' });
+    await deliver();
+    await report();
+    await becomes('web', GOOD);
+    expect(gitCli(site, ['show', `main:${FILE}`])).toContain('value: "2"');
+  },
+);
 
 test('kept changes end with a repair and with a publication', async () => {
   const first = await publish(world, 'web');

@@ -48,8 +48,12 @@ export async function describeDrifts(
       if (hidden.has(path)) return `${kind} ${path} (not shown: it may contain a Secret)\n`;
       return patch === '' ? `${kind} ${path}\n` : patch;
     });
+    const patched = new Set(
+      files.flatMap(({ path, patch }) => (patch === '' || hidden?.has(path) !== false ? [] : [path])),
+    );
     const modes = [...own.keys()].flatMap((path) => {
-      const mode = present.get(path)?.mode;
+      // A patch that is shown names the mode.
+      const mode = patched.has(path) ? undefined : present.get(path)?.mode;
       return mode === undefined ? [] : [`${path} has mode ${mode}\n`];
     });
     const list = [...modes.slice(0, MAX_MODES), ...(modes.length > MAX_MODES ? ['and others\n'] : []), ...shown];

@@ -34,12 +34,12 @@ const ENTRIES: readonly [change: string, entry: () => string, shown: string][] =
   [
     'an executable file',
     () => `M 100755 ${gitCli(site, ['rev-parse', `main:${FOLDER}/cm.yaml`])} ${FOLDER}/cm.yaml`,
-    'clusters/edge/web/cm.yaml has mode 100755',
+    'old mode 100644\nnew mode 100755',
   ],
   [
     'an executable list of files',
     () => `M 100755 ${gitCli(site, ['rev-parse', `main:${FOLDER}/kustomization.yaml`])} ${FOLDER}/kustomization.yaml`,
-    'clusters/edge/web/kustomization.yaml has mode 100755',
+    'b/clusters/edge/web/kustomization.yaml\nold mode 100644\nnew mode 100755',
   ],
   [
     'a symbolic link to other content',
@@ -49,7 +49,7 @@ const ENTRIES: readonly [change: string, entry: () => string, shown: string][] =
   [
     'a symbolic link whose text is the file',
     () => `M 120000 ${gitCli(site, ['rev-parse', `main:${FOLDER}/cm.yaml`])} ${FOLDER}/cm.yaml`,
-    'clusters/edge/web/cm.yaml has mode 120000',
+    'new file mode 120000',
   ],
   ['a submodule in place of a file', () => `M 160000 ${'1'.repeat(40)} ${FOLDER}/cm.yaml`, 'has mode 160000'],
   ['an added submodule', () => `M 160000 ${'1'.repeat(40)} ${FOLDER}/more`, 'clusters/edge/web/more has mode 160000'],
@@ -94,7 +94,7 @@ test('a changed mode stays and is reported where the target keeps drift', async 
   const { status, packages } = await statusOf(world);
   expect(findCondition(status?.conditions, 'Drifted')).toMatchObject({
     status: 'True',
-    message: expect.stringContaining('clusters/edge/web/cm.yaml has mode 100755'),
+    message: expect.stringContaining('new mode 100755'),
   });
   expect(packages).toMatchObject([{ package: 'web', drifted: true }]);
 });

@@ -159,6 +159,44 @@ test('a change of labels that ends the selection previews the removal of the fol
   ]);
 });
 
+test('a changed mode and a symbolic link in place of a file are part of the preview, and its patches restore the file', async () => {
+  await create();
+  const source = await publish(world, 'web');
+  await reconcile();
+  const file = 'clusters/edge/web/cm.yaml';
+  const blob = gitCli(site, ['rev-parse', `main:${file}`]);
+  const setEntry = (mode: string, path = file) => {
+    const commit = 'commit refs/heads/main\ncommitter Eve <eve@example.com> 1700000000 +0000\ndata 4\nmode\n';
+    gitCli(site, ['fast-import', '--quiet'], `${commit}from refs/heads/main^0\nM ${mode} ${blob} ${path}\n`);
+  };
+  for (const [mode, header] of [
+    ['100755', 'old mode 100755\nnew mode 100644\n'],
+    // Its text is the manifest, so that it is shown.
+    ['120000', 'deleted file mode 120000\n'],
+  ] as const) {
+    setEntry(mode);
+    const previewed = await preview(source);
+    expect(previewed.targets).toMatchObject([
+      { state: 'Changes', files: [{ path: file, change: 'Modified', patch: expect.stringContaining(header) }] },
+    ]);
+    const expected = await treeAfter(previewed);
+    await reconcile();
+    expect(gitCli(site, ['rev-parse', 'main^{tree}'])).toBe(expected);
+    expect((await preview(source)).targets).toMatchObject([{ state: 'Unchanged', files: [] }]);
+  }
+  // Submodules are named.
+  setEntry('160000');
+  setEntry('160000', 'clusters/edge/web/more');
+  expect((await preview(source)).targets[0]?.files).toEqual([
+    { path: file, change: 'Modified', hidden: true, patch: '' },
+    { path: 'clusters/edge/web/more', change: 'Removed', hidden: true, patch: '' },
+  ]);
+  await reconcile();
+  // With a change of the content.
+  setEntry('100755');
+  await expectPreviewed(await next(source, 'w2', { 'cm.yaml': configMap('web', '2') }));
+});
+
 test('every target that selects the package is previewed by its settings; one can be named', async () => {
   const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: hunter2\n';
   await create({ git: { repo: site, directory: 'a' } }, 'strict');

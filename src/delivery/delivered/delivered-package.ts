@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { type PackageDelivery, packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../resource/object/object.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 
 /** A package in the last delivered commit of a target. */
@@ -90,6 +91,14 @@ export function deliveredIn({ spec, status }: PackageDelivery): DeliveredPackage
   const { revision, commit, tree, drifted } = status;
   const mark = drifted === true ? { drifted } : {};
   return { repository: spec.repository, package: spec.package, revision, commit, tree, ...mark };
+}
+
+/** True if two versions of an object record the same for the same target. */
+export function isSameDelivery(one: PackageDelivery, other: PackageDelivery): boolean {
+  return (
+    sameValue(deliveredIn(one), deliveredIn(other)) &&
+    sameValue(one.metadata.ownerReferences, other.metadata.ownerReferences)
+  );
 }
 
 /** The number of packages in the last delivered commit of a target. */

@@ -1,6 +1,6 @@
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
-import type { DeliveredPackage } from '../delivered/delivered-package.ts';
+import { type DeliveredPackage, isAbout } from '../delivered/delivered-package.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 import {
   currentDeployment,
@@ -64,6 +64,8 @@ export function decideRollbacks(
   if (limit === undefined || deployment === undefined || spec.suspend === true) return NOTHING;
   // The worst state of a package, so that a healthy target of thousands of packages costs nothing.
   if (deployment.healthy.status !== 'False') return NOTHING;
+  // A failure of the delivery before says nothing about a package that has changed since.
+  if (!isAbout(status, packages)) return NOTHING;
   const excluded = new Set([...(spec.pins ?? []), ...(status?.rollbacks ?? [])].map(packageKey));
   const observations = new Map<string, Observation>();
   const due: DueRollback[] = [];

@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
-import type { DeliveredPackage } from '../../../../src/delivery/delivered/delivered-package.ts';
+import type { InformerEvent } from '../../../../src/controller/informer-store.ts';
+import { type DeliveredPackage, packagesDigest } from '../../../../src/delivery/delivered/delivered-package.ts';
 import { targetDeployment } from '../../../../src/delivery/status/target-deployment.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
 import { describeEngine } from '../../../../src/resource/kinds/sluice/engine-settings.ts';
-import type { Stored } from '../../../../src/resource/object/object.ts';
-import { deliveredBy, storedTarget } from '../../../../test/support/delivered.ts';
+import { packageDeliveryKind } from '../../../../src/resource/kinds/sluice/package-delivery.ts';
+import type { ObjectKey, Stored } from '../../../../src/resource/object/object.ts';
+import { deliveredBy, storedDelivery, storedTarget } from '../../../../test/support/delivered.ts';
 import { type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { revisionController } from '../../revision-controller.ts';
 import { healthyResolver, unhealthyProblem } from './healthy-resolver.ts';
@@ -52,7 +54,12 @@ function statusOf(states: Readonly<Record<string, typeof good | typeof bad>>, ev
     now: 0,
   });
   deliveredPackages = packages;
-  return { packageCount: packages.length, lastCommit: 'c', deployment };
+  return {
+    packageCount: packages.length,
+    packagesDigest: packagesDigest(packages),
+    lastCommit: 'c',
+    deployment,
+  };
 }
 
 function target(status?: DeliveryTarget['status'], engine: object | null = FLUX): Stored<DeliveryTarget> {
@@ -65,11 +72,16 @@ function target(status?: DeliveryTarget['status'], engine: object | null = FLUX)
 
 const delivered = () => deliveredBy(...targets.map((one) => [one, deliveredPackages] as const));
 
+function healthy() {
+  const { store, clock } = world;
+  return healthyResolver({
+    ...{ store, clock, targets: () => targets, delivered: delivered(), requiredGates: () => required, quietMs: 0 },
+  });
+}
+
 async function reconcile(name: string): Promise<void> {
   const { client, store, clock } = world;
-  const { resolver, sources } = healthyResolver({
-    ...{ store, clock, targets: () => targets, delivered: delivered(), requiredGates: () => required },
-  });
+  const { resolver, sources } = healthy();
   const recorder = world.recorder('controller:revision');
   const controller = revisionController({ ...{ client, store, clock, recorder, sources }, resolvers: [resolver] });
   await controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
@@ -108,6 +120,56 @@ test('a report about an earlier delivery opens nothing', async () => {
   const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
   targets = [target(statusOf({ amf: good }, 'earlier'))];
   expect(await conditionOf(name)).toMatchObject({ status: 'Unknown', reason: 'Stale' });
+});
+
+test.each(['', 'amf'])(
+  'a report that is not about the packages delivered now opens nothing: %s',
+  async (annotation) => {
+    const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile(annotation) });
+    targets = [target(statusOf({ amf: good, upf: good }))];
+    const [amf, upf] = deliveredPackages as [DeliveredPackage, DeliveredPackage];
+    expect(await conditionOf(name)).toMatchObject({ status: 'True' });
+    // The objects of packages are written before the status of their target.
+    const recorded = deliveredPackages;
+    const added = { ...upf, package: 'udm' };
+    for (const next of [
+      [{ ...amf, revision: 2 }, upf],
+      [{ ...amf, drifted: true as const }, upf],
+      [amf, added, upf],
+    ]) {
+      deliveredPackages = next;
+      expect(unhealthyProblem(world.store.get(name), targets, delivered(), [])).toMatchObject({ type: TYPE });
+      expect(await conditionOf(name)).toMatchObject({ status: 'Unknown', reason: 'Stale' });
+      deliveredPackages = recorded;
+      expect(await conditionOf(name)).toMatchObject({ status: 'True' });
+    }
+  },
+);
+
+test('what decides whether the report is about the packages wakes the drafts, once for each change', async () => {
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
+  const woken: string[] = [];
+  const handlers = new Map<unknown, (event: InformerEvent<never>) => void>();
+  for (const source of healthy().sources)
+    source.start({
+      informer: (kind) => ({ addHandler: (handler: never) => handlers.set(kind, handler) }) as never,
+      enqueue: (key: ObjectKey) => woken.push(key.name),
+      ...{ track: () => undefined, release: () => undefined, prioritize: () => undefined },
+    });
+  const update = (kind: unknown, old: object, object: object) =>
+    handlers.get(kind)?.({ type: 'update', old, object } as never);
+  const before = target(statusOf({ amf: good }));
+  const [amf] = deliveredPackages as [DeliveredPackage];
+  const object = storedDelivery(before, amf);
+  update(packageDeliveryKind, object, storedDelivery(before, { ...amf, revision: 2 }, '2'));
+  update(packageDeliveryKind, object, storedDelivery(before, { ...amf, drifted: true }, '2'));
+  const next = { ...before, metadata: { ...before.metadata, uid: 'next' } };
+  update(packageDeliveryKind, object, storedDelivery(next, amf, '2'));
+  update(deliveryTargetKind, before, { ...before, status: { ...before.status, packagesDigest: 'next' } });
+  expect(woken).toEqual([name, name, name, name]);
+  update(packageDeliveryKind, object, storedDelivery(before, amf, '2'));
+  update(deliveryTargetKind, before, { ...before, metadata: { ...before.metadata, labels: { a: 'b' } } });
+  expect(woken).toHaveLength(4);
 });
 
 test('only the packages in the annotation count, and all of them must be delivered', async () => {

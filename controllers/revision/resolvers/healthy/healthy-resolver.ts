@@ -1,5 +1,6 @@
 import { conditionsOf, gatesOf, type Kptfile } from '../../../../kptfile-schema/index.ts';
 import { type Source, watchKind } from '../../../../src/controller/source.ts';
+import { isSameDelivery } from '../../../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
 import type { Clock } from '../../../../src/foundation/time/clock.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
@@ -85,8 +86,8 @@ export function healthyResolver(options: HealthyOptions): Healthy {
       deliveredSource({
         ...{ clock, map: concerned },
         ...(quietMs === undefined ? {} : { quietMs }),
-        // A condition names packages, and not their revisions.
-        predicate: ({ type }) => type !== 'update',
+        // The status of the target is about one content of its packages, and can be known before their objects.
+        predicate: (event) => event.type !== 'update' || !isSameDelivery(event.object, event.old),
       }),
     ],
   };

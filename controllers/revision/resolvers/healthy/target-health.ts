@@ -1,6 +1,11 @@
-import { deliveredCount } from '../../../../src/delivery/delivered/delivered-package.ts';
+import { type DeliveredPackage, deliveredCount } from '../../../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
-import { currentDeployment, deploymentOf } from '../../../../src/delivery/status/target-deployment.ts';
+import { packageKey } from '../../../../src/delivery/selection/select-revisions.ts';
+import {
+  currentDeployment,
+  currentDeploymentOf,
+  deploymentOf,
+} from '../../../../src/delivery/status/target-deployment.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
@@ -57,7 +62,8 @@ export function healthCondition(
     return condition('Unknown', 'TargetMissing', `there is no target ${name} in the namespace of the package`);
   if (target.spec.engine === undefined)
     return condition('Unknown', 'NotReported', `target ${name} has no spec.engine, so that its health is not read`);
-  const deployment = currentDeployment(target);
+  const packages = delivered.of(target);
+  const deployment = currentDeploymentOf(target, packages);
   if (deployment === undefined)
     return condition('Unknown', 'Stale', `the health of target ${name} is not read since its last delivery`);
   const settings = describeEngine(target.spec.engine);
@@ -65,9 +71,7 @@ export function healthCondition(
     return condition('Unknown', 'Stale', `the health of target ${name} is not read from its present engine yet`);
   const states = wanted.length === 0 ? [deployment.healthy] : [];
   for (const path of wanted) {
-    const found = delivered
-      .of(target)
-      .find((one) => one.package === path || `${one.repository}/${one.package}` === path);
+    const found = namesIn(packages).get(path);
     if (found === undefined)
       return condition('False', 'NotDelivered', `target ${name} does not deliver package ${path}`);
     states.push(deploymentOf(deployment, found).healthy);
@@ -88,7 +92,20 @@ export function healthCondition(
   return { ...condition(worst.status, worst.reason, `not ${subject} are healthy; ${next}`), external };
 }
 
-/** What conditions on a target depend on; the same text means that none changes. */
+const indexes = new WeakMap<readonly DeliveredPackage[], ReadonlyMap<string, DeliveredPackage>>();
+
+/** The packages of a target by the names that `wantedPackages` can have; of two with one name the first. Computed once for a list. */
+function namesIn(packages: readonly DeliveredPackage[]): ReadonlyMap<string, DeliveredPackage> {
+  const known = indexes.get(packages);
+  if (known !== undefined) return known;
+  const byName = new Map<string, DeliveredPackage>();
+  for (const one of packages)
+    for (const name of [one.package, packageKey(one)]) if (!byName.has(name)) byName.set(name, one);
+  indexes.set(packages, byName);
+  return byName;
+}
+
+/** What conditions on a target depend on in the target itself; the same text means that none changes. */
 export function healthKey(target: DeliveryTarget): string {
   const deployment = currentDeployment(target);
   const part = (state: { readonly status: string; readonly reason: string } | undefined) => [
@@ -102,5 +119,7 @@ export function healthKey(target: DeliveryTarget): string {
     part(deployment?.common.healthy),
     deployment?.packages?.map((one) => [one.repository, one.package, ...part(one.healthy)]),
     deliveredCount(target.status),
+    // Decides whether the report is about the packages that are delivered now.
+    target.status?.packagesDigest,
   ]);
 }

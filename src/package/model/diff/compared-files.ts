@@ -8,7 +8,12 @@ export interface ComparedFile {
   /** Files with the same id have the same content. */
   readonly id: string;
   readonly bytes: number;
+  /** Mode in Git of an entry that is no plain file. Modes are compared only where they are given. */
+  readonly mode?: string | undefined;
 }
+
+/** Mode in Git of a plain file. */
+export const PLAIN_MODE = '100644';
 
 /** The files of one version of a package, for a comparison that reads only some of them. */
 export interface ComparedFiles {

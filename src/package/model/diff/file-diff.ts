@@ -1,5 +1,5 @@
 import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
-import type { ComparedFile, ComparedFiles } from './compared-files.ts';
+import { type ComparedFile, type ComparedFiles, PLAIN_MODE } from './compared-files.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
 /** The change of a file between two versions of a package. */
@@ -77,7 +77,7 @@ export async function fileChanges(
       listBytesLeft -= jsonBytes(omitted) + 1;
       if (listBytesLeft < 0) return { files, truncated: true, omittedFiles: pairs.length - files.length };
       const isComparable = patchBytesLeft > 0 && isRead && isSmallPair(pair) && areComparable(old, next);
-      const patch = isComparable ? await fileDiff(pair.path, old, next) : undefined;
+      const patch = isComparable ? await fileDiff(pair, old, next) : undefined;
       const patchBytes = patch === undefined ? 0 : jsonBytes(patch);
       if (patchBytes <= MAX_FILE_PATCH_BYTES) patchBytesLeft -= patchBytes;
       if (patch === undefined || patchBytes > MAX_FILE_PATCH_BYTES || patchBytesLeft < 0) {
@@ -105,7 +105,7 @@ function changedPairs(before: ComparedFiles, after: ComparedFiles): ChangedPair[
   const paths = [...new Set([...before.files.keys(), ...after.files.keys()])].sort();
   return paths
     .map((path) => ({ path, old: before.files.get(path), next: after.files.get(path) }))
-    .filter(({ old, next }) => old?.id !== next?.id);
+    .filter(({ old, next }) => old?.id !== next?.id || old?.mode !== next?.mode);
 }
 
 /** What is read together from a position on; at least one. */
@@ -169,17 +169,32 @@ function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-async function fileDiff(path: string, before: Buffer | undefined, after: Buffer | undefined): Promise<string> {
+async function fileDiff(pair: ChangedPair, before: Buffer | undefined, after: Buffer | undefined): Promise<string> {
+  const { path, old, next } = pair;
+  const [oldMode, newMode] = [old?.mode ?? PLAIN_MODE, next?.mode ?? PLAIN_MODE];
+  const isOtherType = old !== undefined && next !== undefined && typeOf(oldMode) !== typeOf(newMode);
+  // As Git writes it: a symbolic link, for example, is removed before the file is added.
+  if (isOtherType) {
+    const removed = await fileDiff({ path, old, next: undefined }, before, undefined);
+    return removed + (await fileDiff({ path, old: undefined, next }, undefined, after));
+  }
   const [left, right] = [quoted(`a/${path}`), quoted(`b/${path}`)];
   const lines = [`diff --git ${left} ${right}`];
-  if (before === undefined) lines.push('new file mode 100644');
-  if (after === undefined) lines.push('deleted file mode 100644');
+  if (before === undefined) lines.push(`new file mode ${newMode}`);
+  else if (after === undefined) lines.push(`deleted file mode ${oldMode}`);
+  else if (oldMode !== newMode) lines.push(`old mode ${oldMode}`, `new mode ${newMode}`);
   const header = `${lines.join('\n')}\n`;
+  if (old?.id === next?.id) return header;
   if (isBinary(before, after)) return `${header}Binary files ${left} and ${right} differ\n`;
-  const [old, next] = [before?.toString('utf8') ?? '', after?.toString('utf8') ?? ''];
-  if (old === next) return header;
+  const [oldText, newText] = [before?.toString('utf8') ?? '', after?.toString('utf8') ?? ''];
+  if (oldText === newText) return header;
   const names = { before: before === undefined ? undefined : left, after: after === undefined ? undefined : right };
-  return `${header}${await unifiedDiff(old, next, names)}`;
+  return `${header}${await unifiedDiff(oldText, newText, names)}`;
+}
+
+/** The digits of a mode that say whether it is a file or a symbolic link. */
+function typeOf(mode: string): string {
+  return mode.slice(0, 3);
 }
 
 /** A path as Git writes it in a patch: in quotes and with octal bytes if it has characters that could mislead. */
