@@ -12,8 +12,11 @@ import {
 } from '../../src/package/model/identity/layout.ts';
 import { lookalikesOf } from '../../src/package/model/policy/lookalikes.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
-import { isPlaceholder, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { Distrust } from '../../src/package/trust/distrust.ts';
+import { parsePublicationDigest, publicationScope } from '../../src/package/trust/ledger/publication-mark.ts';
+import { DELETED } from '../../src/package/trust/ledger/trust-ledger.ts';
+import type { RepositoryTrust } from '../../src/package/trust/repository-trust.ts';
 
 /** Commits that are read to distinguish a rewritten draft from one that advanced. */
 const MAX_COMMITS_WALKED = 500;
@@ -25,15 +28,20 @@ interface Examined {
   readonly git: GitRepository;
   readonly layout: RepositoryLayout;
   readonly index: Pick<RevisionIndex, 'mainHead' | 'isOnMain'>;
-  readonly trust: { readonly repository: string };
+  readonly trust: Pick<RepositoryTrust, 'repository' | 'mark' | 'writerOf'>;
   policyFor(revision: PackageRevision): EffectivePolicy;
 }
 
 /**
  * Returns the kernel's findings about changes of revisions by other processes. The main branch has a separate finding,
- * see `mainFinding`; the index flags packages on it that differ from the published ones.
+ * see `mainFinding`; the index flags packages on it that differ from the published ones. With `hasPeer` another process on the ledger writes too:
+ * of what it does by itself nothing is reported.
  */
-export async function findingsOf(repository: Examined, changes: readonly IndexChange[]): Promise<Finding[]> {
+export async function findingsOf(
+  repository: Examined,
+  changes: readonly IndexChange[],
+  hasPeer = false,
+): Promise<Finding[]> {
   const { git, layout, trust } = repository;
   const rows = changes.flatMap(({ before, after }) => [before, after].filter((row) => row !== undefined));
   const descents = new Map<string, boolean | undefined>();
@@ -43,12 +51,15 @@ export async function findingsOf(repository: Examined, changes: readonly IndexCh
     descents.set(`${before.commit} ${after.commit}`, await isAncestor(git, before.commit, after.commit));
   }
   const known = lookUp(rows, layout);
+  const endedByLedger = deletedByLedger(changes, trust);
+  const byPeer = hasPeer ? writtenByPeer(changes, trust) : new Set<string>();
   const knowledge: Knowledge = {
     publication: (ref, oid) => publicationOf(known.atRef.get(`${ref} ${oid}`), trust.repository, layout.branch),
     distrust: (ref, oid) => distrustOf(known.atRef.get(`${ref} ${oid}`)),
     isAncestor: (older, newer) => descents.get(`${older} ${newer}`),
     trustedRecord: (ref, oid) => known.trustedRecords.has(`${ref} ${oid}`),
-    decided: ({ name, after }) => known.decided.has(`${name} ${after}`),
+    decided: ({ name, before, after }) =>
+      after === undefined ? endedByLedger.has(`${name} ${before}`) : known.decided.has(`${name} ${after}`),
   };
   const side = (pick: (change: IndexChange) => PackageRevision | undefined) =>
     new Map(changes.flatMap((change) => refsOf(pick(change), layout)));
@@ -58,7 +69,10 @@ export async function findingsOf(repository: Examined, changes: readonly IndexCh
     layout,
     knowledge,
   );
-  const reported = found.filter((finding) => !finding.inBand || ALWAYS_REPORTED.has(finding.kind));
+  const reported = found.filter(
+    ({ inBand, kind, ref, before, after }) =>
+      !inBand || (ALWAYS_REPORTED.has(kind) && !byPeer.has(`${ref} ${after ?? before}`)),
+  );
   const explained = reported.flatMap((finding): Finding[] => {
     const { kind, ref, after, reason } = finding;
     const distrust = kind === 'RecordChanged' ? known.distrustedRecords.get(`${ref} ${after}`) : undefined;
@@ -147,6 +161,39 @@ function trustFindings(changes: readonly IndexChange[], layout: RepositoryLayout
       ...{ before: undefined, after: undefined, message },
     },
   ];
+}
+
+/** Publications that are gone, and that a signed statement deleted, by ref and id. It can be read after the tag was seen to be gone. */
+function deletedByLedger(changes: readonly IndexChange[], trust: Examined['trust']): Set<string> {
+  const deleted = changes.flatMap(({ before, after }) => {
+    if (before === undefined || after?.ref === before.ref || !isPublished(before)) return [];
+    const version = before.ref.slice(before.ref.lastIndexOf('/') + 1);
+    const mark = trust.mark(publicationScope(before.path, version));
+    const { commit, isDeleted } = parsePublicationDigest(mark?.digest ?? '');
+    return isDeleted && commit === before.commit ? [`${before.ref} ${before.refOid}`] : [];
+  });
+  return new Set(deleted);
+}
+
+/** Drafts and proposals that another process on the ledger deleted or made, by ref and id. */
+function writtenByPeer(changes: readonly IndexChange[], trust: Examined['trust']): Set<string> {
+  const written = changes.flatMap(({ before, after }) => {
+    if (after !== undefined) {
+      const { statement, record, commit, ref, refOid } = after;
+      const isSigned = statement !== undefined && record?.commit === commit && trust.writerOf(statement) !== 'other';
+      return isSigned ? [`${ref} ${refOid}`] : [];
+    }
+    // Without a record it was a push, which may have followed on a deletion of another draft of this name.
+    if (before?.recordOid === undefined || isPublished(before)) return [];
+    return wasDeleted(before, trust) ? [`${before.ref} ${before.refOid}`] : [];
+  });
+  return new Set(written);
+}
+
+/** True if the ledger has it that a process deleted a draft, or a proposal. A publication proves that in Git. */
+export function wasDeleted(revision: PackageRevision, trust: Pick<RepositoryTrust, 'mark'>): boolean {
+  if (isPublished(revision)) return true;
+  return trust.mark({ package: revision.path, workspace: revision.key.workspace })?.digest === DELETED;
 }
 
 /** Rows by ref and id, so that thousands of rows that arrived in one push are scanned once. */

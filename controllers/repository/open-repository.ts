@@ -1,16 +1,19 @@
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
+import type { IndexChange } from '../../src/package/index/state/index-delta.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { signingSecret } from '../../src/package/store/signing.ts';
 import { PUSH_OPTIONS_ANNOTATION, TRANSPORT_ANNOTATION } from '../../src/package/upstream/remote-settings.ts';
 import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/porch/repository.ts';
-import { findingsOf, mainFinding } from './findings.ts';
+import { findingsOf, mainFinding, wasDeleted } from './findings.ts';
 import { type PollIntervals, PollPace } from './poll-pace.ts';
 import type { RepositoryReport } from './repository-status.ts';
 import type { SyncRequest, SyncScope } from './sync-requests.ts';
+import { UnsettledChanges } from './unsettled-changes.ts';
 
 /** Annotation of a Repository: any new value requests a sync. */
 export const SYNC_ANNOTATION = 'sluice.dev/sync-requested-at';
@@ -20,12 +23,16 @@ export interface OpenRepositoryOptions {
   readonly clock: Clock;
   readonly intervals: PollIntervals;
   readonly random: () => number;
+  /** See `findingsOf`. Default false. */
+  readonly hasPeer?: boolean;
   /** Milliseconds since the epoch, if it was opened without its remote: it is synced as soon as possible. */
   readonly syncedAt?: number | undefined;
 }
 
 /** Milliseconds after which a sync lists all refs; see `branchesFirst` for those in between. */
 const FULL_SYNC_INTERVAL_MS = 300_000;
+/** Milliseconds to the next sync while changes cannot be judged. */
+const RECHECK_INTERVAL_MS = 1000;
 
 /** One repository in the store, with the schedule of its syncs. */
 export class OpenRepository {
@@ -46,6 +53,7 @@ export class OpenRepository {
   #webhookAt: number | undefined;
   /** The head of the main branch at the last sync. */
   #mainHead: Oid | undefined;
+  readonly #unsettled: UnsettledChanges;
 
   /** For a repository that was added to the store just now. */
   constructor(object: Repository, repository: PackageRepository, options: OpenRepositoryOptions) {
@@ -53,6 +61,9 @@ export class OpenRepository {
     // The head that an earlier process saw, if the branch was rewritten since.
     this.#mainHead = repository.index.leftBehind ?? repository.index.mainHead;
     this.#options = options;
+    const isDeleted = (revision: PackageRevision) =>
+      options.hasPeer !== true || revision.recordOid === undefined || wasDeleted(revision, repository.trust);
+    this.#unsettled = new UnsettledChanges(options.clock, isDeleted);
     this.#wanted = wantedOf(object);
     this.#place = placeOf(object);
     this.#pace = new PollPace(options.intervals, options.random);
@@ -102,15 +113,26 @@ export class OpenRepository {
     const isPoll = !this.#isRequested(object);
     const isLongAgo = elapsed(this.#options.clock.now(), this.#everythingAt, FULL_SYNC_INTERVAL_MS);
     const everything = isByObject || isLongAgo || this.#requested === 'everything';
-    const changes = await this.repository.sync(signal, everything ? 'everything' : 'branches');
+    const changes = await this.#read(signal, everything ? 'everything' : 'branches');
     this.#syncedAt = this.#options.clock.now();
     if (everything) this.#everythingAt = this.#syncedAt;
     this.#requested = undefined;
     this.#pause = this.#pace.next(changes.length > 0, isPoll);
     this.#noteObject(object);
+    // What a process wrote whose marks came before these refs is in Git by now.
+    if (this.#unsettled.awaitSync) await this.#read(signal, 'everything');
+    const settled = this.#unsettled.takeSettled();
+    if (!this.#unsettled.isEmpty) this.#pause = Math.min(this.#pause, RECHECK_INTERVAL_MS);
     const main = await this.#checkMain();
-    const findings = changes.length === 0 ? [] : await findingsOf(this.repository, changes);
+    const findings = settled.length === 0 ? [] : await findingsOf(this.repository, settled, this.#options.hasPeer);
     return main === undefined ? findings : [main, ...findings];
+  }
+
+  async #read(signal: AbortSignal, scope: SyncScope): Promise<readonly IndexChange[]> {
+    const { repository } = this;
+    const changes = await repository.sync(signal, scope);
+    this.#unsettled.add(changes, (name) => repository.index.get(name));
+    return changes;
   }
 
   /** Compares the main branch with its state at the last sync; changes by this process count too. */

@@ -72,6 +72,8 @@ export interface RepositoryControllerOptions
   readonly listOf?: (key: ObjectKey) => Stored<ObjectOf<typeof configMapKind>> | undefined;
   /** True if repositories whose hosts may not respond must leave workers to all others; see `WorkerLimits`. Default false. */
   readonly limitsSlow?: boolean;
+  /** True if another process on the trust ledger writes too, and reports what it does. Default false. */
+  readonly hasPeer?: boolean;
   /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
   /** Calls the listener with each repository that a request waits for; returns what ends that. Default: none does. */
@@ -285,7 +287,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     });
     // Its remote failed.
     if (syncedAt !== undefined) workerLimits.note(keyOf(object), true);
-    const state = new OpenRepository(object, repository, { store, clock, intervals, random, syncedAt });
+    const { hasPeer = false } = options;
+    const state = new OpenRepository(object, repository, { store, clock, intervals, random, syncedAt, hasPeer });
     open.set(key, state);
     // It may have been open already, from the time when it followed.
     if (leader === undefined) store.promote(repository.id);

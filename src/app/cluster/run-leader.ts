@@ -128,6 +128,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       ...(role === 'controllers' ? {} : { openings }),
       // A warm standby that becomes leader stays ready.
       reportsReady: false,
+      reportedSteps: role === 'both' ? 'all' : role === 'api' ? 'own' : 'own-and-foreign',
       ...(webhooks === undefined ? {} : { webhooks }),
       leadership: options.leadership,
       cluster: client,

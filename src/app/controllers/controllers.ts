@@ -64,6 +64,8 @@ export interface ControllerSettings extends ControllerChoice {
   readonly requests?: SyncRequests;
   /** See the repository controller. */
   readonly onWanted?: RepositoryControllerOptions['onWanted'];
+  /** See the repository controller. */
+  readonly hasPeer?: boolean;
   /** The cluster that Sluice runs in, whose engines it reads. */
   readonly cluster?: Client | undefined;
 }
@@ -136,6 +138,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
         ...(choice.requests === undefined ? {} : { requests: choice.requests }),
         onWanted: choice.onWanted,
+        ...(choice.hasPeer === undefined ? {} : { hasPeer: choice.hasPeer }),
       }),
     revision: () =>
       revisionController({

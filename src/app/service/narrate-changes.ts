@@ -4,13 +4,19 @@ import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import { publishedRecordOf } from '../../package/model/record/commit-message.ts';
 import { verdictOf } from '../../package/model/record/record.ts';
 import { authorOf, claimedName, lastRequestOf, moveOf } from '../../package/model/revision/attribution.ts';
-import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
+import {
+  isPlaceholder,
+  isPublished,
+  type PackageRevision,
+  repositoryIdOf,
+} from '../../package/model/revision/package-revision.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /** If at least this many revisions appear together, the log contains only their number. */
 const MANY = 6;
 /** Maximum number of packages that one entry lists. */
 const NAMED = 3;
+const UNKNOWN_ACTOR = 'an actor that is not known: its record is older than the last one known';
 
 export interface NarrationOptions {
   /** True for a revision that an earlier process knew in the same state. */
@@ -130,7 +136,9 @@ function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
   if (after.problem !== undefined && after.problem !== before?.problem) {
     entries.push(entry('Unreadable', `the Kptfile cannot be read: ${after.problem}`, {}, 'warn'));
   }
-  if (after.outOfBand !== undefined && before?.outOfBand === undefined) {
+  // Of a publication that another process deletes, the mark can be seen before the tag is gone.
+  const isBehindOnly = before?.refOid === after.refOid && after.outOfBand?.behind !== undefined;
+  if (after.outOfBand !== undefined && before?.outOfBand === undefined && !isBehindOnly) {
     const { reason, message } = after.outOfBand;
     entries.push(entry('OutOfBand', `did not come through the gates: ${message}`, { reason }, 'warn'));
   }
@@ -142,17 +150,18 @@ type MakeEntry = (event: string, message: string, fields?: Record<string, unknow
 /** Returns an entry for each changed condition; for an edit without one, the subject of its commit. */
 function edited(before: PackageRevision, after: PackageRevision, entry: MakeEntry): LogEntry[] {
   const [old, next] = [conditionsOfRow(before), conditionsOfRow(after)];
+  const isUnknown = isActorUnknown(before, after);
   const gates = new Set(after.kptfile === undefined ? [] : gatesOf(after.kptfile));
   const entries: LogEntry[] = [];
   for (const type of new Set([...next.keys(), ...old.keys()])) {
     const [from, to] = [old.get(type), next.get(type)];
     if (from?.status === to?.status && from?.reason === to?.reason && from?.message === to?.message) continue;
-    const by = verdictOf(after.record, type)?.by ?? authorOf(after);
+    const by = isUnknown ? undefined : (verdictOf(after.record, type)?.by ?? authorOf(after));
     const what = gates.has(type) ? 'gate' : 'condition';
     const output = [to?.reason, to?.message].filter((text) => text !== undefined && text !== '').join(': ');
     const opened = what === 'gate' && to?.status === 'True' && from?.status !== 'True';
     const state = to === undefined ? 'withdrawn' : opened ? 'open' : to.status;
-    const message = `${what} ${type} ${state}, by ${actorText(by)}${output === '' ? '' : `: ${output}`}`;
+    const message = `${what} ${type} ${state}, by ${by === undefined ? UNKNOWN_ACTOR : actorText(by)}${output === '' ? '' : `: ${output}`}`;
     entries.push(entry(opened ? 'GateOpened' : 'Condition', message, { type, status: to?.status ?? 'withdrawn', by }));
   }
   if (entries.length > 0) return entries;
@@ -171,6 +180,14 @@ function found(row: PackageRevision): string {
   return `found as ${row.lifecycle}${number}, ${last}`;
 }
 
+/**
+ * True if the record that names the actor is older than the last one known: another process may have written since the refs were read, which then
+ * emits the Event. Of a publication its own statement names the actor.
+ */
+function isActorUnknown(before: PackageRevision, after: PackageRevision): boolean {
+  return after.recordDistrust?.behind !== undefined && (!isPublished(after) || isPublished(before));
+}
+
 /** Names an actor, or the author of a push whom no trusted statement has. */
 function actorText(by: string): string {
   const claim = claimedName(by);
@@ -178,13 +195,16 @@ function actorText(by: string): string {
 }
 
 function moved(before: PackageRevision, after: PackageRevision): string {
-  const { by, reason } = moveOf(before, after);
   const number = after.revision > 0 && after.lifecycle === 'Published' ? ` v${after.revision}` : '';
+  const step = `${before.lifecycle} → ${after.lifecycle}${number}`;
+  if (isActorUnknown(before, after)) return `${step}, by ${UNKNOWN_ACTOR}`;
+  const { by, reason } = moveOf(before, after);
   const why = reason === undefined ? '' : ` (${reason})`;
-  return `${before.lifecycle} → ${after.lifecycle}${number}, by ${actorText(by)}${why}`;
+  return `${step}, by ${actorText(by)}${why}`;
 }
 
 function movedFields(before: PackageRevision, after: PackageRevision): Record<string, unknown> {
+  if (isActorUnknown(before, after)) return { from: before.lifecycle, to: after.lifecycle };
   const { by, reason } = moveOf(before, after);
   return { from: before.lifecycle, to: after.lifecycle, by, ...(reason === undefined ? {} : { reason }) };
 }

@@ -26,6 +26,7 @@ import { narrateChanges } from './narrate-changes.ts';
 import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
 import { Recovery } from './recovery.ts';
 import type { ApiParts, ServedApi } from './serve-api.ts';
+import { type ReportedSteps, reportsStep } from './step-reporter.ts';
 
 export interface ServiceOptions extends ControllerChoice {
   readonly session: Session;
@@ -54,6 +55,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly openings?: InitialOpenings | undefined;
   /** Aborts when the user wants it to end. */
   readonly signal: AbortSignal;
+  /** Default `all`. */
+  readonly reportedSteps?: ReportedSteps;
   /** Called when the service cannot continue. */
   readonly onLost: (message: string) => void;
 }
@@ -131,7 +134,8 @@ export class SluiceService {
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
     this.#requests = options.requests ?? new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
-    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests, onWanted });
+    const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
+    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests, onWanted, hasPeer });
   }
 
   async start(): Promise<void> {
@@ -214,6 +218,8 @@ export class SluiceService {
     const id = `${String(entry.fields?.namespace)}/${entry.subject}`;
     const revision = event === undefined ? undefined : this.#options.session.store.find(id);
     if (event === undefined || revision === undefined) return;
+    const { reportedSteps = 'all', session } = this.#options;
+    if (!reportsStep(reportedSteps, entry, revision, session.store.repositoryOf(revision).trust)) return;
     const { apiVersion, kind } = packageRevisionKind;
     const { namespace, name, uid } = revision;
     const metadata = { name, namespace, uid };

@@ -15,6 +15,7 @@ import type { FactCache } from './facts/fact-cache.ts';
 import { liveFacts } from './facts/live-facts.ts';
 import { MainLines } from './facts/main-lines.ts';
 import { PublicationMarks } from './marks/publication-marks.ts';
+import { RaisedMarks } from './marks/raised-marks.ts';
 import { RecordMarks } from './marks/record-marks.ts';
 import type { PackageChanges } from './state/changed-packages.ts';
 import { diffRefs } from './state/diff-refs.ts';
@@ -54,8 +55,8 @@ export class RevisionIndex {
   #awaitsLines = false;
   /** Statements that wait for `checkBacklog`. */
   readonly #backlog: Unchecked[] = [];
-  /** Version of the marks that the rows were evaluated with. */
-  #raisedVersion = 0;
+  /** Those that the rows were not evaluated with. */
+  readonly #raised: RaisedMarks;
   /** The last head that was accepted, where the main branch was rewritten without it. */
   #leftBehind: Oid | undefined;
 
@@ -88,6 +89,7 @@ export class RevisionIndex {
     const lines = new MainLines(git);
     this.#lines = lines;
     this.#records = new RecordMarks(layout, trust, cache.records, options.isFirstLook);
+    this.#raised = new RaisedMarks(trust);
     this.#publications = new PublicationMarks({ git, layout, trust, lines });
     this.#reader = new DeltaReader({ origin, layout, git, cache, trust, lines });
     const recordAt = (oid: Oid) => cache.records.get(oid) ?? undefined;
@@ -223,20 +225,25 @@ export class RevisionIndex {
       ? new Set([...unchecked.packages, ...this.#state.namesByPackage.keys()])
       : unchecked.packages;
     const taken = { ...unchecked, packages };
-    const { version, scopes } = this.#trust.raisedSince(this.#raisedVersion);
-    if (scopes === undefined) this.#state.invalidate();
-    if (changes.length <= MAX_CHANGES_WITHOUT_PAUSE) changed = runAtOnce(this.#state.apply(taken, scopes));
+    const raised = this.#raised.read();
+    if (raised.scopes === undefined) this.#state.invalidate();
+    if (changes.length <= MAX_CHANGES_WITHOUT_PAUSE) changed = runAtOnce(this.#state.apply(taken, raised.scopes));
     else {
       const next = await this.#state.copy();
-      changed = await runInSlices(next.apply(taken, scopes));
+      changed = await runInSlices(next.apply(taken, raised.scopes));
       this.#state = next;
     }
-    this.#raisedVersion = version;
+    this.#raised.noteUsed(raised);
     this.#cache.forgetEarlier();
     this.#cache.own.endWrites(changes);
     followMain?.();
     await this.#forgetUnused();
     return changed;
+  }
+
+  /** True if marks of this repository were raised since the last `apply`: without changes of refs too they can change revisions. */
+  hasRaisedMarks(): boolean {
+    return this.#raised.hasOwn();
   }
 
   /** Notes the keys with which this process signed the statements in these commits. */

@@ -67,6 +67,8 @@ export class TrackedRefs implements WriteTarget {
   /** Error of a listener during the notification of a write; the next sync throws it. */
   #listenerProblem: unknown;
   readonly #refusedPushes: RefusedPushes;
+  /** Revisions whose record or publication ceased to count while this process wrote something else; the next sync returns them. */
+  readonly #lostTrust: IndexChange[] = [];
   /** Marks of writes that were committed. */
   #unraised: NewMark[] = [];
   #mustBeDurable = false;
@@ -98,18 +100,20 @@ export class TrackedRefs implements WriteTarget {
    * Reads the refs (of the mirror, if it is one) and updates the index. Returns what changed. `fetched` are the states that a fetch of all
    * refs has brought.
    */
-  async refresh(fetched?: ShownStates): Promise<IndexChange[]> {
-    const changed = await this.mutex.run(() => this.#readRefs(fetched));
+  async refresh(fetched?: ShownStates, hasRaised = false): Promise<IndexChange[]> {
+    const changed = await this.mutex.run(() => this.#readRefs(fetched, hasRaised));
     this.#throwListenerProblem();
-    return changed;
+    return [...this.#lostTrust.splice(0), ...changed];
   }
 
   /** Updates the mirror from the remote, then the index. Writes continue meanwhile. */
   sync(scope: SyncScope, signal: AbortSignal | undefined): Promise<IndexChange[]> {
-    const { remote, namespace, repository, trust } = this.#options;
+    const { remote, namespace, repository, trust, index } = this.#options;
     const id = { 'sluice.repository': `${namespace}/${repository}`, 'sluice.repository_id': trust.repository };
     return traced('repository.sync', { ...id, 'sluice.scope': scope }, async () => {
       const fetched = scope === 'everything' ? this.#options.shown?.wanted : undefined;
+      // Before the fetch: then it has what another process wrote before it raised them.
+      const hasRaised = index.hasRaisedMarks();
       if (remote !== undefined)
         await this.#fetches.run(() =>
           this.#fetch(remote, scope, {
@@ -117,7 +121,7 @@ export class TrackedRefs implements WriteTarget {
             exclusively: (fetch) => this.mutex.run(fetch),
           }),
         );
-      return this.refresh(fetched);
+      return this.refresh(fetched, hasRaised);
     });
   }
 
@@ -207,10 +211,11 @@ export class TrackedRefs implements WriteTarget {
   }
 
   async publish(updates: readonly RefUpdate[]): Promise<void> {
-    await this.#index(changesOf(updates), (error) => {
+    const changed = await this.#index(changesOf(updates), (error) => {
       // The write was committed and is in the index: the error of a listener does not make its outcome unknown.
       this.#listenerProblem ??= error;
     });
+    this.#lostTrust.push(...changed.filter(losesTrust));
   }
 
   /** Throws the errors of listeners that were notified of a write. */
@@ -310,13 +315,14 @@ export class TrackedRefs implements WriteTarget {
     for (const { ref } of updates) this.#unconfirmed.add(ref);
   }
 
-  async #readRefs(fetched?: ShownStates): Promise<IndexChange[]> {
+  async #readRefs(fetched?: ShownStates, hasRaised = false): Promise<IndexChange[]> {
     const { git, layout, index, shown } = this.#options;
     this.#raise();
     const refs = await git.listRefs(watchedPrefixes(layout));
     const changes = index.diff(refs);
     if (refs.length === 0 && changes.length > 0) throw emptiedError(this.#options.repository);
     await shown?.prepare(changes, fetched);
+    if (changes.length === 0 && !hasRaised) return [];
     await this.#joinLedger(changes);
     return this.#index(changes);
   }
@@ -337,7 +343,6 @@ export class TrackedRefs implements WriteTarget {
       throw error;
     },
   ): Promise<IndexChange[]> {
-    if (changes.length === 0) return Promise.resolve([]);
     return this.#indexing.run(async () => {
       const changed = await this.#options.index.apply(changes);
       try {
@@ -348,6 +353,16 @@ export class TrackedRefs implements WriteTarget {
       return changed;
     });
   }
+}
+
+/** True for a change that the ledger made, and no ref. */
+function losesTrust({ before, after }: IndexChange): boolean {
+  if (before === undefined || after === undefined) return false;
+  if (before.refOid !== after.refOid || before.recordOid !== after.recordOid) return false;
+  return (
+    (before.recordDistrust === undefined && after.recordDistrust !== undefined) ||
+    (before.outOfBand === undefined && after.outOfBand !== undefined)
+  );
 }
 
 function changesOf(updates: readonly RefUpdate[]): RefChange[] {

@@ -24,6 +24,8 @@ export interface Distrust {
   readonly reason: TrustFlaw;
   /** One human-readable sentence. */
   readonly message: string;
+  /** Of `RolledBack`: the sequence of the later mark in the ledger. */
+  readonly behind?: number;
 }
 
 /** The flaw of a statement whose key was revoked. */

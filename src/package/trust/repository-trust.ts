@@ -1,3 +1,4 @@
+import { LruCache } from '../../foundation/lru-cache.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type Distrust, revoked } from './distrust.ts';
 import { trusts } from './keys/trusted-keys.ts';
@@ -34,12 +35,18 @@ export interface OwnStatementFact extends StatementFact {
 
 /** Scope of the mark whose sequence is the time of the first sync; no statement has it. */
 const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
+/** Own statements that are remembered: more than one transaction has. */
+const MAX_OWN_DIGESTS = 4096;
+
+/** What wrote a statement: this process, another one on the ledger (with the key that they share), or none of them. */
+type StatementWriter = 'this-process' | 'this-installation' | 'other';
 
 /** The trust of one repository: signs statements, and evaluates those in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
   /** Reports of the Git host on who pushed. */
   readonly reports: PushReports;
   readonly #options: RepositoryTrustOptions;
+  readonly #ownDigests = new LruCache<string, true>({ maxEntries: MAX_OWN_DIGESTS });
   #repository: string;
   #writeId: (() => Promise<string>) | undefined;
   #keys: { readonly version: number; readonly keys: ReadonlyMap<string, TrustedKey> } | undefined;
@@ -143,8 +150,15 @@ export class RepositoryTrust {
     const signer = this.#options.signer();
     const signature = await signer.sign(payload);
     const digest = statementDigest(payload);
+    this.#ownDigests.set(digest, true);
     if (statement.kind === 'record') this.#announce(statement, digest);
     return { signed: { payload, signature }, fact: { head: statement, digest, signer: signer.fingerprint } };
+  }
+
+  /** Returns what wrote a statement. An own one is known for as long as the listeners need that are notified of its write. */
+  writerOf({ digest, signer }: Pick<StatementFact, 'digest' | 'signer'>): StatementWriter {
+    if (this.#ownDigests.has(digest)) return 'this-process';
+    return this.#trustedKeys().get(signer ?? '')?.origin === 'own' ? 'this-installation' : 'other';
   }
 
   #announce({ package: path, workspace }: StatementHead, digest: string): void {
@@ -292,6 +306,7 @@ export class RepositoryTrust {
       return {
         reason: 'RolledBack',
         message: `its record was replaced by an older or another one (statement ${sequence}, the last one known is ${mark.sequence})`,
+        behind: mark.sequence,
       };
     }
     const key = this.#trustedKeys().get(fact.signer ?? '');

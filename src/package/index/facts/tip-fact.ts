@@ -4,7 +4,7 @@ import type { Signer } from '../../trust/repository-trust.ts';
 import type { LazyJson } from './lazy-json.ts';
 
 /** The facts about a commit that are independent of the folder. */
-export type CommitText = Omit<CommitInfo, 'oid' | 'tree' | 'kptfileBlob'>;
+export type CommitText = Omit<CommitInfo, 'oid' | 'tree' | 'kptfileBlob' | 'signer'>;
 
 /** A commit and its content in one folder; its message is kept as text. */
 export class TipFact {
@@ -25,7 +25,7 @@ export class TipFact {
   }
 
   get info(): CommitInfo {
-    const { oid, tree, kptfileBlob } = this;
-    return { ...this.text.value, oid, tree, kptfileBlob };
+    const { oid, tree, kptfileBlob, signer } = this;
+    return { ...this.text.value, oid, tree, kptfileBlob, signer };
   }
 }

@@ -93,7 +93,8 @@ export class TrustRules {
     const scope = { package: path, workspace: key.workspace };
     if (recordOid === undefined) {
       const mark = lifecycle === 'Published' ? undefined : trust.mark(scope);
-      return mark === undefined || mark.digest === DELETED ? NO_RECORD : { ...NO_RECORD, recordDistrust: REMOVED };
+      if (mark === undefined || mark.digest === DELETED) return NO_RECORD;
+      return { ...NO_RECORD, recordDistrust: { ...REMOVED, behind: mark.sequence } };
     }
     if (fact === undefined) return { ...NO_RECORD, recordDistrust: UNREADABLE };
     const { statement } = fact;
@@ -146,11 +147,12 @@ export class TrustRules {
     // Its mark is raised when it is committed.
     if (tag.statementTag === undefined && this.#view.isUnderWay(tag.commit)) return undefined;
     const { commit, isDeleted } = parsePublicationDigest(mark.digest);
+    const flaw = { reason: 'RolledBack', behind: mark.sequence };
     if (isDeleted && commit === tag.commit)
-      return { reason: 'RolledBack', message: 'it was deleted, and a push brought its tag back' };
+      return { ...flaw, message: 'it was deleted, and a push brought its tag back' };
     const last = isDeleted ? 'deleted since' : 'the last one published';
     const what = `${candidate.path}/v${candidate.revision}`;
-    return { reason: 'RolledBack', message: `a push set ${what} back: the publication at ${commit} is ${last}` };
+    return { ...flaw, message: `a push set ${what} back: the publication at ${commit} is ${last}` };
   }
 
   #offMain(candidate: Candidate): OutOfBand | undefined {

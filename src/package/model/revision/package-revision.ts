@@ -1,7 +1,7 @@
 import type { Kptfile } from '../../../../kptfile-schema/index.ts';
 import type { Oid } from '../../../git/git-repository.ts';
 import type { Distrust } from '../../trust/distrust.ts';
-import type { StatementFact } from '../../trust/repository-trust.ts';
+import type { Signer, StatementFact } from '../../trust/repository-trust.ts';
 import type { RevisionKey } from '../identity/identity.ts';
 import type { CommitFacts } from '../record/commit-message.ts';
 import type { RevisionRecord } from '../record/record.ts';
@@ -11,6 +11,8 @@ import type { Lifecycle } from './revision-state.ts';
 export interface OutOfBand {
   readonly reason: string;
   readonly message: string;
+  /** See `behindMark`. */
+  readonly behind?: number;
 }
 
 /** One version of a package as the index knows it from refs, one commit, the Kptfile and the record. Immutable. */
@@ -68,6 +70,8 @@ export interface CommitInfo {
   readonly facts: CommitFacts;
   /** The tag object, if the statement is in its message and not in that of the commit. */
   readonly statementTag?: Oid;
+  /** The key that made its statement; see `Signer`. */
+  readonly signer?: Signer;
   /** Tree of the package's folder in this commit. */
   readonly tree: Oid | undefined;
   /** Blob of the package's Kptfile in this commit. */
@@ -86,6 +90,17 @@ export function repositoryIdOf({ namespace, key }: Pick<PackageRevision, 'namesp
 
 export function isPlaceholder(revision: Pick<PackageRevision, 'revision' | 'ref'>): boolean {
   return revision.revision === -1 && revision.ref.startsWith('refs/heads/');
+}
+
+/**
+ * Returns the sequence of the mark in the trust ledger that the record or the publication is older than; undefined if neither is. Until Git was read
+ * once more this need not be a push: another process on the ledger may have written since the refs were read.
+ */
+export function behindMark({
+  recordDistrust,
+  outOfBand,
+}: Pick<PackageRevision, 'recordDistrust' | 'outOfBand'>): number | undefined {
+  return recordDistrust?.behind ?? outOfBand?.behind;
 }
 
 export function isPublished(revision: PackageRevision): boolean {
