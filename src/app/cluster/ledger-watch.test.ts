@@ -36,9 +36,13 @@ async function open(epoch: number, readOnly = false) {
   return ledger;
 }
 
-function follow(ledger: ClusterTrustLedger) {
+/** Calls `onWritten` for each repository; `undefined` for any. */
+function follow(ledger: ClusterTrustLedger, onWritten: (repository: string | undefined) => void = () => undefined) {
   const warn = (_subject: string, message: string) => void warnings.push(message);
-  const watch = watchLedger({ client, clock, namespace, ledger, onWritten: () => undefined, warn });
+  const each = (ids: ReadonlySet<string> | undefined) => {
+    for (const id of ids ?? [undefined]) onWritten(id);
+  };
+  const watch = watchLedger({ client, clock, namespace, ledger, onWritten: each, warn });
   ends.push(() => watch.stop());
 }
 
@@ -90,4 +94,16 @@ test('a damaged object is reported once, and does not keep the changes of others
     });
   }
   expect(warnings).toEqual([expect.stringContaining(`ConfigMap ${namespace}/${damaged.name} is damaged`)]);
+});
+
+test('what a sync has joined of other repositories before the watch delivers it is reported too', async () => {
+  const leader = await open(1);
+  const other = await open(2);
+  const written: (string | undefined)[] = [];
+  follow(other, (repository) => written.push(repository));
+  leader.raise([raiseOf('x', 1)]);
+  await leader.flushed();
+  // As a sync that has fetched another revision, whose mark is in the same object.
+  await other.joinLatest([scope('x')]);
+  await eventually(() => expect(written).toContain(scope('x').repository));
 });

@@ -40,15 +40,16 @@ export function watchLedger({ client, clock, namespace, ledger, onWritten, warn 
       problems.set(name, message);
     }
   };
+  let joinedVersion = ledger.joinedSince(Number.MAX_SAFE_INTEGER).version;
   const join = () => {
     cancel = undefined;
     const objects = [...changed.values()];
     changed.clear();
     const keysBefore = ledger.keysVersion;
-    // What this process itself raised since the last time needs no sync.
-    const { version } = ledger.raisedSince(Number.MAX_SAFE_INTEGER);
     for (const object of objects) joinOne(object);
-    const { scopes } = ledger.raisedSince(version);
+    // Also what a sync has joined meanwhile: its object may contain marks of other revisions.
+    const { scopes, version } = ledger.joinedSince(joinedVersion);
+    joinedVersion = version;
     if (scopes === undefined || ledger.keysVersion !== keysBefore) onWritten(undefined);
     else if (scopes.length > 0) onWritten(new Set(scopes.map(({ repository }) => repository)));
   };

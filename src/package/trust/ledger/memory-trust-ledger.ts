@@ -24,6 +24,8 @@ export class MemoryTrustLedger implements TrustLedger {
   readonly #repositories = new Map<string, KnownRepository>();
   readonly #marks = new Map<string, Mark>();
   readonly #raised = new RaiseLog();
+  /** Of these, what other processes have written. */
+  readonly #joined = new RaiseLog();
 
   get keysVersion(): number {
     return this.#keysVersion;
@@ -100,6 +102,11 @@ export class MemoryTrustLedger implements TrustLedger {
     return this.#raised.since(version);
   }
 
+  /** As `raisedSince`, of what this process has joined from others. */
+  joinedSince(version: number): RaisedScopes {
+    return this.#joined.since(version);
+  }
+
   close(): void {
     // There are no resources to write or release.
   }
@@ -115,7 +122,7 @@ export class MemoryTrustLedger implements TrustLedger {
 
   /** Notes that another process has written about a repository what is no mark. */
   protected noteWritten(repository: string): void {
-    this.#raised.add([{ repository, package: '', workspace: '' }]);
+    this.#noteJoined({ repository, package: '', workspace: '' });
   }
 
   /**
@@ -149,8 +156,13 @@ export class MemoryTrustLedger implements TrustLedger {
     // No revocation distinguishes the two orders.
     const isDistinct = present === undefined || Math.min(joined.order, present.order) <= this.#revokedUpTo;
     if (!isDistinct && sameValue(joined, { ...present, order: joined.order })) return false;
-    this.#raised.add([scope]);
+    this.#noteJoined(scope);
     return true;
+  }
+
+  #noteJoined(scope: StatementScope): void {
+    this.#raised.add([scope]);
+    this.#joined.add([scope]);
   }
 
   #lateOrder(stored: number): number {
