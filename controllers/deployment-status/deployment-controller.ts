@@ -141,7 +141,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
         targetDeployment(evaluated, {
           ...{
             delivered: deliveredState(target),
-            engine: { settings: describeEngine(engine), version },
+            engine: { settings: describeEngine(engine, target.spec.git), version },
             commit: target.status?.lastCommit,
             tree,
             objects: objectsOf(reports),

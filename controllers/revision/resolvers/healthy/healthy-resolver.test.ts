@@ -46,7 +46,7 @@ function statusOf(states: Readonly<Record<string, typeof good | typeof bad>>, ev
   }));
   const each = packages.map((one) => ({ ...one, synced: good, healthy: states[one.package] ?? good }));
   const deployment = targetDeployment(each, {
-    engine: { settings: describeEngine(FLUX), version },
+    engine: { settings: describeEngine(FLUX, target().spec.git), version },
     delivered: good,
     commit: evaluated,
     objects: [],
@@ -108,7 +108,7 @@ test('the condition follows the health of the target, with its source and time, 
     by: 'resolver:healthy',
     external: [
       { source: 'DeliveryTarget default/core', value: 'Healthy', time: '1970-01-01T00:00:00.000Z' },
-      { source: 'spec.engine', id: describeEngine(FLUX), value: 'without a kubeconfig' },
+      { source: 'spec.engine', id: describeEngine(FLUX, target().spec.git), value: 'without a kubeconfig' },
     ],
   });
   const { commit } = world.store.get(name);
@@ -226,4 +226,15 @@ test('a package without such a gate gets no condition, and loses one whose gate 
   const plain = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n';
   const { name: other } = await world.draft('apps/db/w1', { Kptfile: plain });
   expect(await conditionOf(other)).toBeUndefined();
+});
+
+test('a report about another repository, branch or directory opens nothing', async () => {
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
+  const present = target(statusOf({ amf: good }));
+  targets = [present];
+  expect(await conditionOf(name)).toMatchObject({ status: 'True' });
+  for (const change of [{ repo: 'file:///other.git' }, { branch: 'other' }, { directory: '/other' }]) {
+    targets = [{ ...present, spec: { ...present.spec, git: { ...present.spec.git, ...change } } }];
+    expect(await conditionOf(name)).toMatchObject({ status: 'Unknown', reason: 'Stale' });
+  }
 });

@@ -66,7 +66,7 @@ export function healthCondition(
   const deployment = currentDeploymentOf(target, packages);
   if (deployment === undefined)
     return condition('Unknown', 'Stale', `the health of target ${name} is not read since its last delivery`);
-  const settings = describeEngine(target.spec.engine);
+  const settings = describeEngine(target.spec.engine, target.spec.git);
   if (deployment.engine?.settings !== settings)
     return condition('Unknown', 'Stale', `the health of target ${name} is not read from its present engine yet`);
   const states = wanted.length === 0 ? [deployment.healthy] : [];
@@ -113,7 +113,7 @@ export function healthKey(target: DeliveryTarget): string {
     state?.reason,
   ];
   return JSON.stringify([
-    target.spec.engine && describeEngine(target.spec.engine),
+    target.spec.engine && describeEngine(target.spec.engine, target.spec.git),
     deployment?.engine,
     part(deployment?.healthy),
     part(deployment?.common.healthy),

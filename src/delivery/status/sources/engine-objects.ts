@@ -1,6 +1,7 @@
 import { Informer } from '../../../controller/informer.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
+import { elapsed } from '../../../foundation/time/elapsed.ts';
 import type { Client } from '../../../resource/client/client.ts';
 import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery-target.ts';
 import { engineNamespace } from '../../../resource/kinds/sluice/engine-settings.ts';
@@ -94,8 +95,8 @@ export class EngineObjects implements DeploymentStatus {
     if (this.#exceeded !== undefined) throw this.#unreachable(this.#exceeded);
     for (const informer of [this.#objects, this.#repositories])
       if (informer !== undefined) await this.#synced(informer, signal);
-    const { since = clock.now(), error } = this.#failure ?? {};
-    if (clock.now() - since > MAX_OUTAGE_MS) throw this.#unreachable(error);
+    if (this.#failure !== undefined && elapsed(clock.now(), this.#failure.since, MAX_OUTAGE_MS))
+      throw this.#unreachable(this.#failure.error);
     // The same report can have another meaning after a while.
     for (const [key, { retryAfterMs }] of this.#reports) {
       const [namespace, name = ''] = key.split('/', 2);

@@ -20,13 +20,14 @@ export function engineSettings(engine: Engine | undefined): Omit<Engine, 'trigge
   return settings;
 }
 
-/** Names an engine; the digest is that of all settings that decide which reports are read. */
-export function describeEngine(engine: Engine): string {
+/** Names the engine of a target; the digest is that of all settings that decide which reports are read, and what they are compared with. */
+export function describeEngine(engine: Engine, { repo, branch, directory }: DeliveryTarget['spec']['git']): string {
   const { type, name, kubeconfigSecretRef } = engine;
   const namespace = engineNamespace(engine);
   const place = namespace === undefined ? '' : ` ${namespace}/${name ?? '*'}`;
   const cluster = kubeconfigSecretRef === undefined ? '' : `, kubeconfig of Secret ${kubeconfigSecretRef.name}`;
-  return `${type}${place}${cluster} (settings ${digest(canonicalJson(engineSettings(engine))).slice(0, 12)})`;
+  const settings = canonicalJson([engineSettings(engine), repo, branch, directory]);
+  return `${type}${place}${cluster} (settings ${digest(settings).slice(0, 12)})`;
 }
 
 /** The namespace of the objects of an engine in a cluster; undefined for commit statuses. */
