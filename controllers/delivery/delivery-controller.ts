@@ -39,7 +39,7 @@ import {
 } from './delivery-report.ts';
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
-import { changedWhileRefused } from './drift/refused-folders.ts';
+import { changedWhileStaying } from './drift/staying-folders.ts';
 import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, TargetBranch } from './target-branch.ts';
 import { TargetMemories } from './target-memories.ts';
@@ -47,6 +47,7 @@ import type { TargetMemory } from './target-memory.ts';
 import { controllerMirror } from './target-mirror.ts';
 import type { TargetObjects } from './target-objects.ts';
 import { targetSources } from './target-sources.ts';
+import { unknownPackages } from './unknown-packages.ts';
 import { WantedRevisions } from './wanted-revisions.ts';
 import { withoutPackageList } from './without-package-list.ts';
 import { DeliveredWriter } from './write-delivered.ts';
@@ -265,7 +266,10 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const topics = ['commit', ...(unregistered.length > 0 ? ['repositories'] : []), ...driftTopics];
     events.forget(keyOf(target), new Set([...topics, ...result.refused.map(packageKey)]));
     const drifted = { packages: kept, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
-    const edited = await changedWhileRefused(branch.git, head.oid, target, known, result.refused);
+    const delivered = new Set(result.packages.map(packageKey));
+    const unknown = unknownPackages({ target: settings.name, known, files, readable, delivered });
+    const staying = [...result.refused, ...unknown];
+    const edited = await changedWhileStaying(branch.git, head.oid, target, known, staying);
     const isLastCommitLost = commit === undefined && (await branch.hasLost(target.status?.lastCommit, head.oid));
     return reportOf(target.status, known, {
       ...{
@@ -273,6 +277,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
         wanted,
         folders,
         unreadable,
+        unknown,
         unregistered,
         commit,
         head: head.oid,

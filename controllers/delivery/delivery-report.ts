@@ -57,6 +57,8 @@ export interface DeliveryOutcome {
   readonly folders: readonly FolderOwner[];
   /** Repositories with folders in the branch, whose packages are unknown at present. */
   readonly unreadable: ReadonlySet<string>;
+  /** The packages of repositories that are away, whose folders stay. */
+  readonly unknown: readonly DeliveredPackage[];
   /** Names of spec.selector.repositories without a Repository object. */
   readonly unregistered: readonly string[];
   /** The new commit; undefined if the branch had everything. */
@@ -66,7 +68,7 @@ export interface DeliveryOutcome {
   /** True if the repository no longer has `lastCommit` of the status. */
   readonly isLastCommitLost: boolean;
   readonly drifted: DriftReport;
-  /** Refused packages whose folder another writer changed since the last delivery, by `packageKey`. */
+  /** Packages that stay as they are, and whose folder another writer changed since the last delivery, by `packageKey`. */
   readonly edited: ReadonlySet<string>;
 }
 
@@ -87,7 +89,8 @@ export function reportOf(
   before: readonly DeliveredPackage[],
   outcome: DeliveryOutcome,
 ): DeliveryReport {
-  const { result, wanted, unreadable, unregistered, commit, head, isLastCommitLost, drifted } = outcome;
+  const { result, wanted, unreadable, unknown, unregistered, commit, head, isLastCommitLost, drifted, edited } =
+    outcome;
   const delivered = result.packages.map(({ repository, package: path, revision }) => {
     const key = packageKey({ repository, package: path });
     const from = wanted.chosen.get(key);
@@ -96,7 +99,8 @@ export function reportOf(
     const source = { commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
     return { repository, package: path, revision, ...source, ...mark };
   });
-  const packages = [...delivered, ...remainingPackages(before, outcome)].sort((a, b) =>
+  const away = unknown.map((one) => (edited.has(packageKey(one)) ? { ...one, drifted: true as const } : one));
+  const packages = [...delivered, ...remainingPackages(before, outcome), ...away].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
   );
   // After a crash between a commit and its report the branch has everything, at its head. The objects of packages may show it already. The
@@ -107,7 +111,8 @@ export function reportOf(
     ...{ packages, digest, lastCommit: commit ?? (isKnown ? status.lastCommit : head) },
     endedRollbacks: wanted.endedRollbacks,
     blocked: result.refused.filter(isAlert).map(describe),
-    drifted,
+    // Folders with the mark that cannot be compared at present may be those that the condition is about.
+    ...(drifted.packages.size === 0 && packages.some((one) => one.drifted) ? {} : { drifted }),
   };
   const missing = unregistered.length === 0 ? '' : `; ${unregisteredText(unregistered)}`;
   if (result.pruneBlocked.length > 0) {

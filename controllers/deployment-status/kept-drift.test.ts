@@ -20,10 +20,11 @@ import {
   controllerOn,
   publish,
   publishNext,
+  publishRefused,
   squashMain,
   type TargetSpec,
 } from '../../test/support/delivery.ts';
-import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { healthCondition } from '../revision/resolvers/healthy/target-health.ts';
 import { deploymentStatusController } from './deployment-controller.ts';
@@ -173,25 +174,22 @@ test('kept changes of another writer are never synced or healthy, also after oth
   await becomes('web', GOOD);
 });
 
-test.each(['its manifests', 'the revision that it names too'])(
+test.each(['its manifests', 'the revision that it names too', 'its manifests, and the earlier commits are lost'])(
   'changes to the folder of a refused package do not count as delivered either, until it is delivered again: %s',
   async (changed) => {
     const first = await publish(world, 'web');
     await createTarget();
     await change({ drift: 'Repair' });
     await deliver();
-    const copy = { package: 'web', workspace: 'w2', source: { type: 'copy', source: first } } as const;
-    const { name } = await world.store.create('apps', copy, ANNA);
-    const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: n\nstringData:\n  key: x\n';
-    await world.store.change(name, { files: new Map([['secret.yaml', Buffer.from(secret)]]) }, ANNA);
-    await world.publish(name);
+    await publishRefused(world, first);
     await deliver();
     await report();
     await becomes('web', GOOD);
     const list = gitCli(site, ['show', 'main:clusters/edge/web/kustomization.yaml']);
     const forged = list.replace(/^(#.*),1\]/, '$1,2]');
-    const edits = changed === 'its manifests' ? {} : { 'clusters/edge/web/kustomization.yaml': `${forged}\n` };
+    const edits = changed.includes('revision') ? { 'clusters/edge/web/kustomization.yaml': `${forged}\n` } : {};
     await world.push(site, { [FILE]: BY_HAND, ...edits });
+    if (changed.includes('lost')) squashMain(site);
     // In one commit with the first delivery after the change, and then above it.
     for (const path of ['db', 'dns']) {
       await publish(world, path);

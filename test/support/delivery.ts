@@ -42,6 +42,16 @@ export async function publish(
   return name;
 }
 
+/** Publishes a revision with a Secret, which targets refuse. */
+export async function publishRefused(world: Fixture, source: string): Promise<void> {
+  const { key } = world.store.get(source);
+  const copy = { type: 'copy', source } as const;
+  const { name } = await world.store.create('apps', { package: key.package, workspace: 'w2', source: copy }, ANNA);
+  const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: n\nstringData:\n  key: x\n';
+  await world.store.change(name, { files: new Map([['secret.yaml', Buffer.from(secret)]]) }, ANNA);
+  await world.publish(name);
+}
+
 export async function publishNext(world: Fixture, source: string, workspace: string, value: string): Promise<string> {
   const { key } = world.store.get(source);
   const copy = { type: 'copy', source } as const;
