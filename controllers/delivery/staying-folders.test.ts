@@ -127,3 +127,16 @@ test('kept changes stay reported while the repository is away', async () => {
   expect(findCondition((await target()).status?.conditions, 'Drifted')).toEqual(reported);
   expect(await delivered()).toEqual(['db', 'web drifted']);
 });
+
+test('a folder that another writer puts into the new directory of a target was not delivered there', async () => {
+  const first = await publish(world, 'web');
+  await createTarget();
+  await publishRefused(world, first);
+  await deliver();
+  const list = gitCli(site, ['show', 'main:clusters/edge/web/kustomization.yaml']);
+  await world.push(site, { 'clusters/west/web/kustomization.yaml': `${list}\n`, 'clusters/west/web/cm.yaml': BY_HAND });
+  const git = { repo: site, directory: 'clusters/west' };
+  await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { git } } as never);
+  await deliver();
+  expect(await delivered()).toEqual(['db', 'web drifted']);
+});
