@@ -2,6 +2,7 @@ import { joinPath } from '../../src/delivery/path-rules.ts';
 import type { DeploymentContext, TreeAt } from '../../src/delivery/status/deployment-state.ts';
 import { isWithin } from '../../src/delivery/status/engine-values.ts';
 import { includesFolder, KUSTOMIZATION_NAMES, listedPaths } from '../../src/delivery/status/included-folders.ts';
+import { ignorePatterns, leftOutBy, SOURCE_IGNORE } from '../../src/delivery/status/left-out-folders.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { GitRemote, GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
@@ -17,6 +18,9 @@ const MAX_FOLDERS = 200_000;
 const MAX_KUSTOMIZATIONS = 10_000;
 /** Bytes of a kustomization; a larger one counts as empty. */
 const MAX_KUSTOMIZATION_BYTES = 1024 * 1024;
+/** Bytes of a `.sourceignore`; a larger one counts as one that can match everything. */
+const MAX_IGNORE_BYTES = 64 * 1024;
+const MAX_IGNORES_BYTES = 16 * 1024 * 1024;
 const FETCHED_REF = 'refs/sluice/read-back';
 
 interface UnknownCommit {
@@ -34,6 +38,8 @@ export interface KnownTrees {
   readonly unknown: LruCache<Oid, UnknownCommit>;
   /** What the kustomization of a folder lists, by `kustomizationKey`; null if there is none. */
   readonly kustomizations: LruCache<string, ReadonlySet<string> | null>;
+  /** The patterns of files `.sourceignore`, by the name of the object as Git reads it; null if there is none. */
+  readonly ignores: LruCache<string, readonly string[] | null>;
 }
 
 export function knownTrees(): KnownTrees {
@@ -42,6 +48,7 @@ export function knownTrees(): KnownTrees {
     folders: new LruCache({ maxEntries: MAX_FOLDERS }),
     unknown: new LruCache({ maxEntries: MAX_UNKNOWN_COMMITS }),
     kustomizations: new LruCache({ maxEntries: MAX_KUSTOMIZATIONS }),
+    ignores: new LruCache({ maxEntries: MAX_FOLDERS, maxSize: MAX_IGNORES_BYTES }),
   };
 }
 
@@ -136,6 +143,19 @@ export class BranchTrees {
         kustomizationKey(commit, folder),
         stat === undefined ? null : listedPaths(folder, text),
       );
+    }
+  }
+
+  /** Reads files `.sourceignore` by the names of their objects. */
+  async readIgnores(names: readonly string[]): Promise<void> {
+    const stats = await this.#git.statObjects(names);
+    for (const [index, name] of names.entries()) {
+      const stat = stats[index];
+      const isRead = stat?.type === 'blob' && stat.size <= MAX_IGNORE_BYTES;
+      const [blob] = isRead ? await this.#git.readObjects([stat.oid]) : [];
+      const patterns = blob === undefined ? ['*'] : ignorePatterns(new TextDecoder().decode(blob.data));
+      const size = patterns.reduce((sum, pattern) => sum + pattern.length, 0);
+      this.#known.ignores.set(name, stat?.type === 'blob' ? patterns : null, size);
     }
   }
 
@@ -235,6 +255,30 @@ export function folderLookup(
     if (typeof result === 'boolean') return result;
     unread.set(kustomizationKey(commit, result.unread), { commit, folder: result.unread });
     return false;
+  };
+}
+
+/**
+ * Why what an engine reads may lack folders, by the files `.sourceignore` that were read. `unread` gets the names of those that have to be
+ * read to know it; until then the folder may be left out. The file in the folder itself is named by the tree of the folder, so that it is
+ * read again only after a change of the folder.
+ */
+export function ignoreLookup(
+  { ignores }: KnownTrees,
+  treeAt: TreeAt,
+  unread: Set<string>,
+): NonNullable<DeploymentContext['leftOut']> {
+  return ({ artifact }, commit, folder) => {
+    if (artifact === undefined) return undefined;
+    const patternsIn = (place: string) => {
+      const name =
+        place === folder ? `${treeAt(commit, folder)}:${SOURCE_IGNORE}` : `${commit}:${joinPath(place, SOURCE_IGNORE)}`;
+      // Not `get`: the same few names are looked up for each package, and moving them in a large map is slow.
+      const patterns = ignores.peek(name);
+      if (patterns === undefined) unread.add(name);
+      return patterns;
+    };
+    return leftOutBy(artifact, patternsIn, folder);
   };
 }
 

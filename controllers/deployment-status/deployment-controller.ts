@@ -39,6 +39,7 @@ import { writeTargetStatus } from '../delivery/write-target-status.ts';
 import {
   BranchTrees,
   folderLookup,
+  ignoreLookup,
   isKnown,
   type KnownTrees,
   knownTrees,
@@ -203,16 +204,24 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       if (!isKnown(known, directory, wanted, clock.now())) await (await openBranch()).read(wanted, clock.now(), signal);
       const treeAt = treeLookup(known, directory);
       const unread = new Map<string, UnreadKustomization>();
-      const includes = folderLookup(known, unread);
+      const ignores = new Set<string>();
+      const lookups = {
+        treeAt,
+        includes: folderLookup(known, unread),
+        leftOut: ignoreLookup(known, treeAt, ignores),
+      };
       // Each round reads one level of kustomizations that list others.
       for (let level = 0; level < MAX_KUSTOMIZATION_LEVELS; level += 1) {
-        lookUpFolders(reported, treeAt, includes);
-        if (unread.size === 0) break;
-        await (await openBranch()).readKustomizations([...unread.values()]);
+        lookUpFolders(reported, lookups);
+        if (unread.size + ignores.size === 0) break;
+        const opened = await openBranch();
+        await opened.readKustomizations([...unread.values()]);
+        await opened.readIgnores([...ignores]);
         unread.clear();
+        ignores.clear();
       }
       const evaluated = evaluatePackages(reported, {
-        ...{ lastCommit, before, treeAt, includes, now: clock.now(), confirmed },
+        ...{ ...lookups, lastCommit, before, now: clock.now(), confirmed },
       });
       return { evaluated, tree: known.directories.get(lastCommit) ?? undefined, reports, retryAfterMs, version };
     } catch (error) {

@@ -5,7 +5,6 @@ import {
   type ConfirmedHealth,
   type DeploymentContext,
   deploymentState,
-  type TreeAt,
 } from '../../src/delivery/status/deployment-state.ts';
 import { type DeploymentState, type EngineReport, state } from '../../src/delivery/status/engine-report.ts';
 import {
@@ -84,18 +83,24 @@ export function wantedTrees(
   return wanted;
 }
 
-type Includes = NonNullable<DeploymentContext['includes']>;
+export type FolderLookups = Required<Pick<DeploymentContext, 'treeAt' | 'includes' | 'leftOut'>>;
 
-/** Looks up each folder that the evaluation needs, so that `includes` shows what has to be read for it. */
-export function lookUpFolders(packages: readonly ReportedPackage[], treeAt: TreeAt, includes: Includes): void {
+/** Looks up each folder that the evaluation needs, so that `includes` and `leftOut` show what has to be read for it. */
+export function lookUpFolders(
+  packages: readonly ReportedPackage[],
+  { treeAt, includes, leftOut }: FolderLookups,
+): void {
   for (const { folder, reports } of packages)
     for (const report of reports) {
-      const { path, subfolders, applied, attempt, since = [] } = report;
-      if (path === folder || subfolders === undefined || subfolders === 'None') continue;
+      const { path, subfolders, artifact, applied, attempt, since = [] } = report;
+      const isListed = path !== folder && subfolders !== undefined;
+      if ((!isListed && artifact === undefined) || (path !== folder && subfolders === 'None')) continue;
       for (const commit of new Set([applied, attempt?.commit, ...since])) {
         if (commit === undefined) continue;
         const tree = treeAt(commit, folder);
-        if (tree !== 'unknown' && tree !== 'absent') includes(report, commit, folder);
+        if (tree === 'unknown' || tree === 'absent') continue;
+        if (isListed) includes(report, commit, folder);
+        leftOut(report, commit, folder);
       }
     }
 }
@@ -106,17 +111,15 @@ const DRIFTED = 'another writer changed its folder in the branch, which stays so
 /** The state of each package; `confirmed` is kept for the next evaluation. */
 export function evaluatePackages(
   packages: readonly ReportedPackage[],
-  options: {
+  options: FolderLookups & {
     readonly lastCommit: Oid;
     /** The report before. */
     readonly before: TargetDeployment | undefined;
-    readonly treeAt: TreeAt;
-    readonly includes: Includes;
     readonly now: number;
     readonly confirmed: Map<string, ConfirmedHealth>;
   },
 ): EvaluatedPackage[] {
-  const { lastCommit, before, treeAt, includes, now, confirmed } = options;
+  const { lastCommit, before, treeAt, confirmed } = options;
   const shared = sharedReports(packages);
   const there = new Set(packages.map(({ delivered }) => packageKey(delivered)));
   for (const key of confirmed.keys()) if (!there.has(key)) confirmed.delete(key);
@@ -143,7 +146,7 @@ export function evaluatePackages(
       return { repository, package: path, synced: why, healthy: why };
     }
     const key = packageKey(delivered);
-    const result = deploymentState({ folder, tree }, reports, { treeAt, includes, now, confirmed: confirmed.get(key) });
+    const result = deploymentState({ folder, tree }, reports, { ...options, confirmed: confirmed.get(key) });
     if (result.confirmed === undefined) confirmed.delete(key);
     else confirmed.set(key, result.confirmed);
     const healthyIn = before && healthyContent(before, delivered);

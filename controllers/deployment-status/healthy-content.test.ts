@@ -180,7 +180,7 @@ test('a folder that the delivered commit does not have for a while', () => {
     const packages = evaluatePackages(
       [{ delivered: web, folder: `${EDGE}/web`, reports: [{ ...report, applied: commit, healthy }] }],
       {
-        ...{ lastCommit: commit, before, now: 0, confirmed: new Map(), includes: () => true },
+        ...{ lastCommit: commit, before, now: 0, confirmed: new Map(), includes: () => true, leftOut: () => undefined },
         treeAt: (at) => trees[at] ?? 'unknown',
       },
     );

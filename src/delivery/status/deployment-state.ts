@@ -35,6 +35,8 @@ export interface DeploymentContext {
   readonly treeAt: TreeAt;
   /** Whether the object of a report, whose `subfolders` is Listed or Found, deploys a folder below its path at a commit. Default: it does. */
   readonly includes?: (report: EngineReport, commit: Oid, folder: string) => boolean;
+  /** Why what an engine reads of a commit may lack a folder, with the next step; undefined if it does not. Default: it never does. */
+  readonly leftOut?: (report: EngineReport, commit: Oid, folder: string) => string | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly confirmed?: ConfirmedHealth | undefined;
@@ -90,7 +92,7 @@ export function deploymentState(
 function stateByReport(
   { folder, tree }: DeliveredFolder,
   report: EngineReport,
-  { treeAt, includes = () => true, now, confirmed }: DeploymentContext,
+  { treeAt, includes = () => true, leftOut = () => undefined, now, confirmed }: DeploymentContext,
 ): PackageDeployment {
   const { object, applied, attempt, since = [], problem } = report;
   const named = ({ status, reason, message }: DeploymentState) =>
@@ -103,6 +105,7 @@ function stateByReport(
   const treeOf = (commit: Oid | undefined) => {
     const found = commit === undefined ? undefined : treeAt(commit, folder);
     if (commit === undefined || found === 'unknown' || found === 'absent') return found;
+    if (leftOut(report, commit, folder) !== undefined) return 'excluded';
     return !isBelow || report.subfolders === undefined || includes(report, commit, folder) ? found : 'excluded';
   };
   const [appliedTree, attemptTree] = [treeOf(applied), treeOf(attempt?.commit)];
@@ -157,7 +160,12 @@ function stateByReport(
     const why = state('Unknown', 'NotReported', 'it has applied no commit yet');
     return notDeployed(why, why);
   }
-  if (appliedTree === 'excluded' || attemptTree === 'excluded') return notDeployed(NOT_INCLUDED, NOT_INCLUDED);
+  if (appliedTree === 'excluded' || attemptTree === 'excluded') {
+    const reasons = [applied, attempt?.commit].map((commit) => commit && leftOut(report, commit, folder));
+    const why = reasons.find((one) => one !== undefined);
+    const excluded = why === undefined ? NOT_INCLUDED : state('Unknown', 'NotReported', why);
+    return notDeployed(excluded, excluded);
+  }
   const why = `its last commit ${shortOf(last)} has other content than what was delivered`;
   return notDeployed(state('False', 'OutOfSync', why), stale(why));
 }

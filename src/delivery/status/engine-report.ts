@@ -1,4 +1,5 @@
 import type { Oid } from '../../git/git-repository.ts';
+import type { ArtifactFilter } from './left-out-folders.ts';
 
 export type DeploymentReason =
   | 'Synced'
@@ -45,6 +46,8 @@ export interface EngineReport {
    * `path`, those that a search finds. All if undefined.
    */
   readonly subfolders?: 'None' | 'Listed' | 'Found';
+  /** Set for an engine that leaves out what `.sourceignore` matches, which is Flux. */
+  readonly artifact?: ArtifactFilter;
   /** Set if nothing of the report can be trusted, or the engine does nothing: both states. */
   readonly problem?: { readonly synced: DeploymentState; readonly healthy: DeploymentState };
   /** The commit that the engine applied last, by its report. */

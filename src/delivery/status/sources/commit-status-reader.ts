@@ -100,7 +100,9 @@ export class CommitStatusReader implements DeploymentStatus {
     }
     const verdicts = [newest, ...byPackage.values()].flatMap(([first]) => first?.verdict ?? []);
     const isSettled = verdicts.length > 0 && verdicts.every((verdict) => verdict === 'success');
-    return { reports, retryAfterMs: isSettled ? SETTLED_POLL_MS : POLL_MS };
+    // Most such statuses are those of Flux.
+    const filtered = reports.map((report) => ({ ...report, artifact: {} }));
+    return { reports: filtered, retryAfterMs: isSettled ? SETTLED_POLL_MS : POLL_MS };
   }
 
   close(): Promise<void> {

@@ -76,8 +76,15 @@ export const kustomizationKind = engineKind(
 export const gitRepositoryKind = engineKind(
   { group: 'source.toolkit.fluxcd.io', version: 'v1', kind: 'GitRepository', plural: 'gitrepositories' },
   ({ spec }) => {
-    const { url, ref } = fieldsOf(spec);
-    return { spec: defined({ url: bounded(url), ref: bounded(ref) }) };
+    const { url, ref, ignore, sparseCheckout } = fieldsOf(spec);
+    // The part of a longer text that is cut off can contain any pattern.
+    const isLong = typeof ignore === 'string' && ignore.length > MAX_TEXT_CHARACTERS;
+    return {
+      spec: defined({
+        ...{ url: bounded(url), ref: bounded(ref), ignore: isLong ? '*' : bounded(ignore) },
+        sparseCheckout: bounded(sparseCheckout),
+      }),
+    };
   },
 );
 

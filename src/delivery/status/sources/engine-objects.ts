@@ -12,7 +12,7 @@ import type { EngineReport } from '../engine-report.ts';
 import { interpretApplication, sourcesOf } from '../interpret-application.ts';
 import { interpretKustomization } from '../interpret-kustomization.ts';
 import { applicationKind, gitRepositoryKind, kustomizationKind } from './engine-kinds.ts';
-import { comparesSources, concernsDirectory, isGitRepositoryOf, isSourceOf } from './source-match.ts';
+import { artifactFilterOf, comparesSources, concernsDirectory, isGitRepositoryOf, isSourceOf } from './source-match.ts';
 import { type SharedBytes, StoreLimit } from './store-limit.ts';
 
 /** Milliseconds until the first list must be there. */
@@ -235,10 +235,8 @@ export class EngineObjects implements DeploymentStatus {
       return sourcesOf(object).some(
         (source) => isSourceOf(this.#git, source) && concernsDirectory(this.#git, source.path),
       );
-    const { path, sourceRef } = (object.spec ?? {}) as { path?: unknown; sourceRef?: Record<string, unknown> };
-    const { namespace = object.metadata.namespace, name, kind } = sourceRef ?? {};
-    if (kind !== 'GitRepository' || typeof name !== 'string' || typeof namespace !== 'string') return false;
-    const repository = this.#repositories?.get({ namespace, name });
+    const { path } = (object.spec ?? {}) as { path?: unknown };
+    const repository = this.#repositoryOf(object);
     return (
       repository !== undefined &&
       isGitRepositoryOf(this.#git, repository) &&
@@ -246,8 +244,19 @@ export class EngineObjects implements DeploymentStatus {
     );
   }
 
+  /** The GitRepository of a Kustomization, where sources are compared. */
+  #repositoryOf({ metadata, spec }: Stored): KubernetesObject | undefined {
+    const { sourceRef } = (spec ?? {}) as { sourceRef?: Record<string, unknown> };
+    const { namespace = metadata.namespace, name, kind } = sourceRef ?? {};
+    if (kind !== 'GitRepository' || typeof name !== 'string' || typeof namespace !== 'string') return undefined;
+    return this.#repositories?.get({ namespace, name });
+  }
+
   #interpret(object: Stored): EngineReport | undefined {
-    if (this.#engine.type === 'Flux') return interpretKustomization(object);
+    if (this.#engine.type === 'Flux') {
+      const report = interpretKustomization(object);
+      return report && { ...report, artifact: artifactFilterOf(this.#repositoryOf(object)) };
+    }
     const now = this.#options.clock.now();
     const key = keyText(keyOf(object));
     const { status, lastTransitionTime } =

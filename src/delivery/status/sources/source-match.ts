@@ -3,6 +3,7 @@ import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery-tar
 import type { KubernetesObject } from '../../../resource/object/object.ts';
 import { isWithin, sourcePath } from '../engine-values.ts';
 import type { ApplicationSource } from '../interpret-application.ts';
+import type { ArtifactFilter } from '../left-out-folders.ts';
 
 type TargetGit = DeliveryTarget['spec']['git'];
 type Engine = NonNullable<DeliveryTarget['spec']['engine']>;
@@ -55,4 +56,14 @@ export function isGitRepositoryOf({ repo, branch }: TargetGit, { spec }: Kuberne
   if (typeof name === 'string' && name !== '') return name === `refs/heads/${branch}`;
   // Flux's default.
   return (typeof named === 'string' && named !== '' ? named : 'master') === branch;
+}
+
+/** What a GitRepository leaves out by its spec; a field of another form than expected counts as absent. */
+export function artifactFilterOf(repository: KubernetesObject | undefined): ArtifactFilter {
+  const { ignore, sparseCheckout } = (repository?.spec ?? {}) as Readonly<Record<string, unknown>>;
+  const directories = Array.isArray(sparseCheckout) ? sparseCheckout.filter((one) => typeof one === 'string') : [];
+  return {
+    ...(typeof ignore === 'string' ? { ignore } : {}),
+    ...(directories.length === 0 ? {} : { directories }),
+  };
 }
