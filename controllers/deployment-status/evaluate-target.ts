@@ -125,7 +125,8 @@ export function evaluatePackages(
   for (const key of confirmed.keys()) if (!there.has(key)) confirmed.delete(key);
   return packages.map(({ delivered, folder, reports }) => {
     const { repository, package: path } = delivered;
-    const isShared = reports.some((report) => shared.has(report));
+    // What is above the folder deploys manifests of other writers and other targets too.
+    const isShared = reports.some((report) => shared.has(report) || report.path !== folder);
     if (delivered.drifted === true) {
       // The folder in the branch is not what Sluice delivered, whatever the engine reports of it.
       confirmed.delete(packageKey(delivered));
@@ -150,10 +151,11 @@ export function evaluatePackages(
     if (result.confirmed === undefined) confirmed.delete(key);
     else confirmed.set(key, result.confirmed);
     const healthyIn = before && healthyContent(before, delivered);
+    const healthyTree = healthyIn === undefined ? 'absent' : treeAt(healthyIn, folder);
     return {
       ...{ repository, package: path, synced: result.synced, healthy: result.healthy },
       isShared,
-      isUnchanged: healthyIn !== undefined && treeAt(healthyIn, folder) === tree,
+      isUnchanged: healthyTree === 'unknown' ? undefined : healthyTree === tree,
     };
   });
 }

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { listDelivered } from '../../src/delivery/delivered/list-delivered.ts';
+import { decideRollbacks } from '../../src/delivery/rollback/decide-rollbacks.ts';
 import type { EngineReports } from '../../src/delivery/status/deployment-status.ts';
 import { type EngineReport, state } from '../../src/delivery/status/engine-report.ts';
 import {
@@ -13,7 +15,15 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { CONTEXT, controllerOn, publish, publishNext, rebaseMain, squashMain } from '../../test/support/delivery.ts';
+import {
+  CONTEXT,
+  configMap,
+  controllerOn,
+  publish,
+  publishNext,
+  rebaseMain,
+  squashMain,
+} from '../../test/support/delivery.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { deploymentStatusController } from './deployment-controller.ts';
@@ -75,8 +85,8 @@ async function deployment(): Promise<TargetDeployment> {
   return status.deployment;
 }
 
-function engineReports(healthy: EngineReport['healthy']): void {
-  const report = { object: 'Kustomization edge', path: EDGE, attempt: undefined, isWorking: false };
+function engineReports(healthy: EngineReport['healthy'], path = EDGE): void {
+  const report = { object: 'Kustomization edge', path, attempt: undefined, isWorking: false };
   read = () => ({ reports: [{ ...report, applied: head(), healthy }] });
 }
 
@@ -101,6 +111,18 @@ async function expectSettingsAsCause(): Promise<void> {
   expect(other).toMatchObject({ healthy: { status: 'False' }, isShared: true });
   expect(other).not.toHaveProperty('wasHealthy');
   expect(other).not.toHaveProperty('healthyTree');
+}
+
+/** The packages that a target with automatic rollback goes back with. */
+async function due(): Promise<readonly string[]> {
+  const target = await world.client.get(deliveryTargetKind, KEY);
+  const packages = (await listDelivered(world.client, target)).of(target);
+  const spec = { ...target.spec, rollback: { unhealthyAfter: '1s' } };
+  const { observations } = decideRollbacks({ ...target, spec }, packages, new Map(), {
+    monotonicMs: 0,
+    highestOf: (one) => packages.find((other) => other.package === one.package)?.revision,
+  });
+  return [...observations.keys()];
 }
 
 test('deliveries while the engine cannot be read, does not have the object, or has none that deploys the folders', async () => {
@@ -144,6 +166,56 @@ test('a squash of the branch leaves packages healthy, and a failure after it is 
   expect(await deployment()).toMatchObject({ commit: head(), healthy: { status: 'True' } });
   await deliverSettings();
   await expectSettingsAsCause();
+});
+
+test('a squash during an outage loses the content that was healthy: no package of the shared object goes back', async () => {
+  engineIsAway();
+  await deliverSettings();
+  await evaluate();
+  squashMain(site);
+  await deliver();
+  await evaluate();
+  engineReports(FAILED);
+  await evaluate();
+  const web = deploymentOf(await deployment(), { repository: 'apps', package: 'web' });
+  expect(web).toMatchObject({ healthy: { status: 'False' }, isShared: true, healthyTree: expect.any(String) });
+  expect(web).not.toHaveProperty('wasHealthy');
+  expect(await due()).toEqual([]);
+  // Once it was healthy again, the next failure has its cause.
+  engineReports(state('True', 'Healthy', ''));
+  await evaluate();
+  await deliverSettings();
+  await expectSettingsAsCause();
+  expect(await due()).toEqual(['apps/settings']);
+});
+
+test('manifests of another writer or of another target, which the same object deploys, fail: only changed packages go back', async () => {
+  await world.client.patch(deliveryTargetKind, KEY, {
+    spec: { selector: { packages: ['settings'] } },
+  } as never);
+  for (const [path, file] of [
+    [EDGE, `${EDGE}/extra/cm.yaml`],
+    ['clusters', 'clusters/west/web/cm.yaml'],
+  ] as const) {
+    engineReports(state('True', 'Healthy', ''), path);
+    await deliver();
+    await evaluate();
+    await world.push(site, { [file]: configMap('extra') });
+    await deliver();
+    engineReports(FAILED, path);
+    await evaluate();
+    expect(await due()).toEqual([]);
+    await deliverSettings();
+    engineReports(FAILED, path);
+    await evaluate();
+    expect(await due()).toEqual(['apps/settings']);
+  }
+  // An object for the package alone is about nothing else.
+  engineReports(state('True', 'Healthy', ''), `${EDGE}/settings`);
+  await evaluate();
+  engineReports(FAILED, `${EDGE}/settings`);
+  await evaluate();
+  expect(await due()).toEqual(['apps/settings']);
 });
 
 test('a status of an earlier version, which names no tree', async () => {

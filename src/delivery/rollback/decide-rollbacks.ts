@@ -51,7 +51,8 @@ const NOTHING: RollbackDecision = { observations: new Map(), due: [], nextMs: un
  * The packages of a target that are due for a rollback. Only the highest revision of a package is rolled back, once: a package that has a
  * rollback or a pin is left as it is, so that a failure that the earlier revision shares does not lead further back. Time counts only
  * while Sluice observes the failure, so that neither a jump of the wall clock nor a pause of the process shortens it. Of packages that share
- * a report, only those count that were not healthy yet with the content that they have.
+ * a report, only those count that were not healthy yet with the content that they have; one whose healthy content the repository no longer
+ * has cannot be compared, and does not count.
  */
 export function decideRollbacks(
   { spec, status }: Pick<DeliveryTarget, 'spec' | 'status'>,
@@ -91,7 +92,10 @@ function isFailing({ synced, healthy }: TimedDeployment): boolean {
   return healthy.status === 'False' && FAILING_HEALTH.has(healthy.reason) && DEPLOYED.has(synced.reason);
 }
 
-/** True if a report about several packages fails although this one was healthy with its content: another package is the cause. */
-function isProven({ isShared, wasHealthy }: TimedDeployment): boolean {
-  return isShared === true && wasHealthy === true;
+/**
+ * True if a report that is not about this package alone fails although the package was healthy with its content: the cause is another one.
+ * The content that was healthy is kept without `wasHealthy` while it cannot be compared: it may be the present one.
+ */
+function isProven({ isShared, wasHealthy, healthyTree }: TimedDeployment): boolean {
+  return isShared === true && (wasHealthy === true || healthyTree !== undefined);
 }

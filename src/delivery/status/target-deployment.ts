@@ -16,7 +16,7 @@ export interface TimedDeployment {
   readonly wasHealthy?: boolean | undefined;
   /** A tree of the target's directory in which the package has the content that the engine reported as healthy last. */
   readonly healthyTree?: string | undefined;
-  /** True if the report is about other packages too. Absent while it is healthy. */
+  /** True if the report is about other manifests too. Absent while it is healthy. */
   readonly isShared?: boolean | undefined;
 }
 
@@ -97,7 +97,7 @@ function laterOf(one: string, other: string): string {
 
 /** A package with what was delivered of it, and its state. */
 export interface EvaluatedPackage extends PackageName, Pick<PackageDeployment, 'synced' | 'healthy'> {
-  /** True if an object of the engine that reports the package deploys others too. */
+  /** True if an object of the engine that reports the package deploys other manifests too. */
   readonly isShared?: boolean;
   /** True if the delivered content is the `healthyContent` of the report before; undefined if they could not be compared. */
   readonly isUnchanged?: boolean | undefined;

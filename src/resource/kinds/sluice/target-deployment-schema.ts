@@ -28,7 +28,7 @@ const history = {
   isShared: z
     .boolean()
     .optional()
-    .describe('True if the report is about other packages too; only with a status other than True.'),
+    .describe('True if the report is about other packages or manifests too; only with a status other than True.'),
 };
 
 /** What the engine of a target reports: of the target as a whole, and of the packages that differ from most of them. */
