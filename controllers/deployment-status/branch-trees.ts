@@ -151,7 +151,7 @@ export class BranchTrees {
     const stats = await this.#git.statObjects(names);
     for (const [index, name] of names.entries()) {
       const stat = stats[index];
-      const isRead = stat?.type === 'blob' && stat.size <= MAX_IGNORE_BYTES;
+      const isRead = stat?.type === 'blob' && stat.size <= MAX_IGNORE_BYTES && !(await this.#isLink(name));
       const [blob] = isRead ? await this.#git.readObjects([stat.oid]) : [];
       const patterns = blob === undefined ? ['*'] : ignorePatterns(new TextDecoder().decode(blob.data));
       const size = patterns.reduce((sum, pattern) => sum + pattern.length, 0);
@@ -161,6 +161,12 @@ export class BranchTrees {
 
   close(): Promise<void> {
     return this.#git.close();
+  }
+
+  /** True for a symbolic link, of which Flux reads the file that it names. */
+  async #isLink(name: string): Promise<boolean> {
+    const entries = await this.#git.readTree(name.slice(0, -SOURCE_IGNORE.length).replace(/\/$/, ''));
+    return entries?.find((entry) => entry.name === SOURCE_IGNORE)?.mode === '120000';
   }
 
   /** The path of a folder inside the directory of the target. */

@@ -125,9 +125,34 @@ test('a .sourceignore of another writer leaves a package out: it is neither sync
     await apply();
     await expectStates('healthy', 'healthy');
   }
+  // Contents that are not read can have any pattern: that of a large file, and that of the file that a link names.
   await world.push(site, { '.sourceignore': `${'#'.repeat(70_000)}\n` });
   await apply();
   await expectStates(/NotReported/, /NotReported/);
+  for (const [place, ...expected] of [
+    ['clusters/west/', 'healthy', 'healthy'],
+    ['clusters/edge/', /NotReported/, /NotReported/],
+    ['clusters/west/', 'healthy', 'healthy'],
+    ['', /NotReported/, /NotReported/],
+  ] as const) {
+    const commit = [
+      'commit refs/heads/main',
+      'committer Eve <eve@example.com> 1700000000 +0000',
+      'data 0',
+      'from refs/heads/main^0',
+    ];
+    const change = [
+      'D .sourceignore',
+      'D clusters/edge/.sourceignore',
+      `M 120000 inline ${place}.sourceignore`,
+      'data 5',
+      '/docs',
+      '',
+    ];
+    gitCli(site, ['fast-import', '--quiet'], [...commit, ...change].join('\n'));
+    await apply();
+    await expectStates(...expected);
+  }
 });
 
 test('spec.ignore and spec.sparseCheckout of the GitRepository leave packages out', async () => {
