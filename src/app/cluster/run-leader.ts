@@ -25,7 +25,7 @@ import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { RepositoryFollower } from './repository-follower.ts';
 import { followLedger } from './standby.ts';
-import { UnreadRepositories } from './unread-repositories.ts';
+import { UnreadRepositories, wasRead } from './unread-repositories.ts';
 import { renewVersions, reserveVersions } from './version-blocks.ts';
 import { type SigningKeyWatch, watchSigningKey } from './watch-signing-key.ts';
 
@@ -95,12 +95,11 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const { repositories } = readers;
   const wasShownAt = (address: string) => ledger.wasShownAt(canonicalAddressNow(address));
   // No client can know packages of a repository that was never read.
-  const isExpected = ({ spec, status }: Stored<Repository>) =>
-    status?.lastFullSyncTime != null || wasShownAt(spec.git?.repo ?? '');
+  const isExpected = (object: Stored<Repository>) => wasRead(object, () => repositories.list(), wasShownAt);
   const openings = new InitialOpenings({ clock, repositories, timeoutMs: remoteTimeoutMs, isExpected });
   const unread = new UnreadRepositories({
-    ...{ repositories: repositories.informer, store: session.store },
-    wasShownAt,
+    ...{ repositories: repositories.informer, store: session.store, wasShownAt },
+    wasRead: isExpected,
   });
   const onRead = (id: string) => openings.note(id);
   session.store.onArrival(onRead);

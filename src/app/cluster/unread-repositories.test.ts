@@ -3,7 +3,7 @@ import type { InformerEvent } from '../../controller/informer-store.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
-import { UnreadRepositories } from './unread-repositories.ts';
+import { UnreadRepositories, wasRead } from './unread-repositories.ts';
 
 const READ = { lastFullSyncTime: '2026-01-01T00:00:00Z' };
 
@@ -14,6 +14,7 @@ function bench(...start: readonly Stored<Repository>[]) {
   let handler: (event: InformerEvent<Repository>) => void = () => undefined;
   let arrive: (id: string) => void = () => undefined;
   let depart: (id: string) => void = () => undefined;
+  const wasShownAt = (address: string) => address.includes('written');
   const unread = new UnreadRepositories({
     repositories: {
       addHandler: (added) => {
@@ -23,7 +24,8 @@ function bench(...start: readonly Stored<Repository>[]) {
       },
       get: (key: ObjectKey) => objects.get(keyText(key)),
     },
-    wasShownAt: (address) => address.includes('written'),
+    wasShownAt,
+    wasRead: (object) => wasRead(object, () => [...objects.values()], wasShownAt),
     store: {
       findRepository: (id) => (opened.has(id) ? ({} as never) : undefined),
       onArrival: (listener) => {
@@ -115,12 +117,23 @@ test('a repository that is deleted, or that its users want to be left out, is no
 });
 
 test('a repository that was shown, and of which no status was written, is missed', () => {
-  const shown = repository('a/apps', undefined);
+  const shown = repository('a/apps', {});
   const git = { ...shown.spec.git, repo: 'https://host/written.git' } as never;
   const at = bench({ ...shown, spec: { ...shown.spec, git } });
   expect(at.outcome('a')).toContain('Unavailable');
   at.open('a/apps');
   expect(at.outcome('a')).toBe('listed');
+});
+
+test('a second registration of a place, which is refused, is not missed', () => {
+  const git = { ...repository('a/apps').spec.git, repo: 'https://host/written.git' } as never;
+  const at = bench(
+    { ...repository('a/apps'), spec: { ...repository('a/apps').spec, git } },
+    { ...repository('b/broken', {}), spec: { ...repository('b/broken').spec, git } },
+  );
+  expect(at.ids()).toEqual(['a/apps']);
+  at.open('a/apps');
+  expect(at.outcome()).toBe('listed');
 });
 
 test('a repository without packages is not missed, unless packages were written since', () => {

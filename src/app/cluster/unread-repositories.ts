@@ -1,5 +1,6 @@
 import type { Informer } from '../../controller/informer.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { canonicalAddressNow } from '../../git/open/repository-address.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
@@ -13,7 +14,9 @@ export interface UnreadRepositoriesOptions {
   /** Synced. */
   readonly repositories: Pick<Informer<Repository>, 'addHandler' | 'get'>;
   readonly store: Pick<RevisionStore, 'findRepository' | 'onArrival' | 'onDeparture'>;
-  /** True if clients may have been shown packages of the repository at an address: the ledger knows, also where no status was written. */
+  /** True if the repository was read before this process; see `wasRead`. */
+  readonly wasRead: (repository: Stored<Repository>) => boolean;
+  /** True if clients may have been shown packages of the repository at an address. */
   readonly wasShownAt: (address: string) => boolean;
 }
 
@@ -43,7 +46,7 @@ export class UnreadRepositories {
     this.#unsubscribe = repositories.addHandler(({ type, object }) => {
       const key = keyOf(object);
       const id = keyText(key);
-      if (isStart && this.#wasRead(object)) this.#read.set(id, object.metadata.uid);
+      if (isStart && options.wasRead(object)) this.#read.set(id, object.metadata.uid);
       if (type === 'delete') this.#read.delete(id);
       this.#update(id, type === 'delete' ? undefined : object);
     });
@@ -99,10 +102,25 @@ export class UnreadRepositories {
     // Without packages there is nothing that could look deleted. Those that appeared since are in the ledger, which is searched last.
     return status?.packageCount !== 0 || this.#options.wasShownAt(spec.git?.repo ?? '');
   }
+}
 
-  #wasRead({ spec, status }: Stored<Repository>): boolean {
-    return status?.lastFullSyncTime != null || this.#options.wasShownAt(spec.git?.repo ?? '');
-  }
+/**
+ * True if an earlier process has read a repository: it wrote the status, or clients were shown the repository before a status could be written,
+ * as the ledger knows. Not one whose address has another registration that was read: what was shown may be of that one, and a second one
+ * of the same place is refused, so that lists would wait for it for ever.
+ */
+export function wasRead(
+  repository: Stored<Repository>,
+  all: () => readonly Stored<Repository>[],
+  wasShownAt: (address: string) => boolean,
+): boolean {
+  if (repository.status?.lastFullSyncTime != null) return true;
+  const address = repository.spec.git?.repo ?? '';
+  if (!wasShownAt(address)) return false;
+  const canonical = canonicalAddressNow(address);
+  return !all().some(
+    ({ spec, status }) => status?.lastFullSyncTime != null && canonicalAddressNow(spec.git?.repo ?? '') === canonical,
+  );
 }
 
 function unread({ namespace, name }: ObjectKey): SluiceError {
