@@ -333,6 +333,22 @@ describe('delivery controller', () => {
     expect(commits()).toBe(1);
     expect((await world.events('edge')).filter((text) => text.startsWith('Delivered'))).toHaveLength(1);
   });
+
+  test('lastCommit is the head if another writer moved the folders to the new directory of the target', async () => {
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    const tree = gitCli(site, ['rev-parse', 'main:clusters/edge']);
+    const clusters = gitCli(site, ['mktree'], `040000 tree ${tree}\twest\n`);
+    const root = gitCli(site, ['mktree'], `040000 tree ${clusters}\tclusters\n`);
+    const moved = gitCli(site, ['commit-tree', '-p', 'main', '-m', 'move', root]);
+    gitCli(site, ['update-ref', 'refs/heads/main', moved]);
+    await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { git: { directory: 'clusters/west' } } });
+    await reconcile();
+    expect(gitCli(site, ['rev-parse', 'main'])).toBe(moved);
+    expect((await statusOf(world)).status?.lastCommit).toBe(moved);
+  });
+
   const commitOnTop = (message: string) => gitCli(site, ['commit-tree', '-p', 'main', '-m', message, 'main^{tree}']);
 
   test('an empty repository gets its first commit, a missing branch is created only on request', async () => {

@@ -270,7 +270,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const unknown = unknownPackages({ target: settings.name, known, files, readable, delivered });
     const staying = [...result.refused, ...unknown];
     const edited = await changedWhileStaying(branch.git, head.oid, target, known, staying);
-    const isLastCommitLost = commit === undefined && (await branch.hasLost(target.status?.lastCommit, head.oid));
+    const directory = normalizeDirectory(git.directory);
+    const isLastCommitLost =
+      commit === undefined && (await branch.hasLost(target.status?.lastCommit, head.oid, directory));
     return reportOf(target.status, known, {
       ...{
         result,

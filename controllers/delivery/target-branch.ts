@@ -63,12 +63,13 @@ export class TargetBranch {
   /**
    * True if the repository does not have a commit any more, as after a squash or a rebase of the branch and the collection of garbage, or
    * in a new mirror. One that only the branch has lost counts as present: its trees and its history can be read, and to find out whether
-   * the head descends from it takes a walk through all commits between them.
+   * the head descends from it takes a walk through all commits between them. A commit without the directory is lost too: another writer moved
+   * the folders to where the target delivers them now.
    */
-  async hasLost(commit: Oid | undefined, head: Oid | undefined): Promise<boolean> {
+  async hasLost(commit: Oid | undefined, head: Oid | undefined, directory: string): Promise<boolean> {
     if (commit === undefined || commit === head) return false;
-    const [stat] = await this.#git.statObjects([commit]);
-    return stat?.type !== 'commit';
+    const [stat, folder] = await this.#git.statObjects([commit, `${commit}:${directory}`]);
+    return stat?.type !== 'commit' || folder?.type !== 'tree';
   }
 
   /** True for a remote repository, of which the data folder has a mirror. */
