@@ -15,6 +15,8 @@ function branch(...messages: readonly string[]) {
       committer: { ...author, time: 99_000 },
     };
   });
+  const changesUpTo = [0];
+  for (const message of messages) changesUpTo.push((changesUpTo.at(-1) ?? 0) + (message.includes('empty') ? 0 : 1));
   return {
     head: `c${commits.length}`,
     git: {
@@ -22,8 +24,7 @@ function branch(...messages: readonly string[]) {
       statObjects: async (names: readonly string[]) =>
         names.map((name) => {
           const last = Number(name.slice(1, name.indexOf(':')));
-          const changes = messages.slice(0, last).filter((message) => !message.includes('empty'));
-          return { oid: `t${changes.length}`, type: 'tree' as const, size: 0 };
+          return { oid: `t${changesUpTo[last]}`, type: 'tree' as const, size: 0 };
         }),
       readCommit: async (oid: string) => commits.find((one) => one.oid === oid) ?? Promise.reject(new Error(oid)),
     },
