@@ -19,6 +19,9 @@ export function hasKubectl(): boolean {
   }
 }
 
+/** Milliseconds: on a loaded machine the deletion of all manifests waits more than 30 s for the controllers of the cluster. */
+const TIMEOUT_MS = 55_000;
+
 /** The real kubectl, as a user of one kubeconfig has it. Discovery is cached in a folder of its own. */
 export class Kubectl {
   readonly #environment: NodeJS.ProcessEnv;
@@ -38,7 +41,7 @@ export class Kubectl {
     { input = '', ...environment }: { readonly input?: string; readonly KUBE_EDITOR?: string } = {},
   ): Promise<KubectlResult> {
     const child = this.start(typeof command === 'string' ? command.split(' ') : command, environment);
-    const timer = setTimeout(() => child.kill('SIGKILL'), 30_000);
+    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
     let [stdout, stderr] = ['', ''];
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       stdout += text;
