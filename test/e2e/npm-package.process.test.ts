@@ -51,8 +51,10 @@ beforeAll(async () => {
   const [listed] = Object.values(JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as object);
   packed = packedSchema.parse(listed);
   const words = ['install', '--omit=optional', '--prefer-offline', '--no-audit', '--no-fund'];
+  // A registry that stops in the middle of a response is asked again: npm's own limit of 5 minutes exceeds that of this hook.
+  words.push('--fetch-timeout=20000', '--fetch-retries=10', '--fetch-retry-mintimeout=1000');
   await run('npm', [...words, join(folder, packed.filename)], { cwd: app, env: environment });
-});
+}, 600_000);
 afterEach(() => {
   for (const { pid, exitCode } of running) if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGKILL');
   running.clear();
