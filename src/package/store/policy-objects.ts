@@ -14,6 +14,7 @@ import {
   peopleOfBoth,
 } from '../model/policy/people.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy/policy.ts';
+import { reviewOf } from '../model/policy/review-policy.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 
 /** Annotation of a Repository: how far gates are enforced in it. */
@@ -85,6 +86,11 @@ export function effectivePolicy(
         ? DEFAULT_POLICY.commitBudgetPerHour
         : Math.min(...selecting.map((policy) => policy.spec.commitBudgetPerHour)),
     gateDeadlines,
+    ...reviewOf(
+      selecting.flatMap(({ metadata, spec: { review } }) =>
+        review === undefined ? [] : { ...review, policy: metadata.name },
+      ),
+    ),
   };
 }
 
@@ -135,6 +141,9 @@ export function combinePolicies(
     hostUsers: undefined,
     commitBudgetPerHour: Math.min(own.commitBudgetPerHour, other.commitBudgetPerHour),
     gateDeadlines,
+    // Each has a token of its own, and opens pull requests where its own policies say so.
+    review: own.review,
+    reviewProblem: own.reviewProblem,
   };
 }
 

@@ -2,6 +2,7 @@ import type { Actor, EntryPoint } from '../../../resource/object/request-context
 import { parseConditionType } from './condition-type.ts';
 import type { HostUsers } from './host-users.ts';
 import { NO_PEOPLE, type People } from './people.ts';
+import type { ReviewPolicy } from './review-policy.ts';
 
 /** Enforcement of gates in a repository (annotation `sluice.dev/gates`); `off` and `warn` help users who migrate from Porch. */
 export type Enforcement = 'enforce' | 'warn' | 'off';
@@ -41,6 +42,10 @@ export interface EffectivePolicy {
   readonly commitBudgetPerHour: number;
   /** Condition type to the milliseconds after which a closed gate is overdue. */
   readonly gateDeadlines: Readonly<Record<string, number>>;
+  /** Absent if proposals are not reviewed in pull requests. */
+  readonly review?: ReviewPolicy | undefined;
+  /** Reason why `review` is absent although a policy has one, with the next step. */
+  readonly reviewProblem?: string | undefined;
 }
 
 export interface PinnedValidator {

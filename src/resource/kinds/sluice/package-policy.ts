@@ -6,6 +6,7 @@ import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
+import { reviewSchema } from './review-schema.ts';
 
 /** Bounds what patterns are matched against. */
 const MAX_NAME_CHARACTERS = 1024;
@@ -133,6 +134,7 @@ export const packagePolicyKind = defineKind({
         )
         .default([])
         .describe('Durations after which a closed gate is reported as overdue.'),
+      review: reviewSchema.optional(),
     })
     .describe('Rules of the policy.'),
   status: z

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { type ReviewPolicy, reviewOf } from './review-policy.ts';
+
+const review: ReviewPolicy = {
+  policy: 'web',
+  forge: { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge', key: 'token' } },
+  publishOn: 'review',
+  approvers: [],
+  reviewers: { users: [], teams: [] },
+  labels: [],
+  gateChecks: [],
+};
+
+test('one policy applies', () => {
+  expect(reviewOf([])).toEqual({});
+  expect(reviewOf([review])).toEqual({ review });
+});
+
+test('of two policies none applies, whatever their order, and both are named', () => {
+  const other = { ...review, policy: 'all' };
+  const { reviewProblem } = reviewOf([review, other]);
+  expect(reviewProblem).toMatch(/^the policies all, web all have spec.review for it/);
+  expect(reviewOf([other, review])).toEqual({ reviewProblem });
+});

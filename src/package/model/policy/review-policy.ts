@@ -1,0 +1,35 @@
+/** How proposals are reviewed in pull requests; `spec.review` of one PackagePolicy. */
+export interface ReviewPolicy {
+  /** Name of the policy. */
+  readonly policy: string;
+  readonly forge: {
+    readonly provider: 'gitea' | 'forgejo';
+    /** Address of the API. */
+    readonly api: string;
+    /** A Secret in the namespace of the policy. */
+    readonly secretRef: { readonly name: string; readonly key: string };
+  };
+  readonly publishOn: 'approval' | 'review';
+  /** Whose reviews count, and as whose approval. */
+  readonly approvers: readonly { readonly user: string; readonly subject: string }[];
+  readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };
+  readonly labels: readonly string[];
+  /** Types of the gates with a check of their own. */
+  readonly gateChecks: readonly string[];
+}
+
+/**
+ * Returns the one policy for reviews. Rules for reviews do not add up: with two of them it is unknown which users may approve, so that none
+ * applies, and `reviewProblem` names both.
+ */
+export function reviewOf(policies: readonly ReviewPolicy[]): {
+  readonly review?: ReviewPolicy;
+  readonly reviewProblem?: string;
+} {
+  const [review, other] = policies;
+  if (review === undefined) return {};
+  if (other === undefined) return { review };
+  const names = policies.map(({ policy }) => policy).sort();
+  const reviewProblem = `the policies ${names.join(', ')} all have spec.review for it, so that no pull request is opened; remove spec.review from all but one, or change their selectors`;
+  return { reviewProblem };
+}
