@@ -1,0 +1,124 @@
+/**
+ * One repository on a host with pull requests.
+ *
+ * Contract of all methods:
+ * - They read the present state of the host, never a memory of it.
+ * - They reject with a SluiceError: `NotFound` (no such repository or pull request, or the token cannot read it), `Unauthenticated` (the token
+ *   is not valid), `Refused` (the token lacks a permission, or a rule of the host forbids it), `TooManyRequests` (with
+ *   ForgeErrorDetails), `Conflict`, `InvalidInput` (the host rejects a value), `Unavailable` and `Timeout` (the request may have been
+ *   executed; repeat it), `Corrupt` (a response without the documented form, or a too long one). No message contains a token.
+ * - Writes are safe to repeat: `open` returns the open pull request, `setChecks` and `addLabels` write only what is missing.
+ * - Texts of users (titles, bodies, comments, names) are returned as they are; the caller neutralises them before it writes them anywhere.
+ */
+export interface Forge {
+  /** The address of the repository in the API, for messages. Contains no credentials. */
+  readonly address: string;
+
+  /** All open pull requests to a branch, at most `limit` of those that changed last. */
+  listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
+
+  /** Pull requests in any state that changed at or after `since` (RFC 3339), changed last first, at most `limit`. */
+  listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
+
+  /** Rejects with NotFound. */
+  get(number: number, signal: AbortSignal): Promise<PullRequest>;
+
+  /** Opens a pull request, or returns the open one from `head` to `base` as it is. */
+  open(wanted: NewPullRequest, signal: AbortSignal): Promise<PullRequest>;
+
+  /** Changes the given fields only. */
+  update(
+    number: number,
+    change: { readonly title?: string; readonly body?: string },
+    signal: AbortSignal,
+  ): Promise<PullRequest>;
+
+  /** Reviews with a verdict that were submitted, oldest first, at most the first 500. Reviews of teams and comments are left out. */
+  reviews(number: number, signal: AbortSignal): Promise<readonly Review[]>;
+
+  /** Who closed a closed pull request, and the last comment of this user on it; undefined where the host does not know. */
+  closing(pull: PullRequest, signal: AbortSignal): Promise<Closing | undefined>;
+
+  /** Requests reviews. Returns those that the host refused, with its reason; the others are requested. */
+  requestReviewers(
+    number: number,
+    reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<readonly { readonly name: string; readonly reason: string }[]>;
+
+  /** Adds labels, created where they do not exist. Others stay. */
+  addLabels(pull: PullRequest, labels: readonly string[], signal: AbortSignal): Promise<void>;
+
+  /** Sets checks of a commit, by name. A check that has the same state and title already is left alone. */
+  setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void>;
+
+  /** Ends connections. Calls in progress reject. */
+  close(): Promise<void>;
+}
+
+export interface ForgeErrorDetails {
+  /** Milliseconds that the host requires to wait. */
+  readonly retryAfterMs?: number | undefined;
+  /** HTTP status, if there was a response. */
+  readonly status?: number | undefined;
+}
+
+export interface PullRequest {
+  readonly number: number;
+  /** Address of its page. */
+  readonly url: string;
+  readonly state: 'open' | 'merged' | 'closed';
+  readonly title: string;
+  readonly body: string;
+  /** Login of the user who opened it. */
+  readonly author: string;
+  readonly head: {
+    /** Name of the branch, without `refs/heads/`. */
+    readonly branch: string;
+    readonly commit: string;
+    /** False for a head in a fork, and where the fork is gone. */
+    readonly isSameRepository: boolean;
+  };
+  readonly base: { readonly branch: string };
+  readonly labels: readonly string[];
+  /** Set once merged: the resulting commit on the base, and the login of the user who merged. */
+  readonly merged?: { readonly commit: string; readonly by: string | undefined };
+  /** Set once closed or merged, RFC 3339. */
+  readonly closedAt?: string;
+  /** RFC 3339. */
+  readonly updatedAt: string;
+}
+
+/** Names of branches, without `refs/heads/`. */
+export interface NewPullRequest {
+  readonly head: string;
+  readonly base: string;
+  readonly title: string;
+  readonly body: string;
+}
+
+export interface Review {
+  readonly id: string;
+  /** Login. */
+  readonly author: string;
+  readonly state: 'approved' | 'changes-requested' | 'dismissed';
+  /** The commit that was reviewed; undefined where the host does not know it any more. */
+  readonly commit: string | undefined;
+  readonly url: string;
+  /** RFC 3339. */
+  readonly submittedAt: string;
+}
+
+export interface Closing {
+  /** Login. */
+  readonly by: string;
+  readonly comment: string | undefined;
+}
+
+export interface Check {
+  /** Static: rules for branches name it. */
+  readonly name: string;
+  readonly state: 'pending' | 'success' | 'failure';
+  /** One line; shortened to what the host permits. */
+  readonly title: string;
+}

@@ -1,0 +1,227 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { Check, Closing, Forge, NewPullRequest, PullRequest, Review } from '../forge.ts';
+import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
+import {
+  combinedStatusSchema,
+  type GiteaPull,
+  type GiteaReview,
+  labelSchema,
+  labelsSchema,
+  pullSchema,
+  pullsSchema,
+  reviewsSchema,
+  timelineSchema,
+} from './gitea-schemas.ts';
+
+/** The default maximum of Gitea. */
+const PAGE = 50;
+const MAX_REVIEWS = 500;
+/** Gitea has columns of 255 characters. */
+const MAX_TITLE_CHARACTERS = 255;
+const LABEL_COLOR = '#1d76db';
+/** A comment that explains why a pull request was closed is at most this much older than the end. */
+const COMMENT_AGE_MS = 15 * 60_000;
+
+const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
+  APPROVED: 'approved',
+  REQUEST_CHANGES: 'changes-requested',
+};
+
+export interface GiteaForgeOptions extends ForgeHttpOptions {
+  readonly owner: string;
+  readonly name: string;
+}
+
+/** A repository on Gitea or Forgejo, through its REST API. */
+export class GiteaForge implements Forge {
+  readonly address: string;
+  readonly #http: ForgeHttp;
+  readonly #path: string;
+
+  constructor({ owner, name, ...options }: GiteaForgeOptions) {
+    this.#http = new ForgeHttp(options);
+    this.#path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+    this.address = `${options.api.replace(/\/+$/, '')}${this.#path}`;
+  }
+
+  async listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
+    const open = await this.#list('open', limit, () => true, signal);
+    return open.filter((pull) => pull.base.branch === base);
+  }
+
+  listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
+    const from = Date.parse(since);
+    return this.#list('all', limit, ({ updatedAt }) => Date.parse(updatedAt) >= from, signal);
+  }
+
+  async get(number: number, signal: AbortSignal): Promise<PullRequest> {
+    return pullOf(await this.#http.json(pullSchema, 'GET', `${this.#path}/pulls/${number}`, { signal }));
+  }
+
+  async open({ head, base, title, body }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
+    try {
+      const wanted = { head, base, title: title.slice(0, MAX_TITLE_CHARACTERS), body };
+      return pullOf(await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal }));
+    } catch (error) {
+      if (!isSluiceError(error, 'Conflict')) throw error;
+      const open = await this.listOpen(base, Number.POSITIVE_INFINITY, signal);
+      const found = open.find((pull) => pull.head.branch === head && pull.head.isSameRepository);
+      if (found === undefined) throw error;
+      return found;
+    }
+  }
+
+  async update(
+    number: number,
+    { title, body }: { readonly title?: string; readonly body?: string },
+    signal: AbortSignal,
+  ): Promise<PullRequest> {
+    const change = {
+      ...(title === undefined ? {} : { title: title.slice(0, MAX_TITLE_CHARACTERS) }),
+      ...(body === undefined ? {} : { body }),
+    };
+    const path = `${this.#path}/pulls/${number}`;
+    return pullOf(await this.#http.json(pullSchema, 'PATCH', path, { body: change, signal }));
+  }
+
+  async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
+    const found: Review[] = [];
+    for (let page = 1; (page - 1) * PAGE < MAX_REVIEWS; page += 1) {
+      const path = `${this.#path}/pulls/${number}/reviews?page=${page}&limit=${PAGE}`;
+      const reviews = await this.#http.json(reviewsSchema, 'GET', path, { signal });
+      for (const review of reviews) {
+        const read = reviewOf(review);
+        if (read !== undefined) found.push(read);
+      }
+      if (reviews.length < PAGE) break;
+    }
+    return found;
+  }
+
+  async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
+    const ended = closedAt === undefined ? Number.NaN : Date.parse(closedAt);
+    const since = Number.isNaN(ended) ? '' : `since=${new Date(ended - COMMENT_AGE_MS).toISOString()}&`;
+    const path = `${this.#path}/issues/${number}/timeline?${since}limit=${PAGE}`;
+    const entries = await this.#http.json(timelineSchema, 'GET', path, { signal });
+    const by = entries.findLast(({ type }) => type === 'close')?.user?.login;
+    if (by === undefined) return undefined;
+    const comment = entries.findLast(({ type, user }) => type === 'comment' && user?.login === by)?.body;
+    return { by, comment: comment ?? undefined };
+  }
+
+  async requestReviewers(
+    number: number,
+    { users, teams }: { readonly users: readonly string[]; readonly teams: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<readonly { readonly name: string; readonly reason: string }[]> {
+    const refused: { name: string; reason: string }[] = [];
+    // One by one: Gitea refuses all of a request if it refuses one.
+    const each = [
+      ...users.map((name) => ({ name, body: { reviewers: [name] } })),
+      ...teams.map((name) => ({ name, body: { team_reviewers: [name] } })),
+    ];
+    for (const { name, body } of each) {
+      try {
+        await this.#http.send('POST', `${this.#path}/pulls/${number}/requested_reviewers`, { body, signal });
+      } catch (error) {
+        const isRefused = ['InvalidInput', 'NotFound', 'Refused'].some(
+          (code) => isSluiceError(error) && error.code === code,
+        );
+        if (!isRefused || !isSluiceError(error)) throw error;
+        refused.push({ name, reason: error.message });
+      }
+    }
+    return refused;
+  }
+
+  async addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
+    const missing = wanted.filter((name) => !labels.includes(name));
+    if (missing.length === 0) return;
+    const ids = new Map<string, number>();
+    for (let page = 1; ; page += 1) {
+      const path = `${this.#path}/labels?page=${page}&limit=${PAGE}`;
+      const known = await this.#http.json(labelsSchema, 'GET', path, { signal });
+      for (const { id, name } of known) ids.set(name, id);
+      if (known.length < PAGE || missing.every((name) => ids.has(name))) break;
+    }
+    for (const name of missing) {
+      if (ids.has(name)) continue;
+      const body = { name, color: LABEL_COLOR };
+      ids.set(name, (await this.#http.json(labelSchema, 'POST', `${this.#path}/labels`, { body, signal })).id);
+    }
+    const body = { labels: missing.map((name) => ids.get(name)) };
+    await this.#http.send('POST', `${this.#path}/issues/${number}/labels`, { body, signal });
+  }
+
+  async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {
+    const path = `${this.#path}/commits/${commit}/status?limit=${PAGE}`;
+    const { statuses } = await this.#http.json(combinedStatusSchema, 'GET', path, { signal });
+    const present = new Map(statuses?.map(({ context, ...status }) => [context, status]));
+    for (const { name: context, state, title } of checks) {
+      const description = title.slice(0, MAX_TITLE_CHARACTERS);
+      const set = present.get(context);
+      if (set?.status === state && (set.description ?? '') === description) continue;
+      await this.#http.send('POST', `${this.#path}/statuses/${commit}`, {
+        body: { context, state, description },
+        signal,
+      });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  /** Pull requests in the order of their last changes, up to the first one that is not wanted. */
+  async #list(
+    state: 'open' | 'all',
+    limit: number,
+    isWanted: (pull: PullRequest) => boolean,
+    signal: AbortSignal,
+  ): Promise<PullRequest[]> {
+    const found = new Map<number, PullRequest>();
+    for (let page = 1; found.size < limit; page += 1) {
+      const path = `${this.#path}/pulls?state=${state}&sort=recentupdate&page=${page}&limit=${PAGE}`;
+      const pulls = (await this.#http.json(pullsSchema, 'GET', path, { signal })).map(pullOf);
+      for (const pull of pulls) {
+        if (!isWanted(pull)) return [...found.values()];
+        found.set(pull.number, pull);
+      }
+      if (pulls.length < PAGE) break;
+    }
+    return [...found.values()].slice(0, limit);
+  }
+}
+
+function pullOf(pull: GiteaPull): PullRequest {
+  const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base } = pull;
+  return {
+    number: pull.number,
+    url: pull.html_url,
+    state: merged ? 'merged' : pull.state === 'open' ? 'open' : 'closed',
+    title: pull.title,
+    body: pull.body ?? '',
+    author: pull.user?.login ?? '',
+    // `ref` is not the name of the branch once that was removed.
+    head: { branch: head.label, commit: head.sha, isSameRepository: head.repo_id === base.repo_id },
+    base: { branch: base.ref },
+    labels: (pull.labels ?? []).map(({ name }) => name),
+    ...(merged ? { merged: { commit: commit ?? '', by: by?.login } } : {}),
+    ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
+    updatedAt: pull.updated_at,
+  };
+}
+
+function reviewOf({ id, user, state, dismissed, ...review }: GiteaReview): Review | undefined {
+  const verdict = REVIEW_STATES[state];
+  if (verdict === undefined || user === undefined || user === null) return undefined;
+  const { commit_id: commit, html_url: url, submitted_at: submittedAt } = review;
+  return {
+    id: String(id),
+    author: user.login,
+    state: dismissed === true ? 'dismissed' : verdict,
+    commit: commit === undefined || commit === null || commit === '' ? undefined : commit,
+    url,
+    submittedAt: submittedAt ?? '',
+  };
+}

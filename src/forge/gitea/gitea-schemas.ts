@@ -1,0 +1,45 @@
+import { z } from 'zod';
+
+// The parts of the responses of Gitea's API (version 1) that are used; Forgejo has the same. Empty times are `0001-01-01T00:00:00Z` or null.
+
+const user = z.object({ login: z.string() });
+
+export const labelSchema = z.object({ id: z.int(), name: z.string() });
+export const labelsSchema = z.array(labelSchema);
+
+export const pullSchema = z.object({
+  number: z.int().positive(),
+  html_url: z.string(),
+  state: z.string(),
+  title: z.string(),
+  body: z.string().nullish(),
+  user: user.nullish(),
+  labels: z.array(labelSchema).nullish(),
+  merged: z.boolean(),
+  merge_commit_sha: z.string().nullish(),
+  merged_by: user.nullish(),
+  closed_at: z.string().nullish(),
+  updated_at: z.string(),
+  head: z.object({ label: z.string(), sha: z.string(), repo_id: z.int() }),
+  base: z.object({ ref: z.string(), repo_id: z.int() }),
+});
+export const pullsSchema = z.array(pullSchema);
+export type GiteaPull = z.infer<typeof pullSchema>;
+
+const reviewSchema = z.object({
+  id: z.int(),
+  user: user.nullish(),
+  state: z.string(),
+  commit_id: z.string().nullish(),
+  dismissed: z.boolean().nullish(),
+  html_url: z.string(),
+  submitted_at: z.string().nullish(),
+});
+export const reviewsSchema = z.array(reviewSchema);
+export type GiteaReview = z.infer<typeof reviewSchema>;
+
+export const timelineSchema = z.array(z.object({ type: z.string(), user: user.nullish(), body: z.string().nullish() }));
+
+export const combinedStatusSchema = z.object({
+  statuses: z.array(z.object({ context: z.string(), status: z.string(), description: z.string().nullish() })).nullish(),
+});
