@@ -1,14 +1,13 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
-import { type ApprovalStatus, approvalStatus } from '../../src/package/kernel/approvals.ts';
-import { proposerOf } from '../../src/package/kernel/revision-state.ts';
+import type { ApprovalStatus } from '../../src/package/kernel/approvals.ts';
 import { PUSH_ACTOR } from '../../src/package/model/gates/verdict.ts';
-import { approvalsElsewhere, approvalsIn } from '../../src/package/model/record/record.ts';
 import { claimed } from '../../src/package/model/revision/attribution.ts';
 import type { ApprovalExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
 import { approvalOutlook } from './approval-outlook.ts';
+import { recordedApprovals } from './recorded-approvals.ts';
 
 /** Reports whose approval a proposed revision waits for. */
 export const approvalExplainer: Explainer = {
@@ -19,7 +18,7 @@ export const approvalExplainer: Explainer = {
     const next: string[] = [];
     const proposed = record.steps.findLast((step) => step.action === 'propose');
     const by = proposed === undefined ? '' : ` since ${proposed.at}, proposed by ${proposed.by}`;
-    const status = statusOf(evaluation);
+    const status = recordedApprovals(evaluation);
     const approvals = explainApprovals(status);
     const { barred, given, needed } = approvals;
     const approved = needed > given.length ? given.map(({ subject }) => subject) : [];
@@ -45,17 +44,6 @@ export const approvalExplainer: Explainer = {
     return { approvals, reasons, next, alternatives: [reject] };
   },
 };
-
-/** The approvals that a proposed revision has and needs, as the kernel counts them. */
-function statusOf({ revision: { namespace }, record, content, policy }: RevisionEvaluation): ApprovalStatus {
-  const { contributors = [] } = record;
-  const given = {
-    approvals: approvalsIn(record, namespace),
-    approvalsElsewhere: approvalsElsewhere(record, namespace),
-  };
-  const facts = { content: content.content, proposedBy: proposerOf(record), contributors, ...given };
-  return approvalStatus(facts, policy);
-}
 
 function explainApprovals({ needed, given, barred }: ApprovalStatus): ApprovalExplanation {
   return {

@@ -55,7 +55,8 @@ export function serveClusterApi(options: ClusterApiOptions, parts: ApiParts): Se
     onError: (error, where) => warn(where, messageOf(error)),
   });
   front.serve(server);
-  return { url: front.url, usage: 'this replica leads and serves requests', server, stop: () => front.stop() };
+  const usage = 'this replica leads and serves requests';
+  return { url: front.url, usage, server, authorizer, stop: () => front.stop() };
 }
 
 /** The response of the first handler that serves the path. */

@@ -5,6 +5,8 @@ import { doraController } from '../../../controllers/dora/dora-controller.ts';
 import { notificationController } from '../../../controllers/notification/notification-controller.ts';
 import { postToHost } from '../../../controllers/notification/post-to-host.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
+import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
+import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
 import {
   type RepositoryControllerOptions,
   repositoryController,
@@ -30,6 +32,7 @@ import { keyOf } from '../../resource/object/object.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import type { Session } from '../session/session.ts';
 import { deploymentSources } from './deployment-sources.ts';
+import { openForges } from './forges.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 
 /** They move packages. */
@@ -38,6 +41,7 @@ export const MOVERS = [
   'revision',
   'proposal',
   'approval',
+  'pull-request',
   'delivery',
   'deployment-status',
   'sync-trigger',
@@ -66,6 +70,8 @@ export interface ControllerSettings extends ControllerChoice {
   readonly onWanted?: RepositoryControllerOptions['onWanted'];
   /** See the repository controller. */
   readonly hasPeer?: boolean;
+  /** See the pull-request controller. */
+  readonly mayApprove: MayApprove | undefined;
   /** The cluster that Sluice runs in, whose engines it reads. */
   readonly cluster?: Client | undefined;
 }
@@ -148,6 +154,11 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       }),
     proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
+    'pull-request': () =>
+      pullRequestController({
+        ...{ client, store, clock, mayApprove: choice.mayApprove },
+        openForge: openForges({ client, network: session.network }),
+      }),
     delivery: () =>
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },

@@ -15,6 +15,7 @@ import { ensureAdminAccess } from '../../server/authentication/admin-access.ts';
 import { firstOf } from '../../server/authentication/authenticator.ts';
 import { CertificateAuthenticator } from '../../server/authentication/certificate-authenticator.ts';
 import { TokenAuthenticator } from '../../server/authentication/token-authenticator.ts';
+import type { Authorizer } from '../../server/authorization/authorizer.ts';
 import { followRbacObjects } from '../../server/authorization/follow-rbac-objects.ts';
 import { RbacAuthorizer } from '../../server/authorization/rbac-authorizer.ts';
 import { RbacIndex } from '../../server/authorization/rbac-index.ts';
@@ -61,6 +62,8 @@ export interface ServedApi {
   /** For the log: how to use it. */
   readonly usage: string;
   readonly server: ApiServer;
+  /** Decides what users may do. */
+  readonly authorizer: Authorizer;
   /** Within about ten seconds, whatever clients do. */
   stop(): Promise<void>;
 }
@@ -147,6 +150,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
     url: listener.url,
     usage: `kubectl --kubeconfig ${join(folder.shown, 'kubeconfig')} get packagerevisions`,
     server,
+    authorizer,
     stop: async () => {
       await listener.stop();
       await end();

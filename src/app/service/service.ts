@@ -3,7 +3,7 @@ import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
-import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -11,6 +11,7 @@ import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
+import type { Authorizer } from '../../server/authorization/authorizer.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import type { Listener } from '../../server/listener.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
@@ -27,6 +28,7 @@ import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
 import { Recovery } from './recovery.ts';
 import type { ApiParts, ServedApi } from './serve-api.ts';
 import { type ReportedSteps, reportsStep } from './step-reporter.ts';
+import { userRights } from './user-rights.ts';
 
 export interface ServiceOptions extends ControllerChoice {
   readonly session: Session;
@@ -135,7 +137,11 @@ export class SluiceService {
     this.#requests = options.requests ?? new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
-    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests, onWanted, hasPeer });
+    const mayApprove = options.serve === undefined ? undefined : userRights(() => this.#authorizer());
+    addControllers(this.manager, session, {
+      ...options,
+      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, mayApprove },
+    });
   }
 
   async start(): Promise<void> {
@@ -199,6 +205,12 @@ export class SluiceService {
     });
     if (serve !== undefined) await this.#serve(serve, endpoint.handle);
     if (webhooks !== undefined) await this.#serveWebhooks(webhooks, endpoint.handle);
+  }
+
+  /** Decides what users may do who act through another system. */
+  #authorizer(): Authorizer {
+    if (this.#api !== undefined) return this.#api.authorizer;
+    throw new SluiceError('Unavailable', 'the API is not served yet, so that the rights of users are not known');
   }
 
   /** Reports the recovery after a killed process, once all of it is done. */

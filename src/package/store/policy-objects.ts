@@ -14,7 +14,7 @@ import {
   peopleOfBoth,
 } from '../model/policy/people.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy/policy.ts';
-import { reviewOf } from '../model/policy/review-policy.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE, reviewOf } from '../model/policy/review-policy.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 
 /** Annotation of a Repository: how far gates are enforced in it. */
@@ -52,9 +52,10 @@ export function effectivePolicy(
         policy: policy.metadata.name,
       })),
     ),
-    givers: selecting.flatMap((policy) =>
-      policy.spec.givers.map((rule) => ({ ...rule, policy: policy.metadata.name })),
-    ),
+    givers: selecting.flatMap(({ metadata: { name: policy }, spec: { givers, review } }) => [
+      ...givers.map((rule) => ({ ...rule, policy })),
+      ...(review === undefined ? [] : [{ conditionType: REVIEWED_TYPE, actors: [REVIEW_ACTOR], policy }]),
+    ]),
     validFor: selecting.flatMap((policy) =>
       policy.spec.validFor.map(({ conditionType, duration }) => ({
         conditionType,

@@ -1,3 +1,8 @@
+/** False while a reviewer requests changes in the pull request of a proposal; then it is a gate for its approval. */
+export const REVIEWED_TYPE = 'sluice.dev/Reviewed';
+/** The only issuer of that condition. */
+export const REVIEW_ACTOR = 'controller:pull-request';
+
 /** How proposals are reviewed in pull requests; `spec.review` of one PackagePolicy. */
 export interface ReviewPolicy {
   /** Name of the policy. */

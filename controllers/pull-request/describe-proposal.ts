@@ -1,0 +1,97 @@
+import type { z } from 'zod';
+import { counted } from '../../src/foundation/text/counted.ts';
+import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
+import type { diffSchema } from '../../src/package/model/revision/revision-readings.ts';
+import type { DeepReadonly } from '../../src/resource/object/object.ts';
+import { codeBlock, inlineCode, plainLine } from './quote.ts';
+
+export type PackageDiff = DeepReadonly<z.infer<typeof diffSchema>>;
+
+export interface Proposal {
+  readonly explanation: Explanation;
+  readonly diff: PackageDiff;
+  readonly review: ReviewPolicy;
+  /** Where the package was copied from; undefined if it was not. */
+  readonly upstream: string | undefined;
+}
+
+/** Hosts limit bodies to 64 kB; the rest is for users. */
+const MAX_DIFF_CHARACTERS = 40_000;
+const MAX_FILE_CHARACTERS = 10_000;
+const MAX_FILES = 100;
+const MAX_GATES = 100;
+
+/** The title of the pull request of a proposal. */
+export function titleOf({ package: path, workspace }: Pick<Explanation, 'package' | 'workspace'>): string {
+  return plainLine(`Publish ${path} (${workspace})`, 200);
+}
+
+/** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
+export function describeProposal({ explanation, diff, review, upstream }: Proposal): string {
+  const { name, last } = explanation;
+  const by =
+    last === undefined ? '' : ` Last change: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
+  const from = upstream === undefined ? '' : ` Upstream: ${inlineCode(upstream)}.`;
+  return [
+    `Package revision ${inlineCode(name)}.${by}${from}`,
+    gateTable(explanation.gates),
+    publication(explanation, review),
+    changes(diff),
+  ].join('\n\n');
+}
+
+/** What the section says once the proposal has ended. */
+export function describeEnd(
+  { name, lifecycle }: { readonly name: string; readonly lifecycle: string },
+  reason: string,
+): string {
+  return `Package revision ${inlineCode(name)} is ${lifecycle} now. ${reason}`.trimEnd();
+}
+
+function gateTable(gates: readonly GateExplanation[]): string {
+  if (gates.length === 0) return 'It has no gates.';
+  const rows = gates.slice(0, MAX_GATES).map(({ type, open, state, since, settledBy, explanation }) => {
+    const cells = [
+      ...[inlineCode(type), open ? 'Open' : `**${plainLine(state)}**`, since ?? ''],
+      ...[open ? '' : inlineCode(settledBy), open ? '' : inlineCode(explanation)],
+    ];
+    return `| ${cells.join(' | ')} |`;
+  });
+  const more = gates.length > MAX_GATES ? [`\n${gates.length - MAX_GATES} more gates are not listed.`] : [];
+  return ['| Gate | State | Since | Settled by | Explanation |', '|---|---|---|---|---|', ...rows, ...more].join('\n');
+}
+
+function publication({ name, approvals }: Explanation, { publishOn, approvers }: ReviewPolicy): string {
+  const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
+  const barred = (approvals?.barred ?? []).map((one) => inlineCode(one.name)).join(', ');
+  const sentences = [
+    publishOn === 'approval'
+      ? `To publish it: ${inlineCode(`sluice rpkg approve ${name}`)}.`
+      : users === ''
+        ? 'No review publishes it, since the policy lists no approvers.'
+        : `An approving review publishes it once all gates are open. Reviews of these users count: ${users}.`,
+    ...(approvals === undefined || approvals.needed < 2 ? [] : [`It needs ${approvals.needed} approvals.`]),
+    ...(barred === '' ? [] : [`These users may not approve it: ${barred}.`]),
+    'Closing this pull request rejects the proposal. A merge here does not publish it.',
+  ];
+  return sentences.join(' ');
+}
+
+function changes({ from, files, truncated, omittedFiles = 0 }: PackageDiff): string {
+  const against = from === undefined ? '' : ` from ${inlineCode(from)}`;
+  if (files.length === 0) return `No file differs${against}.`;
+  const parts: string[] = [];
+  let left = MAX_DIFF_CHARACTERS;
+  for (const { path, change, patch } of files.slice(0, MAX_FILES)) {
+    const isShown = patch !== '' && patch.length <= Math.min(left, MAX_FILE_CHARACTERS);
+    if (isShown) left -= patch.length;
+    const what = `${change} ${inlineCode(path)}`;
+    parts.push(isShown ? `${what}\n\n${codeBlock(patch, 'diff')}` : `${what} (too large to be shown)`);
+  }
+  const hidden = files.length + omittedFiles - Math.min(files.length, MAX_FILES);
+  if (hidden > 0) parts.push(`${hidden} more files are not listed.`);
+  const isWhole = truncated !== true && hidden === 0;
+  const title = `${counted(files.length + omittedFiles, 'file')} changed${isWhole ? '' : ', shown in part'}`;
+  return `<details><summary>${title}</summary>\n\nChanges${against}:\n\n${parts.join('\n\n')}\n\n</details>`;
+}

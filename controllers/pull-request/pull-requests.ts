@@ -1,0 +1,101 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Forge, PullRequest } from '../../src/forge/forge.ts';
+
+/** Open pull requests that are read at the start. */
+const MAX_OPEN = 5000;
+/** Those that changed last, in any state, that are read at the start: what ended while no process ran. */
+const MAX_RECENT = 100;
+/** Those that one poll reads. */
+const MAX_UPDATED = 1000;
+const EPOCH = '1970-01-01T00:00:00Z';
+
+interface Entry {
+  readonly pull: PullRequest;
+  /** The change may be one of several in the same second, which its time does not tell apart: read once more. */
+  readonly isFresh: boolean;
+}
+
+/**
+ * The pull requests of one repository to one branch, as they were last read. It holds the open ones, and the last one of each branch that it
+ * was asked for. Everything is read once at the start; later only what changed. State is read again before every effect, so that what is
+ * here decides only what to look at.
+ */
+export class PullRequests {
+  readonly forge: Forge;
+  readonly #base: string;
+  #loading: Promise<void> | undefined;
+  /** By head branch. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #wanted = new Set<string>();
+  /** The time of the last change, by the clock of the host. */
+  #since = EPOCH;
+
+  constructor(forge: Forge, base: string) {
+    this.forge = forge;
+    this.#base = base;
+  }
+
+  /** The open pull request of a branch, else the last one, as it was last read; undefined if there is none. */
+  async ofBranch(branch: string, signal: AbortSignal): Promise<PullRequest | undefined> {
+    await this.#load(signal);
+    this.#wanted.add(branch);
+    return this.#entries.get(branch)?.pull;
+  }
+
+  /** Reads what changed since the last call. Returns the head branches of the pull requests that have to be looked at. */
+  async poll(signal: AbortSignal): Promise<readonly string[]> {
+    await this.#load(signal);
+    const updated = await this.forge.listUpdated(this.#since, MAX_UPDATED, signal);
+    const branches = new Set<string>();
+    for (const [branch, entry] of this.#entries) {
+      if (!entry.isFresh) continue;
+      this.#entries.set(branch, { ...entry, isFresh: false });
+      branches.add(branch);
+    }
+    for (const pull of [...updated].reverse()) if (this.note(pull)) branches.add(pull.head.branch);
+    return [...branches];
+  }
+
+  /** Takes over what the host returned of a pull request. Returns whether it differs from what was known. */
+  note(pull: PullRequest): boolean {
+    const { branch, isSameRepository } = pull.head;
+    if (!isSameRepository || pull.base.branch !== this.#base) return false;
+    if (pull.updatedAt > this.#since) this.#since = pull.updatedAt;
+    const known = this.#entries.get(branch)?.pull;
+    if (known === undefined && pull.state !== 'open' && !this.#wanted.has(branch)) return false;
+    if (known !== undefined && isLater(known, pull)) return false;
+    if (isDeepStrictEqual(known, pull)) return false;
+    this.#entries.set(branch, { pull, isFresh: true });
+    return true;
+  }
+
+  /** Drops what is kept of a branch whose proposal has ended. */
+  forget(branch: string): void {
+    this.#wanted.delete(branch);
+    this.#entries.delete(branch);
+  }
+
+  async #load(signal: AbortSignal): Promise<void> {
+    this.#loading ??= this.#readAll(signal).catch((error: unknown) => {
+      this.#loading = undefined;
+      throw error;
+    });
+    await this.#loading;
+  }
+
+  async #readAll(signal: AbortSignal): Promise<void> {
+    const recent = await this.forge.listUpdated(EPOCH, MAX_RECENT, signal);
+    const open = await this.forge.listOpen(this.#base, MAX_OPEN, signal);
+    for (const { head } of recent) this.#wanted.add(head.branch);
+    for (const pull of [...recent].reverse()) this.note(pull);
+    for (const pull of open) this.note(pull);
+    this.#wanted.clear();
+  }
+}
+
+/** True if of two pull requests of one branch the first one counts: an open one, else the later one. */
+function isLater(known: PullRequest, other: PullRequest): boolean {
+  if (known.number === other.number) return false;
+  if ((known.state === 'open') !== (other.state === 'open')) return known.state === 'open';
+  return known.number > other.number;
+}

@@ -1,0 +1,27 @@
+import { cleanText } from '../../src/git/network/remote-url.ts';
+
+const MAX_INLINE_CHARACTERS = 300;
+
+/**
+ * Foreign text on one line of Markdown, as code: hosts interpret no HTML, links, mentions and references there. Backquotes would end it, and
+ * vertical bars a cell of a table.
+ */
+export function inlineCode(text: string, most = MAX_INLINE_CHARACTERS): string {
+  const line = plainLine(text, most).replaceAll('`', "'").replaceAll('|', '¦');
+  return line === '' ? '' : `\`${line}\``;
+}
+
+/** Foreign text on one line without Markdown, for titles and descriptions: no control characters, no mentions. */
+export function plainLine(text: string, most = MAX_INLINE_CHARACTERS): string {
+  const line = cleanText(text).replaceAll(/\s+/g, ' ').replaceAll('@', '＠');
+  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+}
+
+/** Foreign text as a block of code, in a fence that is longer than any in the text. */
+export function codeBlock(text: string, language: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  // Line breaks and tabs stay; other control characters could mislead readers of terminals.
+  const clean = text.replaceAll(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '�');
+  return `${fence}${language}\n${clean.endsWith('\n') ? clean : `${clean}\n`}${fence}`;
+}

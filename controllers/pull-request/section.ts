@@ -1,0 +1,32 @@
+import { digest } from '../../src/foundation/text/canonical-json.ts';
+
+/**
+ * The part of the body of a pull request that Sluice writes, between two invisible markers. The rest is of users, and stays. The first marker
+ * identifies the proposal that the pull request is for: a revision that is proposed again is another proposal.
+ */
+const BEGIN = /<!-- sluice:begin proposal=([0-9a-f]{16}) -->/;
+const END = '<!-- sluice:end -->';
+
+/** Identifies one proposal of a revision: `at` is when it was proposed. */
+export function proposalId(uid: string, at: string | undefined): string {
+  return digest(`${uid} ${at ?? ''}`)
+    .replace(/^.*:/, '')
+    .slice(0, 16);
+}
+
+/** The proposal that the section of a body is for; undefined without a section. */
+export function proposalIn(body: string): string | undefined {
+  return BEGIN.exec(body)?.[1];
+}
+
+/** The body with this section in place of the one that it has, else at its end. */
+export function withSection(body: string, proposal: string, text: string): string {
+  const section = `<!-- sluice:begin proposal=${proposal} -->\n${text}\n${END}`;
+  // Hosts return line breaks as they were sent by browsers.
+  const normal = body.replaceAll('\r\n', '\n');
+  const begin = BEGIN.exec(normal)?.index;
+  // The section itself can quote markers, so that it ends at the last one.
+  const end = normal.lastIndexOf(END);
+  if (begin === undefined || end < begin) return normal.trim() === '' ? section : `${normal.trimEnd()}\n\n${section}`;
+  return `${normal.slice(0, begin)}${section}${normal.slice(end + END.length)}`;
+}
