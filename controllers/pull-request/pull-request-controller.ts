@@ -6,6 +6,7 @@ import type { Forge, ForgeErrorDetails, PullRequest } from '../../src/forge/forg
 import { type ErrorCode, isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
 import type { Explanation } from '../../src/package/model/revision/explanation.ts';
 import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import { diffSchema, explainSchema } from '../../src/package/model/revision/revision-readings.ts';
@@ -33,7 +34,7 @@ export interface PullRequestOptions {
   readonly openForge: OpenForge;
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayApprove: MayApprove | undefined;
-  /** Milliseconds between two polls of a repository with proposals. Default 20,000. */
+  /** Milliseconds between two polls of a repository with proposals. Default 10,000. */
   readonly pollMs?: number;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
@@ -52,7 +53,7 @@ interface Shown {
   isPrepared?: boolean;
 }
 
-const POLL_MS = 20_000;
+const POLL_MS = 10_000;
 /** Only an operator can change what these say; they are tried again now and then. */
 const PERMANENT: readonly ErrorCode[] = ['Refused', 'NotFound', 'Unauthenticated', 'InvalidInput', 'Unsupported'];
 const PERMANENT_RETRY_MS = 60_000;
@@ -238,9 +239,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     events.forget(key);
     const { pulls, number, proposal } = before;
     const lifecycle = object?.spec.lifecycle ?? 'deleted';
-    const step = store.find(keyText(key))?.record?.steps.at(-1);
+    const revision = store.find(keyText(key));
+    const last = revision === undefined ? undefined : lastRequestOf(revision);
     const by =
-      step === undefined ? '' : `Last step: ${inlineCode(step.action)} by ${inlineCode(step.by)} at ${step.at}.`;
+      last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
     const pull = await pulls.forge.get(number, signal);
     if (proposalIn(pull.body) !== proposal) return;
     const body = withSection(pull.body, proposal, describeEnd({ name: key.name, lifecycle }, by));
