@@ -3,6 +3,7 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { SyncRequests } from '../repository/sync-requests.ts';
 import { type PullRequestOptions, pullRequestController } from './pull-request-controller.ts';
 import { MemoryForge } from './testing-forge.ts';
 
@@ -324,6 +325,30 @@ describe('pull-request controller', () => {
       /^MergedOutside: .* was merged by bob on the host, which publishes nothing/,
     );
     expect(forge.pulls).toHaveLength(1);
+  });
+
+  test('polls often while there are changes, seldom in quiet times, and not without proposals', async () => {
+    await policy();
+    expect(await reconcile('apps')).toBeUndefined();
+    const name = await propose();
+    await reconcile(name);
+    expect(await reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
+    forge.calls.length = 0;
+    clock.advance(301_000);
+    expect(await reconcile('apps')).toMatchObject({ requeueAfter: 30_000 });
+    expect(forge.calls).toEqual(['listUpdated']);
+    forge.review(1, 'bob', 'approved', revision(name).commit);
+    expect(await reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
+    await reconcile(name);
+    await reconcile(name);
+    expect(await reconcile('apps')).toBeUndefined();
+  });
+
+  test('a webhook wakes the poll of its repository', async () => {
+    const requests = new SyncRequests(clock);
+    process({ requests });
+    requests.add({ namespace: 'default', name: 'apps' }, undefined);
+    expect(woken).toEqual(['apps']);
   });
 
   test('two policies with a review: neither applies, and both are named', async () => {
