@@ -2,7 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
-import type { Forge, ForgeErrorDetails, PullRequest } from '../../src/forge/forge.ts';
+import type { Forge, ForgeErrorDetails, PullRequest, Review } from '../../src/forge/forge.ts';
 import { type ErrorCode, isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
@@ -157,10 +157,18 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       entry.isPrepared = true;
     }
     const { mayApprove } = options;
-    await applyReviews(
-      { client, store, events, mayApprove, signal },
-      { object, evaluation, review, pull, forge: pulls.forge },
-    );
+    const reviews = await reviewsOf(entry, pull, signal);
+    const proposed = { object, evaluation, review, pull, forge: pulls.forge, reviews };
+    await applyReviews({ client, store, events, mayApprove, signal }, proposed);
+  }
+
+  /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
+  async function reviewsOf(entry: Shown, pull: PullRequest, signal: AbortSignal): Promise<readonly Review[]> {
+    const of = (await entry.pulls.ofBranch(entry.branch, signal)) ?? pull;
+    if (entry.reviews?.of === of) return entry.reviews.list;
+    const list = await entry.pulls.forge.reviews(entry.number, signal);
+    entry.reviews = { of, list };
+    return list;
   }
 
   async function open(

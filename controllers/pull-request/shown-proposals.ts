@@ -1,3 +1,4 @@
+import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { PullRequests } from './pull-requests.ts';
 
@@ -13,6 +14,8 @@ export interface Shown {
   text?: string;
   checks?: string;
   isPrepared?: boolean;
+  /** As they were read when this was the state of the pull request. */
+  reviews?: { readonly of: PullRequest; readonly list: readonly Review[] };
 }
 
 /** The proposals with pull requests, by repository and revision. */
