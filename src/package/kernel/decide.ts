@@ -175,7 +175,8 @@ function refuseMerge({ name, commit, refs, merge }: RevisionState, merged: Merge
     return refuseAs(
       `${what}: it is not on the line of first parents of ${refs.main} as it was last read; name the commit that the merge made there, after the next sync if it is newer`,
     );
-  if (merge.onto === undefined) return refuseAs(`${what}: it is the first commit of ${refs.main}, which merges nothing`);
+  if (merge.onto === undefined)
+    return refuseAs(`${what}: it is the first commit of ${refs.main}, which merges nothing`);
   if (merge.hasProposedTree) return [];
   return refuseAs(
     `${what}: its package is not the proposed one, which is at ${commit}: the merge combined it with other changes, or one of the two was pushed since; push the merged package to ${refs.proposed}, then try again`,
@@ -183,7 +184,11 @@ function refuseMerge({ name, commit, refs, merge }: RevisionState, merged: Merge
 }
 
 /** The merge of a proposal does not wait for further approvals, as the proposal itself does. */
-function refuseUnapproved(state: RevisionState, request: TransitionRequest, policy: EffectivePolicy): Refusal | undefined {
+function refuseUnapproved(
+  state: RevisionState,
+  request: TransitionRequest,
+  policy: EffectivePolicy,
+): Refusal | undefined {
   if (request.merged === undefined) return undefined;
   const approvals = countApprovals(state, request, policy);
   if (!areMissing(approvals)) return undefined;
