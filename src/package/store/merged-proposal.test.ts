@@ -10,6 +10,8 @@ import { MAIN_LAYOUT, newServerTrust, newSigner, serverTrust, trustOf } from '..
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository } from '../../git/git-repository.ts';
 import { initRepository, openRepository } from '../../git/open/open-repository.ts';
+import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
+import { sshSigner } from '../../git/signing/ssh-signer.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { explainRevision } from '../api/explain/explain-revision.ts';
 import { stateExplainer } from '../api/explain/explain-state.ts';
@@ -100,6 +102,21 @@ describe('a proposal that the Git host merged', () => {
       expect(later.store.get(NAME).outOfBand).toBeUndefined();
     }
     expect(new Set(published.map((one) => JSON.stringify(one))).size).toBe(1);
+  });
+
+  test('is published by a signed tag where the repository signs', async () => {
+    await using scratch = await scratchRepository();
+    const git = await openRepository(scratch.path, { signer: sshSigner(generateSshKey('test')) });
+    const { store, repository } = await scratch.open({ git });
+    await propose(scratch, store);
+    const commit = await mergeOnHost(scratch);
+    await repository.refresh();
+    await store.update(NAME, { action: 'approve', merged: { commit } }, bob);
+    expect(await scratch.git('cat-file', 'tag', 'shop/v1')).toContain('\n-----BEGIN SSH SIGNATURE-----\n');
+    expect(store.get(NAME)).toMatchObject({ commit, outOfBand: undefined });
+    const later = await scratch.open();
+    expect(later.store.get(NAME)).toMatchObject({ commit, outOfBand: undefined });
+    expect(await verified(scratch)).toContainEqual(['refs/tags/shop/v1', undefined]);
   });
 
   test('is deleted as any publication, and its number is given again', async () => {
@@ -293,6 +310,42 @@ describe('a repeated request', () => {
     expect(again).toMatchObject({ refOid: tag, outOfBand: undefined });
   });
 
+  test.each(
+    ['writeTag', 'writeCommit', 'transaction'].flatMap((step) => [
+      [step, 'before'],
+      [step, 'after'],
+    ]),
+  )('after the process ended at %s, %s it was done, publishes once', async (step, when) => {
+    await using scratch = await scratchRepository();
+    const dying = { isOn: false, ended: false };
+    const git = intercepted(await openRepository(scratch.path), async (name, call) => {
+      if (dying.ended) throw new Error('the process has ended');
+      const ends = dying.isOn && name === step;
+      if (ends && when === 'after') await call();
+      dying.ended ||= ends;
+      if (ends) throw new Error('the process ended');
+      return call();
+    });
+    const { store, repository } = await scratch.open({ git });
+    await propose(scratch, store);
+    // Its labels outlive the publication, so that it writes a record too.
+    await store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
+    const commit = await mergeOnHost(scratch);
+    await repository.refresh();
+    dying.isOn = true;
+    const update = { action: 'approve', merged: { commit } } as const;
+    await expect(store.update(NAME, update, bob)).rejects.toThrow('the process ended');
+    const isDone = step === 'transaction' && when === 'after';
+    expect(await tagsOf(scratch)).toEqual(isDone ? ['shop/v1'] : []);
+    const next = await scratch.open();
+    expect(await next.store.update(NAME, update, bob)).toMatchObject({ revision: 1, commit, outOfBand: undefined });
+    expect(next.store.get(NAME).record?.labels).toEqual({ a: 'b' });
+    expect(await tagsOf(scratch)).toEqual(['shop/v1']);
+    expect((await verified(scratch)).filter(([, reason]) => reason !== undefined)).toEqual([]);
+    dying.ended = false;
+    dying.isOn = false;
+  });
+
   test('after the response of the push was lost finds the tag', async () => {
     await using scratch = await scratchRepository();
     const first = await scratch.open();
@@ -300,18 +353,12 @@ describe('a repeated request', () => {
     const commit = await mergeOnHost(scratch);
     const mirror = await initRepository(join(scratch.folder, 'mirror.git'));
     const broken = { isOn: false };
-    const git = new Proxy(mirror, {
-      get(target: GitRepository, name: keyof GitRepository) {
-        const value: unknown = Reflect.get(target, name, target);
-        if (typeof value !== 'function') return value;
-        return async (...args: unknown[]) => {
-          const lost = new SluiceError('Timeout', 'the response was lost', { details: { outcome: 'unknown' } });
-          if (broken.isOn && name === 'pushOutcome') throw new SluiceError('Unavailable', 'the remote is away');
-          const result: unknown = await Reflect.apply(value, target, args);
-          if (broken.isOn && name === 'push') throw lost;
-          return result;
-        };
-      },
+    const git = intercepted(mirror, async (name, call) => {
+      if (broken.isOn && name === 'pushOutcome') throw new SluiceError('Unavailable', 'the remote is away');
+      const result = await call();
+      if (broken.isOn && name === 'push')
+        throw new SluiceError('Timeout', 'the response was lost', { details: { outcome: 'unknown' } });
+      return result;
     });
     const remote = { url: `file://${scratch.path}` };
     const trust = await trustOf(git, scratch.path, MAIN_LAYOUT, serverTrust, remote, scratch.clock);
@@ -348,6 +395,20 @@ describe('a repeated request', () => {
     expect(await outcomeOf(other.store.update(NAME, update, bob))).toContain('only Proposed packages can be approved');
   });
 });
+
+/** A repository whose calls pass through a function, which can let them fail. */
+function intercepted(
+  target: GitRepository,
+  through: (name: string, call: () => Promise<unknown>) => Promise<unknown>,
+): GitRepository {
+  return new Proxy(target, {
+    get(_, name: string) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => through(name, async () => Reflect.apply(value, target, args));
+    },
+  });
+}
 
 async function trustFor(scratch: Scratch, server: Parameters<typeof trustOf>[3]) {
   const git = await openRepository(scratch.path);
