@@ -100,7 +100,9 @@ export async function planTransition(
   const record = recordAfter(decision, { ...reading, approval }, step, policy);
   if (decision.approvals !== undefined) return planApproval(repo, revision, record, decision.approvals, context);
 
-  const written = await writeObjects(repo, revision, decision, { ...reading, record }, policy, request, context);
+  // The statement has the gates as they were at the decision.
+  const decided = { ...request, at };
+  const written = await writeObjects(repo, revision, decision, { ...reading, record }, policy, decided, context);
   const { made, statementTag } = written;
   const tag = statementTag ?? (made && (await tagFor(repo, revision, decision, made, context)));
   const updates = decision.plan.map((step) =>
@@ -165,7 +167,7 @@ async function writeObjects(
   decision: Allowed,
   { state, content, record }: StateReading,
   policy: EffectivePolicy,
-  { closedNow }: Pick<Transition, 'closedNow'>,
+  { closedNow, at }: Pick<Transition, 'closedNow'> & { readonly at: string },
   context: RequestContext,
 ): Promise<WrittenObjects> {
   const { become } = decision.plan.find(({ become: { kind } }) => WRITTEN_KINDS.has(kind)) ?? {};
@@ -193,7 +195,6 @@ async function writeObjects(
   }
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const scope = { package: revision.path, workspace: revision.key.workspace };
-  const at = timestamp(repo.clock.now());
   const commits = await commitAuthors(repo, revision, record.contributors);
   const onto = kind === 'statement' ? (state.merge?.onto ?? '') : head;
   const { mergeBypass } = decision;

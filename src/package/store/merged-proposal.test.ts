@@ -295,6 +295,20 @@ describe('a repeated request', () => {
     expect(await outcomeOf(later.store.update(NAME, other, bob))).toContain('only Proposed packages can be approved');
   });
 
+  test('by a second process with a mirror of its own finds the tag of the first one', async () => {
+    await using scratch = await scratchRepository();
+    const first = await scratch.open();
+    await propose(scratch, first.store);
+    const commit = await mergeOnHost(scratch);
+    const mirrors = ['one', 'two'].map((name) => initRepository(join(scratch.folder, `${name}.git`)));
+    const [one, two] = await Promise.all(mirrors.map(async (git) => openMirror(scratch, await git)));
+    const update = { action: 'approve', merged: { commit } } as const;
+    const both = await Promise.all([one?.store.update(NAME, update, bob), two?.store.update(NAME, update, bob)]);
+    const tag = await scratch.git('rev-parse', 'refs/tags/shop/v1');
+    expect(both.map((revision) => revision?.refOid)).toEqual([tag, tag]);
+    expect(await tagsOf(scratch)).toEqual(['shop/v1']);
+  });
+
   test('after the process ended between the push and its notes finds the tag', async () => {
     await using scratch = await scratchRepository();
     const signer = newSigner();
@@ -351,19 +365,15 @@ describe('a repeated request', () => {
     const first = await scratch.open();
     await propose(scratch, first.store);
     const commit = await mergeOnHost(scratch);
-    const mirror = await initRepository(join(scratch.folder, 'mirror.git'));
     const broken = { isOn: false };
-    const git = intercepted(mirror, async (name, call) => {
+    const git = intercepted(await initRepository(join(scratch.folder, 'mirror.git')), async (name, call) => {
       if (broken.isOn && name === 'pushOutcome') throw new SluiceError('Unavailable', 'the remote is away');
       const result = await call();
       if (broken.isOn && name === 'push')
         throw new SluiceError('Timeout', 'the response was lost', { details: { outcome: 'unknown' } });
       return result;
     });
-    const remote = { url: `file://${scratch.path}` };
-    const trust = await trustOf(git, scratch.path, MAIN_LAYOUT, serverTrust, remote, scratch.clock);
-    const { store, repository } = await scratch.open({ ...trust, git, remote });
-    await repository.sync();
+    const { store } = await openMirror(scratch, git);
     broken.isOn = true;
     const update = { action: 'approve', merged: { commit } } as const;
     expect(await outcomeOf(store.update(NAME, update, bob))).toContain('the response was lost');
@@ -408,6 +418,15 @@ function intercepted(
       return (...args: unknown[]) => through(name, async () => Reflect.apply(value, target, args));
     },
   });
+}
+
+/** A process with a mirror of the repository, up to date with it. */
+async function openMirror(scratch: Scratch, git: GitRepository) {
+  const remote = { url: `file://${scratch.path}` };
+  const trust = await trustOf(git, scratch.path, MAIN_LAYOUT, serverTrust, remote, scratch.clock);
+  const opened = await scratch.open({ ...trust, git, remote });
+  await opened.repository.sync();
+  return opened;
 }
 
 async function trustFor(scratch: Scratch, server: Parameters<typeof trustOf>[3]) {
