@@ -92,9 +92,13 @@ export class Gitea {
     const password = `the-word-of-${username}`;
     const email = `${username}@example.com`;
     await this.api('POST', '/admin/users', { username, password, email, must_change_password: false });
-    await this.api('PUT', `/repos/${OWNER.username}/${repository}/collaborators/${username}`, {
-      permission: 'write',
-    });
+    await this.addWriter(username, repository);
+  }
+
+  /** Lets a user push to a further repository. */
+  async addWriter(username: string, repository: string): Promise<void> {
+    const path = `/repos/${OWNER.username}/${repository}/collaborators/${username}`;
+    await this.api('PUT', path, { permission: 'write' });
   }
 
   /** Creates a token of a user, for repositories only. */
