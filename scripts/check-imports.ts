@@ -195,6 +195,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'transfer',
     'migrate',
     'kptfile',
+    'check',
     'repo',
     'up',
     'serve',

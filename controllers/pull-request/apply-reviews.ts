@@ -10,7 +10,7 @@ import type { EventDeduplicator } from '../event-deduplicator.ts';
 import { plainLine } from './quote.ts';
 import type { MayApprove } from './rights.ts';
 import { commitsWithContent } from './same-content.ts';
-import { evaluateReviews } from './verdicts.ts';
+import { evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
 
 export interface ReviewContext {
   readonly client: Client;
@@ -28,6 +28,8 @@ export interface ReviewedProposal {
   readonly review: ReviewPolicy;
   readonly pull: PullRequest;
   readonly forge: Forge;
+  /** Of the pull request, as they were last read. */
+  readonly reviews: readonly Review[];
 }
 
 /**
@@ -36,18 +38,9 @@ export interface ReviewedProposal {
  * meanwhile leaves nothing behind.
  */
 export async function applyReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<void> {
-  const { store, events, signal } = context;
-  const { object, evaluation, review, pull, forge } = proposal;
-  const reviews = await forge.reviews(pull.number, signal);
-  const { git } = store.repositoryOf(evaluation.revision);
-  const approving = reviews.filter(({ state }) => state === 'approved');
-  const current = await commitsWithContent(
-    git,
-    evaluation,
-    approving.flatMap(({ commit }) => commit ?? []),
-  );
-  const verdicts = evaluateReviews(reviews, review.approvers, (commit) => current.has(commit));
-  const { approvals, changesRequested, uncounted } = verdicts;
+  const { events } = context;
+  const { object, evaluation, review } = proposal;
+  const { approvals, changesRequested, uncounted } = await verdictsOf(context, proposal, proposal.reviews);
   if (await reportChanges(context, proposal, changesRequested)) return;
   if (review.publishOn !== 'review') return;
   for (const { review: one, reason } of uncounted) {
@@ -58,6 +51,18 @@ export async function applyReviews(context: ReviewContext, proposal: ReviewedPro
   const { enforcement } = evaluation.policy;
   if (enforcement === 'enforce' && evaluation.gates.some(({ state }) => state !== 'Open')) return;
   await approve(context, proposal, approvals);
+}
+
+async function verdictsOf(
+  { store }: ReviewContext,
+  { evaluation, review }: ReviewedProposal,
+  reviews: readonly Review[],
+): Promise<ReviewVerdicts> {
+  const approving = reviews.filter(({ state }) => state === 'approved');
+  const { git } = store.repositoryOf(evaluation.revision);
+  const commits = approving.flatMap(({ commit }) => commit ?? []);
+  const current = await commitsWithContent(git, evaluation, commits);
+  return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit));
 }
 
 /** Writes the condition about requested changes if it is not what it should be. Returns whether it wrote: then the revision is evaluated again. */
@@ -89,10 +94,12 @@ async function reportChanges(
  * through the API.
  */
 async function approve(
-  { client, events, mayApprove, signal }: ReviewContext,
-  { object, evaluation, pull, forge }: ReviewedProposal,
-  approvals: readonly { readonly subject: string; readonly review: Review }[],
+  context: ReviewContext,
+  proposal: ReviewedProposal,
+  approvals: ReviewVerdicts['approvals'],
 ): Promise<void> {
+  const { client, events, mayApprove, signal } = context;
+  const { object, evaluation, pull, forge } = proposal;
   const { needed, given, barred } = recordedApprovals(evaluation);
   const counted = new Set(given.map(({ subject }) => subject));
   const candidates: (typeof approvals)[number][] = [];
@@ -116,9 +123,11 @@ async function approve(
   }
   const [first] = candidates;
   if (first === undefined || counted.size + candidates.length < needed) return;
-  // Decided by a state of some seconds ago at most, and by nothing that has ended since.
-  const now = await forge.get(pull.number, signal);
-  if (now.state !== 'open') return;
+  // What has an effect is read again before it.
+  if ((await forge.get(pull.number, signal)).state !== 'open') return;
+  const now = await verdictsOf(context, proposal, await forge.reviews(pull.number, signal));
+  const stays = candidates.every(({ review: { id } }) => now.approvals.some(({ review }) => review.id === id));
+  if (!stays || now.changesRequested.length > 0) return;
   const { subject, review } = first;
   const reason = `review ${review.url} of ${plainLine(review.author)}`;
   const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };

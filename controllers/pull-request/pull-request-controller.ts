@@ -2,19 +2,21 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
-import type { Forge, ForgeErrorDetails, PullRequest } from '../../src/forge/forge.ts';
+import type { Forge, ForgeErrorDetails, PullRequest, Review } from '../../src/forge/forge.ts';
 import { type ErrorCode, isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
 import type { Explanation } from '../../src/package/model/revision/explanation.ts';
 import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import { diffSchema, explainSchema } from '../../src/package/model/revision/revision-readings.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { pendingRevisions } from '../proposal/pending-revisions.ts';
+import type { SyncRequests } from '../repository/sync-requests.ts';
 import { applyReviews } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
 import { describeEnd, describeProposal, titleOf } from './describe-proposal.ts';
@@ -22,6 +24,7 @@ import { PullRequests } from './pull-requests.ts';
 import { inlineCode, plainLine } from './quote.ts';
 import type { MayApprove } from './rights.ts';
 import { proposalId, proposalIn, withSection } from './section.ts';
+import { repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
 
 /** Opens the repository of an address on the host of a policy. Rejects with InvalidInput if the host does not have it. */
 export type OpenForge = (review: ReviewPolicy, namespace: string, address: string) => Forge;
@@ -33,26 +36,16 @@ export interface PullRequestOptions {
   readonly openForge: OpenForge;
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayApprove: MayApprove | undefined;
-  /** Milliseconds between two polls of a repository with proposals. Default 20,000. */
-  readonly pollMs?: number;
+  /** Wakes for what webhooks report of a repository. Default: none. */
+  readonly requests?: Pick<SyncRequests, 'subscribe'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
 
-/** A proposal with a pull request. */
-interface Shown {
-  readonly key: ObjectKey;
-  readonly proposal: string;
-  readonly branch: string;
-  readonly pulls: PullRequests;
-  readonly number: number;
-  /** What was written last, so that nothing is written twice. */
-  text?: string;
-  checks?: string;
-  isPrepared?: boolean;
-}
-
-const POLL_MS = 20_000;
+/** Between two polls of a repository with proposals, while there are changes, and once there were none for some minutes. */
+const POLL_MS = 10_000;
+const QUIET_POLL_MS = 30_000;
+const QUIET_AFTER_MS = 300_000;
 /** Only an operator can change what these say; they are tried again now and then. */
 const PERMANENT: readonly ErrorCode[] = ['Refused', 'NotFound', 'Unauthenticated', 'InvalidInput', 'Unsupported'];
 const PERMANENT_RETRY_MS = 60_000;
@@ -60,14 +53,16 @@ const HEADS = 'refs/heads/';
 
 /** Shows proposals as pull requests of a Git host, and takes over what users decide there. */
 export function pullRequestController(options: PullRequestOptions): ControllerOptions {
-  const { store, clock, openForge, pollMs = POLL_MS } = options;
+  const { store, clock, openForge, requests } = options;
   const client = options.client.as({ name: REVIEW_ACTOR }, 'controller');
   const events = new EventDeduplicator(
     options.recorder ?? new EventRecorder({ client, clock, component: REVIEW_ACTOR }),
   );
-  const shown = new Map<string, Shown>();
-  /** By repository, policy settings and base branch. */
-  const opened = new Map<string, PullRequests>();
+  const shown = new ShownProposals();
+  /** By repository, then by its address and branch, and the host of the policy. */
+  const opened = new Map<string, Map<string, PullRequests>>();
+  /** When a pull request of a repository last changed, in milliseconds since the epoch. */
+  const changedAt = new Map<string, number>();
   let enqueue: (key: ObjectKey) => void = () => undefined;
 
   return {
@@ -76,7 +71,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       ...pendingRevisions(store),
       triggerSource((queue) => {
         enqueue = queue;
-        return () => undefined;
+        return requests?.subscribe(queue) ?? (() => undefined);
       }),
     ],
     maxConcurrentReconciles: 16,
@@ -89,7 +84,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   async function reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const object = await client.find(packageRevisionKind, key, { signal });
-    const before = shown.get(keyText(key));
+    const before = shown.get(key);
     if (object?.spec.lifecycle !== 'Proposed' || object.metadata.deletionTimestamp !== undefined)
       return end(key, before, object, signal);
     let evaluation: RevisionEvaluation;
@@ -162,10 +157,18 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       entry.isPrepared = true;
     }
     const { mayApprove } = options;
-    await applyReviews(
-      { client, store, events, mayApprove, signal },
-      { object, evaluation, review, pull, forge: pulls.forge },
-    );
+    const reviews = await reviewsOf(entry, pull, signal);
+    const proposed = { object, evaluation, review, pull, forge: pulls.forge, reviews };
+    await applyReviews({ client, store, events, mayApprove, signal }, proposed);
+  }
+
+  /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
+  async function reviewsOf(entry: Shown, pull: PullRequest, signal: AbortSignal): Promise<readonly Review[]> {
+    const of = (await entry.pulls.ofBranch(entry.branch, signal)) ?? pull;
+    if (entry.reviews?.of === of) return entry.reviews.list;
+    const list = await entry.pulls.forge.reviews(entry.number, signal);
+    entry.reviews = { of, list };
+    return list;
   }
 
   async function open(
@@ -234,13 +237,21 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     signal: AbortSignal,
   ): Promise<undefined> {
     if (before === undefined) return;
+    try {
+      await leave(before, object?.spec.lifecycle ?? 'deleted', signal);
+    } catch (error) {
+      // What only an operator can change does not matter any more.
+      if (pauseAfter(error) === undefined) throw error;
+    }
     forget(key, before);
     events.forget(key);
-    const { pulls, number, proposal } = before;
-    const lifecycle = object?.spec.lifecycle ?? 'deleted';
-    const step = store.find(keyText(key))?.record?.steps.at(-1);
+  }
+
+  async function leave({ key, pulls, number, proposal }: Shown, lifecycle: string, signal: AbortSignal): Promise<void> {
+    const revision = store.find(keyText(key));
+    const last = revision === undefined ? undefined : lastRequestOf(revision);
     const by =
-      step === undefined ? '' : `Last step: ${inlineCode(step.action)} by ${inlineCode(step.by)} at ${step.at}.`;
+      last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
     const pull = await pulls.forge.get(number, signal);
     if (proposalIn(pull.body) !== proposal) return;
     const body = withSection(pull.body, proposal, describeEnd({ name: key.name, lifecycle }, by));
@@ -248,8 +259,12 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   }
 
   async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
-    const here = [...shown.values()].filter(({ key: revision }) => isIn(revision, key));
-    if (here.length === 0) return undefined;
+    const here = shown.inRepository(key);
+    await closeUnused(key, new Set(here.map(({ pulls }) => pulls)));
+    if (here.length === 0) {
+      changedAt.delete(keyText(key));
+      return undefined;
+    }
     for (const pulls of new Set(here.map((one) => one.pulls))) {
       let branches: readonly string[];
       try {
@@ -259,33 +274,50 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         if (pause === undefined) throw error;
         return { requeueAfter: pause, reason: messageOf(error) };
       }
-      for (const one of here) if (one.pulls === pulls && branches.includes(one.branch)) enqueue(one.key);
+      if (branches.length > 0) changedAt.set(keyText(key), clock.now());
+      const changed = new Set(branches);
+      for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
     }
-    return { requeueAfter: pollMs, reason: 'pull requests are read' };
+    const isQuiet = clock.now() - (changedAt.get(keyText(key)) ?? 0) > QUIET_AFTER_MS;
+    return { requeueAfter: isQuiet ? QUIET_POLL_MS : POLL_MS, reason: 'pull requests are read' };
   }
 
   function watch(entry: Shown): Shown {
-    const id = keyText(entry.key);
-    const before = shown.get(id);
-    if (before !== undefined && before.proposal === entry.proposal && before.number === entry.number) return before;
-    shown.set(id, entry);
+    const before = shown.get(entry.key);
+    if (before?.proposal === entry.proposal && before.number === entry.number && before.pulls === entry.pulls)
+      return before;
+    shown.set(entry);
+    changedAt.set(keyText(repositoryOf(entry.key)), clock.now());
     enqueue(repositoryOf(entry.key));
     return entry;
   }
 
   function forget(key: ObjectKey, before: Shown | undefined): void {
-    shown.delete(keyText(key));
+    shown.delete(key);
     before?.pulls.forget(before.branch);
   }
 
   function pullsOf(revision: Revision, review: ReviewPolicy): PullRequests {
     const { url, layout } = store.repositoryOf(revision);
-    const id = JSON.stringify([repositoryIdOf(revision), url, layout.branch, review.forge]);
-    const known = opened.get(id);
+    const ofRepository = opened.get(repositoryIdOf(revision)) ?? new Map<string, PullRequests>();
+    opened.set(repositoryIdOf(revision), ofRepository);
+    const id = JSON.stringify([url, layout.branch, review.forge]);
+    const known = ofRepository.get(id);
     if (known !== undefined) return known;
     const pulls = new PullRequests(openForge(review, revision.namespace, url), layout.branch);
-    opened.set(id, pulls);
+    ofRepository.set(id, pulls);
     return pulls;
+  }
+
+  /** Closes what no proposal uses any more: the last one has ended, or the policy names another host. */
+  async function closeUnused(repository: ObjectKey, used: ReadonlySet<PullRequests>): Promise<void> {
+    const ofRepository = opened.get(keyText(repository));
+    for (const [id, pulls] of ofRepository ?? []) {
+      if (used.has(pulls)) continue;
+      ofRepository?.delete(id);
+      await pulls.forge.close();
+    }
+    if (ofRepository?.size === 0) opened.delete(keyText(repository));
   }
 
   async function explain(object: Stored<PackageRevision>, signal: AbortSignal) {
@@ -320,12 +352,4 @@ function pauseAfter(error: unknown): number | undefined {
   if (error.code === 'TooManyRequests')
     return (error.details as ForgeErrorDetails | undefined)?.retryAfterMs ?? PERMANENT_RETRY_MS;
   return PERMANENT.includes(error.code) ? PERMANENT_RETRY_MS : undefined;
-}
-
-function repositoryOf({ namespace = DEFAULT_NAMESPACE, name }: ObjectKey): ObjectKey {
-  return { namespace, name: name.split('.', 1)[0] ?? '' };
-}
-
-function isIn(revision: ObjectKey, repository: ObjectKey): boolean {
-  return keyText(repositoryOf(revision)) === keyText(repository);
 }

@@ -35,7 +35,10 @@ export class PullRequests {
     this.#base = base;
   }
 
-  /** The open pull request of a branch, else the last one, as it was last read; undefined if there is none. */
+  /**
+   * The open pull request of a branch, else the last one, as it was last read; undefined if there is none. The same object as before means that
+   * nothing has changed, its reviews included.
+   */
   async ofBranch(branch: string, signal: AbortSignal): Promise<PullRequest | undefined> {
     await this.#load(signal);
     this.#wanted.add(branch);
@@ -49,7 +52,8 @@ export class PullRequests {
     const branches = new Set<string>();
     for (const [branch, entry] of this.#entries) {
       if (!entry.isFresh) continue;
-      this.#entries.set(branch, { ...entry, isFresh: false });
+      // A copy, so that callers who compare look again.
+      this.#entries.set(branch, { pull: { ...entry.pull }, isFresh: false });
       branches.add(branch);
     }
     for (const pull of [...updated].reverse()) if (this.note(pull)) branches.add(pull.head.branch);

@@ -11,9 +11,9 @@ export function inlineCode(text: string, most = MAX_INLINE_CHARACTERS): string {
   return line === '' ? '' : `\`${line}\``;
 }
 
-/** Foreign text on one line without Markdown, for titles and descriptions: no control characters, no mentions. */
+/** Foreign text on one line for places without Markdown, such as titles, descriptions and events. */
 export function plainLine(text: string, most = MAX_INLINE_CHARACTERS): string {
-  const line = cleanText(text).replaceAll(/\s+/g, ' ').replaceAll('@', '＠');
+  const line = cleanText(text).replaceAll(/\s+/g, ' ');
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
 }
 

@@ -22,13 +22,13 @@ export class SyncRequests {
   readonly #waiting = new Map<string, SyncRequest>();
   /** Repositories that were woken within the last interval, and whether a request arrived since. */
   readonly #recentlyWoken = new Map<string, boolean>();
-  #enqueue: ((repository: ObjectKey) => void) | undefined;
+  readonly #listeners = new Set<(repository: ObjectKey) => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Records a request for a repository, and wakes its controller: at once, or after the interval if it was woken recently. */
+  /** Records a request for a repository, and wakes its controllers: at once, or after the interval if it was woken recently. */
   add(repository: ObjectKey, scope: SyncScope | undefined): void {
     const key = keyText(repository);
     const before = this.#waiting.get(key)?.scope;
@@ -41,7 +41,7 @@ export class SyncRequests {
     return this.#waiting.has(keyText(repository));
   }
 
-  /** Wakes the controller of a repository without a sync, as soon as `add` does: what it reports has changed. */
+  /** Wakes the controllers of a repository without a sync, as soon as `add` does: what it reports has changed. */
   wake(repository: ObjectKey): void {
     this.#wake(repository, keyText(repository));
   }
@@ -56,10 +56,8 @@ export class SyncRequests {
 
   /** Calls `enqueue` for each repository to wake; the returned function ends the subscription. */
   subscribe(enqueue: (repository: ObjectKey) => void): () => void {
-    this.#enqueue = enqueue;
-    return () => {
-      this.#enqueue = undefined;
-    };
+    this.#listeners.add(enqueue);
+    return () => this.#listeners.delete(enqueue);
   }
 
   #wake(repository: ObjectKey, key: string): void {
@@ -73,6 +71,6 @@ export class SyncRequests {
       this.#recentlyWoken.delete(key);
       if (again === true) this.#wake(repository, key);
     });
-    this.#enqueue?.(repository);
+    for (const enqueue of this.#listeners) enqueue(repository);
   }
 }

@@ -3,6 +3,7 @@ import { type Explainer, type Surroundings, sluiceCommand } from '../../src/pack
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import { RENDER_ACTOR } from '../../src/package/model/gates/verdict.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
 import type { GateExplanation } from '../../src/package/model/revision/explanation.ts';
 import { RENDERED } from '../../src/package/plan/edit/render.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
@@ -83,6 +84,11 @@ function issuerOf(
   { policy, revision }: RevisionEvaluation,
   { resolvers, running }: Surroundings,
 ): { who: string; next: string } {
+  if (type === REVIEWED_TYPE) {
+    const next =
+      'in its pull request, the reviewer who requests changes has to review again, or the review has to be dismissed';
+    return { who: `${REVIEW_ACTOR}, by the reviews of its pull request`, next };
+  }
   const give = (...as: string[]) => sluiceCommand('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
   const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
   const byPipeline = type === RENDERED.type || (verdict?.by === RENDER_ACTOR && state !== 'NotAllowed');

@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { sluiceVersion } from '../app/sluice-version.ts';
+import { addCheckCommand } from './check/check-command.ts';
 import { addDoraCommand } from './dora/dora-command.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
 import { addKeyCommands } from './key/key-commands.ts';
@@ -65,6 +66,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: CommandRe
   addRevisionCommands(program, invocation, finish);
   addTargetCommands(program, invocation, finish);
   addDoraCommand(program, invocation, finish);
+  addCheckCommand(program, invocation, finish);
   addFnCommands(program, invocation, finish);
   addKeyCommands(program, invocation, finish);
   addKptfileCommands(program, invocation, finish);

@@ -2,6 +2,7 @@
 import { api } from './api.ts';
 import { cluster } from './cluster/cluster.ts';
 import { delivery } from './delivery/delivery.ts';
+import { forge } from './forge.ts';
 import { lifecycle } from './lifecycle.ts';
 import { many } from './many.ts';
 import { remote } from './remote.ts';
@@ -12,6 +13,7 @@ const BENCHMARKS: Readonly<Record<string, (options: readonly string[]) => Promis
   api,
   cluster,
   delivery,
+  forge,
   lifecycle,
   many,
   remote,

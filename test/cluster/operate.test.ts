@@ -6,11 +6,11 @@ import { eventually } from '../support/api/eventually.ts';
 import { git, initBare, temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { hasKubectl } from '../support/kubectl.ts';
+import { CHECKOUT, PageShell } from '../support/page-shell.ts';
+import { sectionsOf } from '../support/page-steps.ts';
 import { skipFor } from '../support/skip.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { installDefinitions } from './support/install-definitions.ts';
-import { CHECKOUT, PageShell } from './support/page-shell.ts';
-import { sectionsOf } from './support/page-steps.ts';
 import { clusterPrograms } from './support/programs.ts';
 import { Installation, type Replica } from './support/sluice-serve.ts';
 

@@ -1,11 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { approvalExplainer } from '../../controllers/approval/explain-approval.ts';
+import { gateExplainer } from '../../controllers/revision/explain-gates.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { Informer } from '../../src/controller/informer.ts';
 import { Manager } from '../../src/controller/manager.ts';
 import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
+import { explainRevision } from '../../src/package/api/explain/explain-revision.ts';
+import { kernelExplainer } from '../../src/package/api/explain/explain-state.ts';
 import { packageStorages } from '../../src/package/api/package-storages.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
@@ -20,6 +24,7 @@ import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { OBJECT_KINDS } from '../../src/resource/kinds/index.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { keyText } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../src/resource/storage/registry.ts';
@@ -72,7 +77,14 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
   const registry = new Registry();
   for (const kind of OBJECT_KINDS) registry.register(new MemoryStorage(kind, { clock, log }));
   const store = new RevisionStore();
-  const { revisions, resources, packages } = packageStorages({ store, log, clock });
+  const { revisions, resources, packages } = packageStorages({
+    ...{ store, log, clock },
+    explain: ({ actor }, key) => {
+      const surroundings = { resolvers: [], disabled: [], running: true, now: clock.now(), actor: actor.name };
+      const explainers = [kernelExplainer, gateExplainer, approvalExplainer];
+      return explainRevision(store, store.get(keyText(key)), explainers, surroundings);
+    },
+  });
   registry.register(revisions);
   registry.register(resources);
   registry.register(packages);

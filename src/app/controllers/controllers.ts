@@ -156,7 +156,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     'pull-request': () =>
       pullRequestController({
-        ...{ client, store, clock, mayApprove: choice.mayApprove },
+        ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
         openForge: openForges({ client, network: session.network }),
       }),
     delivery: () =>

@@ -3,6 +3,7 @@ import { approvalExplainer } from '../../../controllers/approval/explain-approva
 import { type DeliveryExplainerOptions, deliveryExplainer } from '../../../controllers/delivery/explain-delivery.ts';
 import { lostTag, lostTagExplainer } from '../../../controllers/delivery/lost-tag.ts';
 import { proposalExplainer } from '../../../controllers/proposal/explain-proposal.ts';
+import { pullRequestExplainer } from '../../../controllers/pull-request/explain-pull-request.ts';
 import { gateExplainer } from '../../../controllers/revision/explain-gates.ts';
 import { obstacleExplainer } from '../../../controllers/revision/explain-obstacles.ts';
 import { resolverExplainer } from '../../../controllers/revision/explain-resolvers.ts';
@@ -31,6 +32,7 @@ export class RevisionExplanations {
       gateExplainer,
       proposalExplainer,
       approvalExplainer,
+      pullRequestExplainer,
       resolverExplainer(BUILT_IN_RESOLVERS),
     ];
   }

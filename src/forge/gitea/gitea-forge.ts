@@ -50,6 +50,8 @@ export class GiteaForge implements Forge {
   readonly #http: ForgeHttp;
   readonly #path: string;
   readonly #mergedBy = new MergedBy();
+  /** Ids by name. */
+  readonly #knownLabels = new Map<string, number>();
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
@@ -164,20 +166,34 @@ export class GiteaForge implements Forge {
   async addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
     const missing = wanted.filter((name) => !labels.includes(name));
     if (missing.length === 0) return;
-    const ids = new Map<string, number>();
-    for (let page = 1; ; page += 1) {
+    const ids = await this.#labelIds(missing, signal);
+    try {
+      await this.#http.send('POST', `${this.#path}/issues/${number}/labels`, { body: { labels: ids }, signal });
+    } catch (error) {
+      // One of them was deleted and created again.
+      this.#knownLabels.clear();
+      throw error;
+    }
+  }
+
+  /** The ids of labels, created where they do not exist. */
+  async #labelIds(names: readonly string[], signal: AbortSignal): Promise<readonly number[]> {
+    const known = this.#knownLabels;
+    for (let page = 1; !names.every((name) => known.has(name)); page += 1) {
       const path = `${this.#path}/labels?page=${page}&limit=${PAGE}`;
-      const known = await this.#http.json(labelsSchema, 'GET', path, { signal });
-      for (const { id, name } of known) ids.set(name, id);
-      if (known.length < PAGE || missing.every((name) => ids.has(name))) break;
+      const labels = await this.#http.json(labelsSchema, 'GET', path, { signal });
+      for (const { id, name } of labels) known.set(name, id);
+      if (labels.length < PAGE) break;
     }
-    for (const name of missing) {
-      if (ids.has(name)) continue;
+    const ids: number[] = [];
+    for (const name of names) {
       const body = { name, color: LABEL_COLOR };
-      ids.set(name, (await this.#http.json(labelSchema, 'POST', `${this.#path}/labels`, { body, signal })).id);
+      const id =
+        known.get(name) ?? (await this.#http.json(labelSchema, 'POST', `${this.#path}/labels`, { body, signal })).id;
+      known.set(name, id);
+      ids.push(id);
     }
-    const body = { labels: missing.map((name) => ids.get(name)) };
-    await this.#http.send('POST', `${this.#path}/issues/${number}/labels`, { body, signal });
+    return ids;
   }
 
   async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { HostRules } from '../../git/network/host-rules.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { authorizerOf, binding, clusterRole, user } from '../authorization/testing.ts';
@@ -68,4 +69,12 @@ test('the kubeconfig and the trigger of a target are checked likewise', async ()
   const trigger = (url: string, name: string) => ({ trigger: { type: 'Webhook', url, secretRef: { name } } });
   await expect(engine(trigger(URL, 'theirs'))).rejects.toThrow(/cannot read it/);
   await expect(engine(trigger('http://127.0.0.1:4000/hook', 'mine'))).rejects.toThrow(/the verb "use"/);
+});
+
+test('the host of pull requests of a policy is checked likewise', async () => {
+  const review = (api: string, name: string) =>
+    check({ review: { forge: { api, secretRef: { name } } } }, undefined, packagePolicyKind);
+  await review('https://git.example.com/api/v1', 'mine');
+  await expect(review('https://git.example.com/api/v1', 'theirs')).rejects.toThrow(/used by spec\.review\.forge/);
+  await expect(review('http://127.0.0.1:4000/api/v1', 'mine')).rejects.toThrow(/the verb "use"/);
 });

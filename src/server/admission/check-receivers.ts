@@ -4,6 +4,7 @@ import { checkRemoteUrl } from '../../git/network/remote-url.ts';
 import { isOnThisMachine } from '../../git/open/open-location.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
@@ -33,6 +34,8 @@ interface NotificationObject {
       readonly trigger?: { readonly url?: string; readonly secretRef?: Reference };
     };
     readonly commitStatus?: { readonly api?: string; readonly secretRef?: Reference };
+    /** Of a PackagePolicy. */
+    readonly review?: { readonly forge?: { readonly api?: string; readonly secretRef?: Reference } };
   };
 }
 
@@ -45,7 +48,12 @@ export async function checkReceivers(
   authorizer: Authorizer,
   hosts: HostRules,
 ): Promise<void> {
-  if (![notificationKind, deliveryTargetKind].some((one) => one.group === kind.group && one.kind === kind.kind)) return;
+  if (
+    ![notificationKind, deliveryTargetKind, packagePolicyKind].some(
+      (one) => one.group === kind.group && one.kind === kind.kind,
+    )
+  )
+    return;
   const { name, namespace = '' } = object.metadata;
   const before = receiversOf(old as NotificationObject | undefined);
   const check = async (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
@@ -72,7 +80,7 @@ export async function checkReceivers(
 }
 
 function receiversOf(object: NotificationObject | undefined): Receiver[] {
-  const { webhook, commitStatus, engine } = object?.spec ?? {};
+  const { webhook, commitStatus, engine, review } = object?.spec ?? {};
   return [
     ...(engine === undefined
       ? []
@@ -96,6 +104,14 @@ function receiversOf(object: NotificationObject | undefined): Receiver[] {
           {
             ...{ field: 'spec.commitStatus', value: commitStatus, url: commitStatus.api },
             secrets: [commitStatus.secretRef?.name],
+          },
+        ]),
+    ...(review?.forge === undefined
+      ? []
+      : [
+          {
+            ...{ field: 'spec.review.forge', value: review.forge, url: review.forge.api },
+            secrets: [review.forge.secretRef?.name],
           },
         ]),
   ];

@@ -1,6 +1,7 @@
 import type { HostRules } from '../../git/network/host-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import type { Admission } from '../handlers/handler.ts';
+import { checkApprovers } from './check-approvers.ts';
 import { checkDeliveryTarget, type PolicyGates } from './check-delivery-target.ts';
 import { checkEngine } from './check-engine.ts';
 import { checkGitLocation } from './check-git-location.ts';
@@ -20,5 +21,6 @@ export function restrictToOwnRights(authorizer: Authorizer, hosts: HostRules, po
     await checkGitLocation(planned, authorizer, hosts);
     await checkReceivers(planned, authorizer, hosts);
     await checkEngine(planned, authorizer);
+    await checkApprovers(planned, authorizer);
   };
 }

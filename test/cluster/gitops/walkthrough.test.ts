@@ -8,6 +8,8 @@ import { emptyRepository } from '../../support/git/empty-repository.ts';
 import { temporaryFolder } from '../../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../support/git/git-server.ts';
 import { hasKubectl } from '../../support/kubectl.ts';
+import { CHECKOUT, PageShell } from '../../support/page-shell.ts';
+import { sectionsOf } from '../../support/page-steps.ts';
 import { skipFor } from '../../support/skip.ts';
 import { ControlPlane } from '../support/control-plane.ts';
 import { ArgoCd } from '../support/gitops/argocd.ts';
@@ -16,8 +18,6 @@ import { Flux } from '../support/gitops/flux.ts';
 import { fluxDefinitions } from '../support/gitops/flux-program.ts';
 import { playNodes } from '../support/gitops/play-nodes.ts';
 import { redisProgram } from '../support/gitops/redis-program.ts';
-import { CHECKOUT, PageShell } from '../support/page-shell.ts';
-import { sectionsOf } from '../support/page-steps.ts';
 import { clusterPrograms } from '../support/programs.ts';
 
 const page = readFileSync(join(CHECKOUT, 'docs/gitops-walkthrough.md'), 'utf8');

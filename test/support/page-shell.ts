@@ -4,15 +4,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
-import { eventually } from '../../support/api/eventually.ts';
+import { eventually } from './api/eventually.ts';
 import { type PageStep, showsAs } from './page-steps.ts';
 
 const run = promisify(execFile);
-export const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url));
+export const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 /** Below the time of a test, so that the output of a command that hangs is reported. */
 const MAX_COMMAND_MS = 90_000;
 /** What changes something at each call, also where its output is another one. */
-const ONCE = /^kubectl .*\b(?:apply|delete|create|scale|rollout|wait|label)\b|^sluice (?:import|export)|^helm /;
+const ONCE =
+  /^kubectl .*\b(?:apply|delete|create|scale|rollout|wait|label)\b|^sluice (?:import|export)|^helm |host\.mjs [acmr]/;
 
 interface Failure {
   readonly stdout: string;
@@ -31,11 +32,12 @@ export class PageShell {
     this.#environment = environment;
   }
 
-  /** `programs` are further programs by their names. */
+  /** `programs` are further programs by their names, `environment` what the page lets the user export. */
   static async create(
     folder: string,
     kubeconfig: string,
     programs: Readonly<Record<string, string>> = {},
+    environment: Readonly<Record<string, string>> = {},
   ): Promise<PageShell> {
     const [bin, work] = [join(folder, 'bin'), join(folder, 'work')];
     for (const path of [bin, work]) await mkdir(path);
@@ -45,7 +47,7 @@ export class PageShell {
       await chmod(join(bin, name), 0o755);
     }
     const own = { PATH: `${bin}:${process.env.PATH}`, HOME: folder, KUBECONFIG: kubeconfig, NO_COLOR: '1' };
-    return new PageShell(work, { ...process.env, ...own });
+    return new PageShell(work, { ...process.env, ...own, ...environment });
   }
 
   /** Returns what a command printed, whether it failed or not. */

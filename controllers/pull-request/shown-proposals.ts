@@ -1,0 +1,50 @@
+import type { PullRequest, Review } from '../../src/forge/forge.ts';
+import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
+import type { PullRequests } from './pull-requests.ts';
+
+/** A proposal with a pull request. */
+export interface Shown {
+  /** Of the revision. */
+  readonly key: ObjectKey;
+  readonly proposal: string;
+  readonly branch: string;
+  readonly pulls: PullRequests;
+  readonly number: number;
+  /** What was written last, so that nothing is written twice. */
+  text?: string;
+  checks?: string;
+  isPrepared?: boolean;
+  /** As they were read when this was the state of the pull request. */
+  reviews?: { readonly of: PullRequest; readonly list: readonly Review[] };
+}
+
+/** The proposals with pull requests, by repository and revision. */
+export class ShownProposals {
+  readonly #byRepository = new Map<string, Map<string, Shown>>();
+
+  get(revision: ObjectKey): Shown | undefined {
+    return this.#byRepository.get(keyText(repositoryOf(revision)))?.get(keyText(revision));
+  }
+
+  set(shown: Shown): void {
+    const repository = keyText(repositoryOf(shown.key));
+    const known = this.#byRepository.get(repository) ?? new Map<string, Shown>();
+    this.#byRepository.set(repository, known.set(keyText(shown.key), shown));
+  }
+
+  delete(revision: ObjectKey): void {
+    const repository = keyText(repositoryOf(revision));
+    const known = this.#byRepository.get(repository);
+    known?.delete(keyText(revision));
+    if (known?.size === 0) this.#byRepository.delete(repository);
+  }
+
+  inRepository(repository: ObjectKey): readonly Shown[] {
+    return [...(this.#byRepository.get(keyText(repository))?.values() ?? [])];
+  }
+}
+
+/** The repository of a revision: its name begins with that of the repository, which is a DNS label. */
+export function repositoryOf({ namespace = DEFAULT_NAMESPACE, name }: ObjectKey): ObjectKey {
+  return { namespace, name: name.split('.', 1)[0] ?? '' };
+}

@@ -1,0 +1,135 @@
+import type { Check, Closing, Forge, NewPullRequest, PullRequest, Review } from '../../src/forge/forge.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+
+/** A repository on a host, in memory, with the operations of users for tests of races and failures; real hosts are in test/forge. */
+export class MemoryForge implements Forge {
+  readonly address = 'https://git.example.com/api/v1/repos/owner/apps';
+  readonly pulls: PullRequest[] = [];
+  readonly reviewsOf = new Map<number, Review[]>();
+  readonly closings = new Map<number, Closing>();
+  /** By commit and name. */
+  readonly checks = new Map<string, Map<string, Check>>();
+  /** Names of the methods that were called. */
+  readonly calls: string[] = [];
+  readonly requested: string[] = [];
+  /** Called before each method; what it throws, the method rejects with. */
+  before: (method: string) => void = () => undefined;
+  /** Called after each method has had its effect. */
+  after: (method: string) => void = () => undefined;
+  #second = 0;
+
+  listOpen(base: string): Promise<readonly PullRequest[]> {
+    return this.#call('listOpen', () =>
+      this.pulls.filter((pull) => pull.state === 'open' && pull.base.branch === base),
+    );
+  }
+
+  listUpdated(since: string, limit: number): Promise<readonly PullRequest[]> {
+    const sorted = () => this.pulls.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+    return this.#call('listUpdated', () =>
+      sorted()
+        .filter(({ updatedAt }) => updatedAt >= since)
+        .slice(0, limit),
+    );
+  }
+
+  get(number: number): Promise<PullRequest> {
+    return this.#call('get', () => this.#find(number));
+  }
+
+  open({ head, base, title, body }: NewPullRequest): Promise<PullRequest> {
+    return this.#call('open', () => {
+      const known = this.pulls.find((pull) => pull.state === 'open' && pull.head.branch === head);
+      if (known !== undefined) return known;
+      const number = this.pulls.length + 1;
+      const pull: PullRequest = {
+        ...{ number, title, body, author: 'sluice', labels: [], state: 'open', updatedAt: this.#time() },
+        url: `https://git.example.com/owner/apps/pulls/${number}`,
+        head: { branch: head, commit: '', isSameRepository: true },
+        base: { branch: base },
+      };
+      this.pulls.push(pull);
+      return pull;
+    });
+  }
+
+  update(number: number, change: { readonly title?: string; readonly body?: string }): Promise<PullRequest> {
+    return this.#call('update', () => this.change(number, change));
+  }
+
+  reviews(number: number): Promise<readonly Review[]> {
+    return this.#call('reviews', () => this.reviewsOf.get(number) ?? []);
+  }
+
+  closing({ number }: PullRequest): Promise<Closing | undefined> {
+    return this.#call('closing', () => this.closings.get(number));
+  }
+
+  requestReviewers(
+    _number: number,
+    { users, teams }: { readonly users: readonly string[]; readonly teams: readonly string[] },
+  ): Promise<readonly { readonly name: string; readonly reason: string }[]> {
+    return this.#call('requestReviewers', () => {
+      this.requested.push(...users, ...teams);
+      return [];
+    });
+  }
+
+  addLabels({ number, labels }: PullRequest, wanted: readonly string[]): Promise<void> {
+    return this.#call('addLabels', () => {
+      const all = [...new Set([...labels, ...wanted])];
+      if (all.length > labels.length) this.change(number, { labels: all });
+    });
+  }
+
+  setChecks(commit: string, checks: readonly Check[]): Promise<void> {
+    return this.#call('setChecks', () => {
+      const known = this.checks.get(commit) ?? new Map<string, Check>();
+      this.checks.set(commit, known);
+      for (const check of checks) known.set(check.name, check);
+    });
+  }
+
+  async close(): Promise<void> {}
+
+  /** Changes a pull request as a user of the host does. */
+  change(number: number, change: Partial<PullRequest>): PullRequest {
+    const next = { ...this.#find(number), ...change, updatedAt: this.#time() };
+    this.pulls[number - 1] = next;
+    return next;
+  }
+
+  /** Submits a review as a user of the host does; or changes the last one of this user. */
+  review(number: number, author: string, state: Review['state'], commit: string): void {
+    const reviews = this.reviewsOf.get(number) ?? [];
+    const id = `${reviews.length + 1}`;
+    const url = `https://git.example.com/owner/apps/pulls/${number}#review-${id}`;
+    const { updatedAt } = this.change(number, {});
+    this.reviewsOf.set(number, [...reviews, { id, author, state, commit, url, submittedAt: updatedAt }]);
+  }
+
+  /** The states of the checks of a commit, by name. */
+  checksOf(commit: string): Record<string, string> {
+    return Object.fromEntries([...(this.checks.get(commit) ?? [])].map(([name, { state }]) => [name, state]));
+  }
+
+  #find(number: number): PullRequest {
+    const found = this.pulls[number - 1];
+    if (found === undefined) throw new SluiceError('NotFound', `there is no pull request ${number}`);
+    return found;
+  }
+
+  async #call<Result>(method: string, work: () => Result): Promise<Result> {
+    this.calls.push(method);
+    this.before(method);
+    const result = work();
+    this.after(method);
+    return result;
+  }
+
+  /** A later time for each change. */
+  #time(): string {
+    this.#second += 1;
+    return new Date(Date.UTC(2030, 0, 1) + this.#second * 1000).toISOString();
+  }
+}

@@ -1,0 +1,46 @@
+// What users do on Gitea or Forgejo with buttons, through the API. The environment names the repository and the user:
+//   FORGE=https://git.example.com/api/v1/repos/owner/packages  FORGE_TOKEN_FILE=bob.token
+//   node host.mjs show <number>                        title, state, labels, and the checks of the last commit
+//   node host.mjs approve|request-changes <number> <comment>
+//   node host.mjs close <number> <comment>
+import { readFileSync } from 'node:fs';
+
+const { FORGE, FORGE_TOKEN_FILE } = process.env;
+const [verb, number, comment = ''] = process.argv.slice(2);
+
+async function call(method, path, body) {
+  const response = await fetch(`${FORGE}${path}`, {
+    method,
+    headers: {
+      authorization: `token ${readFileSync(FORGE_TOKEN_FILE, 'utf8').trim()}`,
+      'content-type': 'application/json',
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return text === '' ? undefined : JSON.parse(text);
+}
+
+async function show() {
+  const pull = await call('GET', `/pulls/${number}`);
+  const state = pull.merged ? 'merged' : pull.state;
+  console.log(`#${pull.number} ${pull.title}: ${state} [${pull.labels.map(({ name }) => name).join(', ')}]`);
+  const { statuses } = await call('GET', `/commits/${pull.head.sha}/status`);
+  for (const { context, status, description } of statuses ?? []) console.log(`${context} ${status}: ${description}`);
+}
+
+const review = (event) => call('POST', `/pulls/${number}/reviews`, { event, body: comment });
+const verbs = {
+  show,
+  approve: () => review('APPROVED'),
+  'request-changes': () => review('REQUEST_CHANGES'),
+  close: async () => {
+    await call('POST', `/issues/${number}/comments`, { body: comment });
+    await call('PATCH', `/pulls/${number}`, { state: 'closed' });
+  },
+};
+const run = verbs[verb];
+if (run === undefined || number === undefined)
+  throw new Error(`usage: host.mjs ${Object.keys(verbs).join('|')} <number>`);
+await run();

@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runCli } from '../testing.ts';
+
+const KPTFILE = (name: string, more = '') =>
+  `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: ${name}\n${more}`;
+const LABELS = `pipeline:
+  mutators:
+    - image: ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2
+      configMap:
+        team: shop
+`;
+const SERVICE = (labels = '') => `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n${labels}data: {}\n`;
+
+describe('sluice check', () => {
+  let root: string;
+  beforeEach(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'sluice-check-')));
+    git('init', '--quiet', '--initial-branch=main');
+    await write('web/Kptfile', KPTFILE('web'));
+    await write('db/Kptfile', KPTFILE('db'));
+    commit();
+    git('checkout', '--quiet', '-b', 'change');
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  function git(...words: string[]): void {
+    const identity = ['-c', 'user.name=anna', '-c', 'user.email=anna@example.com'];
+    execFileSync('git', ['-C', root, ...identity, ...words], { stdio: 'pipe' });
+  }
+  async function write(path: string, text: string): Promise<void> {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  }
+  function commit(): void {
+    git('add', '--all');
+    git('commit', '--quiet', '--message', 'change');
+  }
+  const check = (...words: string[]) => runCli(['check', root, '--base', 'main', ...words], {});
+  /** Codes with their files, relative to the root. */
+  async function findings(...words: string[]) {
+    const { stdout, code } = await check('-o', 'json', ...words);
+    const report = JSON.parse(stdout) as {
+      packages: string[];
+      findings: { file: string; line: number; severity: string; code: string; message: string }[];
+    };
+    const found = report.findings.map((one) => ({
+      ...one,
+      file: join(process.cwd(), one.file).slice(root.length + 1),
+    }));
+    return { packages: report.packages, found, code };
+  }
+
+  test('checks only what the branch changes, in the outermost package, whatever is removed or outside of packages', async () => {
+    await write('README.md', 'text');
+    await write('web/nested/Kptfile', KPTFILE('nested'));
+    await rm(join(root, 'db'), { recursive: true });
+    commit();
+    expect(await findings()).toEqual({ packages: ['web'], found: [], code: 0 });
+    expect((await check()).stderr).toContain('1 package checked, 0 errors');
+  });
+
+  test('reports mistakes in Kptfiles and YAML with their place', async () => {
+    await write('web/Kptfile', `${KPTFILE('web')}foo: 1\n`);
+    await write('db/broken.yaml', 'a: [1\n');
+    commit();
+    const { found, code } = await findings();
+    expect(code).toBe(1);
+    expect(found).toEqual([
+      expect.objectContaining({ file: 'db/broken.yaml', line: 2, severity: 'error', code: 'InvalidYaml' }),
+      expect.objectContaining({ file: 'web/Kptfile', line: 5, severity: 'error', code: 'UnknownField' }),
+    ]);
+  });
+
+  test('a package whose pipeline would change files is not rendered; with its result committed it is', async () => {
+    await write('web/Kptfile', KPTFILE('web', LABELS));
+    await write('web/map.yaml', SERVICE());
+    commit();
+    const { found, code } = await findings();
+    expect(code).toBe(1);
+    expect(found).toEqual([expect.objectContaining({ file: 'web/Kptfile', code: 'NotRendered', severity: 'error' })]);
+    expect(found[0]?.message).toContain('run "sluice fn render web" and commit the result');
+    expect((await runCli(['fn', 'render', join(root, 'web')], {})).code).toBe(0);
+    commit();
+    expect((await findings()).found.filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+
+  test('runs no program and no container', async () => {
+    await write('web/Kptfile', KPTFILE('web', `pipeline:\n  mutators:\n    - exec: touch ${join(root, 'was-here')}\n`));
+    await write('db/Kptfile', KPTFILE('db', 'pipeline:\n  mutators:\n    - image: example.com/mine:v1\n'));
+    commit();
+    const { found, code } = await findings();
+    expect(found.map(({ file, severity, code: what }) => `${file} ${severity} ${what}`)).toEqual([
+      'db/Kptfile warning NotRendered',
+      'web/Kptfile warning NotRendered',
+    ]);
+    expect(found[0]?.message).toContain('containers are not allowed; it is not run by "sluice check"');
+    expect(code).toBe(0);
+    await expect(realpath(join(root, 'was-here'))).rejects.toThrow('ENOENT');
+  });
+
+  test('closed gates are notices, and errors where they are required', async () => {
+    await write('web/Kptfile', KPTFILE('web', 'info:\n  readinessGates:\n    - conditionType: Tested\n'));
+    commit();
+    expect(await findings()).toMatchObject({ code: 0, found: [{ severity: 'notice', code: 'GateClosed' }] });
+    expect(await findings('--require-gates')).toMatchObject({ code: 1, found: [{ severity: 'error' }] });
+  });
+
+  test('annotations of GitHub cannot be forged by names or texts of a branch', async () => {
+    await write('web/Kptfile', KPTFILE('web', 'info:\n  readinessGates:\n    - conditionType: "a%0A::error::b"\n'));
+    await write('db,x/Kptfile', KPTFILE('db'));
+    await write('db,x/a\n::error::b.yaml', 'a: [1\n');
+    commit();
+    const { stdout } = await check('-o', 'github');
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toMatch(/^::error file=.*db%2Cx\/a%0A%3A%3Aerror%3A%3Ab\.yaml,line=2,col=1,title=InvalidYaml::/);
+    expect(lines[1]).toMatch(/^::notice .*::gate a%250A::error::b is closed/);
+  });
+
+  test('follows no link, and names what git refuses', async () => {
+    await symlink('/etc', join(root, 'web', 'etc'));
+    await symlink('/etc/hostname', join(root, 'web', 'host.yaml'));
+    commit();
+    const { found } = await findings();
+    expect(found).toEqual([expect.objectContaining({ severity: 'warning', code: 'Skipped' })]);
+    expect((await check('--base', 'nowhere')).stderr).toMatch(
+      /git diff failed: .*nowhere.*; fetch the base first, or use --all/s,
+    );
+    expect((await check('--base', '--output=x')).code).toBe(2);
+  });
+
+  test('--all checks every package below a folder, in Git or not', async () => {
+    await rm(join(root, '.git'), { recursive: true });
+    expect(await findings('--all')).toMatchObject({ packages: ['db', 'web'], code: 0 });
+  });
+});

@@ -1,0 +1,40 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
+import { resourceName } from '../../resource/storage/memory/object-rules.ts';
+import type { Authorizer } from '../authorization/authorizer.ts';
+import { isAllowed, permission } from '../authorization/require-allowed.ts';
+import type { PlannedWrite } from '../handlers/handler.ts';
+
+interface PolicyObject {
+  readonly spec?: {
+    readonly review?: {
+      readonly forge?: unknown;
+      readonly approvers?: readonly { readonly user?: string; readonly subject?: string }[];
+    };
+  };
+}
+
+/**
+ * Checks in whose name reviews approve: callers must be allowed to impersonate these users, unless it is themselves. Entries that were there
+ * before are not checked again while the host is the same.
+ */
+export async function checkApprovers({ user, kind, object, old }: PlannedWrite, authorizer: Authorizer): Promise<void> {
+  if (kind.group !== packagePolicyKind.group || kind.kind !== packagePolicyKind.kind) return;
+  const review = (object as PolicyObject).spec?.review;
+  const before = (old as PolicyObject | undefined)?.spec?.review;
+  const known = before !== undefined && sameValue(before.forge, review?.forge) ? (before.approvers ?? []) : [];
+  const added = (review?.approvers ?? []).filter((one) => !known.some((other) => sameValue(one, other)));
+  const subjects = [...new Set(added.flatMap(({ subject }) => subject ?? []))].filter((name) => name !== user.name);
+  if (subjects.length === 0) return;
+  const impersonate = (name: string) =>
+    isAllowed(authorizer, permission(user, 'impersonate', { group: '', resource: 'users', name }));
+  // The right to impersonate every user saves a question for each.
+  if (await impersonate('')) return;
+  for (const subject of subjects) {
+    if (await impersonate(subject)) continue;
+    const { name } = object.metadata;
+    const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: spec.review.approvers lets reviews approve as User ${JSON.stringify(subject)}, which requires the verb "impersonate" on that user; let a user with that right write this`;
+    throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
+  }
+}
