@@ -3,7 +3,8 @@ import { createRequire } from 'node:module';
 import { Ajv, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 
-const FILE = createRequire(import.meta.url).resolve('@octokit/openapi/generated/api.github.com.json');
+const require = createRequire(import.meta.url);
+const FILE = require.resolve('@octokit/openapi/generated/api.github.com.json');
 const ROOT = 'https://openapi.test/';
 const JSON_TYPE = 'application/json';
 
