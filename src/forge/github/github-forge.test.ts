@@ -314,7 +314,7 @@ describe('a GitHub App', () => {
     const forge = connect({ app }, () => Date.now() + offset);
     const before = server.requests.length;
     const created = () => server.requests.slice(before).filter(({ url }) => url.endsWith('/access_tokens'));
-    await forge.listOpen('main', 10, NO_SIGNAL);
+    await Promise.all([1, 2, 3].map((limit) => forge.listOpen('main', limit, NO_SIGNAL)));
     await forge.listOpen('main', 10, NO_SIGNAL);
     expect(created().map(({ body }) => body)).toEqual([
       {
@@ -353,6 +353,18 @@ describe('a GitHub App', () => {
     const forge = connect({ app });
     const error = await failure(forge.listOpen('main', 10, NO_SIGNAL), [app.privateKey, 'secret words']);
     expect(`${error.code}: ${error.message}`).toMatch(message);
+  });
+
+  test('ends for a caller that ends, and not for the others that wait for the same token', async () => {
+    const forge = connect({ app: { id: APP.id, privateKey: server.privateKey } });
+    server.fault = ({ url }) => (url.endsWith('/access_tokens') ? 'hang' : undefined);
+    const reason = new Error('the caller ends');
+    await expect(forge.listOpen('main', 10, abortSoon(reason))).rejects.toBe(reason);
+    server.fault = ({ url }) => (url.endsWith('/access_tokens') ? { status: 502, body: '' } : undefined);
+    const other = connect({ app: { id: APP.id, privateKey: server.privateKey } });
+    expect((await failure(other.listOpen('main', 10, NO_SIGNAL))).code).toBe('Unavailable');
+    server.fault = () => undefined;
+    expect(await other.listOpen('main', 10, NO_SIGNAL)).toEqual([]);
   });
 
   test('reports a permission that the installation was not granted', async () => {

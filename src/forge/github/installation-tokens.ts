@@ -1,5 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { App, Octokit } from 'octokit';
+import type { z } from 'zod';
+import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { ForgeTransport } from '../http/forge-transport.ts';
 import { callGitHub, octokitOptions } from './github-call.ts';
@@ -30,23 +32,42 @@ export interface InstallationTokensOptions {
   readonly now?: () => number;
 }
 
+interface Current {
+  readonly key: string;
+  readonly token: Promise<z.infer<typeof installationTokenSchema>>;
+  /** Milliseconds since 1970. */
+  until: number;
+}
+
 /** Tokens of an App for one repository, with no more permissions than a `Forge` needs. Each is used until shortly before its end. */
 export class InstallationTokens {
   readonly #options: InstallationTokensOptions;
-  #current: { readonly key: string; readonly token: string; readonly until: number } | undefined;
+  #current: Current | undefined;
 
   constructor(options: InstallationTokensOptions) {
     this.#options = options;
   }
 
-  async token(app: AppCredentials, signal: AbortSignal): Promise<string> {
-    const { now = Date.now } = this.#options;
-    const key = JSON.stringify(app);
-    const current = this.#current;
-    if (current !== undefined && current.key === key && now() < current.until) return current.token;
-    const { token, expires_at: end } = await this.#create(app, signal);
-    this.#current = { key, token, until: Date.parse(end) - MARGIN_MS };
-    return token;
+  /** Concurrent callers share one token. */
+  token(app: AppCredentials, signal: AbortSignal): Promise<string> {
+    return untilEnded(signal, async () => {
+      const { now = Date.now } = this.#options;
+      const key = JSON.stringify(app);
+      let current = this.#current;
+      if (current?.key !== key || now() >= current.until) {
+        const created: Current = { key, token: this.#create(app), until: Number.POSITIVE_INFINITY };
+        this.#current = created;
+        current = created;
+      }
+      try {
+        const { token, expires_at: end } = await current.token;
+        current.until = Date.parse(end) - MARGIN_MS;
+        return token;
+      } catch (error) {
+        if (this.#current === current) this.#current = undefined;
+        throw error;
+      }
+    });
   }
 
   /** Has another one created: the host does not accept it. */
@@ -54,8 +75,10 @@ export class InstallationTokens {
     this.#current = undefined;
   }
 
-  async #create({ id, privateKey, installation }: AppCredentials, signal: AbortSignal) {
+  async #create({ id, privateKey, installation }: AppCredentials): Current['token'] {
     const { transport, owner, name, tokenName } = this.#options;
+    // Shared by callers: that one of them ends must not end it, and each request has a limit of its own.
+    const { signal } = new AbortController();
     const fetch = githubFetch(transport);
     const { octokit } = new App({
       appId: id,

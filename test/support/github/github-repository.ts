@@ -85,6 +85,8 @@ export class GitHubRepository {
   /** How many checks were written. */
   written = 0;
   #files = 0;
+  /** Commits that were found once. */
+  readonly #commits = new Set<string>();
 
   constructor(folder: string, owner: string, name: string, writers: readonly string[]) {
     this.owner = owner;
@@ -109,7 +111,10 @@ export class GitHubRepository {
   }
 
   has(commit: string): boolean {
-    return git(this.gitDir, ['cat-file', '--batch-check=%(objecttype)'], `${commit}\n`) === 'commit';
+    if (this.#commits.has(commit)) return true;
+    const isPresent = git(this.gitDir, ['cat-file', '--batch-check=%(objecttype)'], `${commit}\n`) === 'commit';
+    if (isPresent) this.#commits.add(commit);
+    return isPresent;
   }
 
   /** Adds a file to a branch, which begins at `main`. */
