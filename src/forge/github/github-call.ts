@@ -1,4 +1,4 @@
-import { type Octokit, RequestError } from 'octokit';
+import type { Octokit } from 'octokit';
 import type { ZodType } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkedForm } from '../http/checked-form.ts';
@@ -34,6 +34,7 @@ export async function callGitHub<Result>(
     response = await send(octokit.rest, { request: { signal } });
   } catch (error) {
     signal.throwIfAborted();
+    const { RequestError } = await import('octokit');
     if (!(error instanceof RequestError)) throw error;
     // What `fetch` rejected with.
     if (error.cause instanceof SluiceError) throw error.cause;

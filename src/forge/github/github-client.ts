@@ -1,4 +1,4 @@
-import { Octokit } from 'octokit';
+import type { Octokit } from 'octokit';
 import type { ZodType } from 'zod';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
@@ -20,7 +20,7 @@ export interface GitHubClientOptions extends ForgeTransportOptions {
 /** Calls GitHub's REST API for one repository. Rejects as the contract of `Forge` says. */
 export class GitHubClient {
   readonly #transport: ForgeTransport;
-  readonly #octokit: Octokit;
+  #octokit: Octokit | undefined;
   readonly #credentials: TokenCache<GitHubCredentials>;
   readonly #installations: InstallationTokens;
 
@@ -29,8 +29,6 @@ export class GitHubClient {
     this.#transport = transport;
     this.#credentials = new TokenCache(options.credentials, options.now);
     this.#installations = new InstallationTokens({ ...options, transport });
-    const fetch = githubFetch(transport, (signal) => this.#token(signal));
-    this.#octokit = new Octokit(octokitOptions(transport, fetch));
   }
 
   /** Address of the API, without a slash at the end. */
@@ -41,7 +39,7 @@ export class GitHubClient {
   /** Returns the data of a response in the form of a schema. */
   async call<Result>(schema: ZodType<Result>, signal: AbortSignal, send: Send): Promise<Result> {
     try {
-      return await callGitHub(this.#transport, this.#octokit, schema, signal, send);
+      return await callGitHub(this.#transport, await this.#open(), schema, signal, send);
     } catch (error) {
       if (isSluiceError(error, 'Unauthenticated')) {
         this.#credentials.forget();
@@ -59,6 +57,14 @@ export class GitHubClient {
 
   close(): Promise<void> {
     return this.#transport.close();
+  }
+
+  /** Loaded with the first call: a server without GitHub does not need its memory. */
+  async #open(): Promise<Octokit> {
+    const { Octokit } = await import('octokit');
+    const fetch = githubFetch(this.#transport, (signal) => this.#token(signal));
+    this.#octokit ??= new Octokit(octokitOptions(this.#transport, fetch));
+    return this.#octokit;
   }
 
   async #token(signal: AbortSignal): Promise<string> {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { describeForge, type ForgeHost } from '../../../test/support/forge-conformance.ts';
 import { APP, type Fault, GitHubServer, GRANTED } from '../../../test/support/github/github-server.ts';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
-import { DEFAULT_NETWORK } from '../../git/network/git-network.ts';
+import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import type { Check, ForgeErrorDetails } from '../forge.ts';
 import type { GitHubCredentials } from './github-client.ts';
 import { GitHubForge } from './github-forge.ts';
@@ -271,6 +271,20 @@ describe('failures of GitHub', () => {
     }
     failOn('GET', { status: 200, body: JSON.stringify({ number: sent }) });
     expect((await failure(forge.get(1, NO_SIGNAL), [sent])).code).toBe('Corrupt');
+  });
+
+  test('the rules for Git hosts apply, and nothing is sent to a refused one', async () => {
+    const { name } = await start().then(({ forge }) => ({ name: forge.address.split('/').at(-1) ?? '' }));
+    const before = server.requests.length;
+    const refused = {
+      owner: OWNER,
+      name,
+      api: server.api,
+      tokenName: 'Secret default/github',
+      network: PUBLIC_NETWORK,
+    };
+    expect(() => new GitHubForge({ ...refused, credentials: async () => ({ token: 'x' }) })).toThrow(/127\.0\.0\.1/);
+    expect(server.requests.length).toBe(before);
   });
 
   test('lists that have not changed are conditional requests', async () => {

@@ -1,5 +1,4 @@
 import { createPrivateKey } from 'node:crypto';
-import { App, Octokit } from 'octokit';
 import type { z } from 'zod';
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
@@ -80,6 +79,7 @@ export class InstallationTokens {
     // Shared by callers: that one of them ends must not end it, and each request has a limit of its own.
     const { signal } = new AbortController();
     const fetch = githubFetch(transport);
+    const { App, Octokit } = await import('octokit');
     const { octokit } = new App({
       appId: id,
       privateKey: readableKey(privateKey, tokenName),
