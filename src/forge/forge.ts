@@ -36,7 +36,10 @@ export interface Forge {
   /** Reviews with a verdict that were submitted, oldest first, at most the first 500. Reviews of teams and comments are left out. */
   reviews(number: number, signal: AbortSignal): Promise<readonly Review[]>;
 
-  /** Who closed a closed pull request, and the last comment of this user on it; undefined where the host does not know. */
+  /**
+   * Who closed a closed pull request, and the last comment of this user on it since `COMMENT_AGE_MS` before; undefined where the host does
+   * not know.
+   */
   closing(pull: PullRequest, signal: AbortSignal): Promise<Closing | undefined>;
 
   /** Requests reviews. Returns those that the host refused, with its reason; the others are requested. */
@@ -55,6 +58,9 @@ export interface Forge {
   /** Ends connections. Calls in progress reject. */
   close(): Promise<void>;
 }
+
+/** A comment that explains why a pull request was closed is at most this much older than the end. */
+export const COMMENT_AGE_MS = 15 * 60_000;
 
 export interface ForgeErrorDetails {
   /** Milliseconds that the host requires to wait. */
@@ -81,7 +87,7 @@ export interface PullRequest {
   };
   readonly base: { readonly branch: string };
   readonly labels: readonly string[];
-  /** Set once merged: the resulting commit on the base, and the login of the user who merged. */
+  /** Set once merged: the resulting commit on the base, and the login of the user who merged, which lists may not have before `get` has. */
   readonly merged?: { readonly commit: string; readonly by: string | undefined };
   /** Set once closed or merged, RFC 3339. */
   readonly closedAt?: string;

@@ -1,10 +1,12 @@
 import { secretValue } from '../../../controllers/notification/secret-value.ts';
 import type { OpenForge } from '../../../controllers/pull-request/pull-request-controller.ts';
 import { GiteaForge } from '../../forge/gitea/gitea-forge.ts';
+import { GitHubForge } from '../../forge/github/github-forge.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { readRemoteUrl } from '../../git/network/remote-url.ts';
 import type { Client } from '../../resource/client/client.ts';
+import { githubCredentials } from './github-credentials.ts';
 
 export interface ForgesOptions {
   /** Reads Secrets. */
@@ -13,22 +15,29 @@ export interface ForgesOptions {
   readonly network: GitNetwork;
 }
 
-/** Opens repositories on the hosts that policies name, with the tokens of their Secrets. */
+/** Opens repositories on the hosts that policies name, with the credentials of their Secrets. */
 export function openForges({ client, network }: ForgesOptions): OpenForge {
-  return ({ policy, forge: { api, secretRef } }, namespace, address) =>
-    new GiteaForge({
+  return ({ policy, forge: { provider, api, secretRef } }, namespace, address) => {
+    const options = {
       ...repositoryAt(address, api, policy),
       ...{ api, network },
       tokenName: `Secret ${namespace}/${secretRef.name}`,
-      token: (signal) =>
-        secretValue(
-          client,
-          namespace,
-          secretRef,
-          `which spec.review.forge.secretRef of policy ${policy} refers to`,
-          signal,
-        ),
-    });
+    };
+    const use = `which spec.review.forge.secretRef of policy ${policy} refers to`;
+    switch (provider) {
+      case 'github':
+        return new GitHubForge({
+          ...options,
+          credentials: (signal) => githubCredentials(client, namespace, secretRef, use, signal),
+        });
+      case 'gitea':
+      case 'forgejo':
+        return new GiteaForge({
+          ...options,
+          token: (signal) => secretValue(client, namespace, secretRef, use, signal),
+        });
+    }
+  };
 }
 
 /**
@@ -38,7 +47,7 @@ export function openForges({ client, network }: ForgesOptions): OpenForge {
 function repositoryAt(address: string, api: string, policy: string): { readonly owner: string; readonly name: string } {
   const { endpoint } = readRemoteUrl(address);
   const url = endpoint === undefined ? null : URL.parse(endpoint.url);
-  const host = new URL(api).hostname;
+  const host = gitHostOf(api);
   if (url === null || url.hostname !== host)
     throw new SluiceError(
       'InvalidInput',
@@ -53,4 +62,10 @@ function repositoryAt(address: string, api: string, policy: string): { readonly 
   if (!name || !owner)
     throw new SluiceError('InvalidInput', `the address of the repository does not end with <owner>/<name>`);
   return { owner, name };
+}
+
+/** The host of the repositories of an API: GitHub's own services have one of its own for that, GitHub Enterprise Server has not. */
+function gitHostOf(api: string): string {
+  const { hostname } = new URL(api);
+  return /^api\.(github\.com|[^.]+\.ghe\.com)$/.exec(hostname)?.[1] ?? hostname;
 }

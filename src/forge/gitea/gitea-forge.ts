@@ -1,7 +1,18 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import type { Check, Closing, Forge, NewPullRequest, PullRequest, Review } from '../forge.ts';
-import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
 import {
+  type Check,
+  type Closing,
+  COMMENT_AGE_MS,
+  type Forge,
+  type NewPullRequest,
+  type PullRequest,
+  type Review,
+} from '../forge.ts';
+import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
+import { MergedBy } from '../merged-by.ts';
+import { shorten } from '../shorten.ts';
+import {
+  type CommitStatus,
   combinedStatusSchema,
   type GiteaPull,
   type GiteaReview,
@@ -10,6 +21,7 @@ import {
   pullSchema,
   pullsSchema,
   reviewsSchema,
+  type Timeline,
   timelineSchema,
 } from './gitea-schemas.ts';
 
@@ -19,8 +31,8 @@ const MAX_REVIEWS = 500;
 /** Gitea has columns of 255 characters. */
 const MAX_TITLE_CHARACTERS = 255;
 const LABEL_COLOR = '#1d76db';
-/** A comment that explains why a pull request was closed is at most this much older than the end. */
-const COMMENT_AGE_MS = 15 * 60_000;
+/** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
+const MAX_PAGES = 20;
 
 const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
   APPROVED: 'approved',
@@ -37,6 +49,7 @@ export class GiteaForge implements Forge {
   readonly address: string;
   readonly #http: ForgeHttp;
   readonly #path: string;
+  readonly #mergedBy = new MergedBy();
   /** Ids by name. */
   readonly #knownLabels = new Map<string, number>();
 
@@ -46,24 +59,23 @@ export class GiteaForge implements Forge {
     this.address = `${options.api.replace(/\/+$/, '')}${this.#path}`;
   }
 
-  async listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
-    const open = await this.#list('open', limit, () => true, signal);
-    return open.filter((pull) => pull.base.branch === base);
+  listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
+    return this.#list('open', limit, (pull) => (pull.base.branch === base ? 'wanted' : 'other'), signal);
   }
 
   listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
     const from = Date.parse(since);
-    return this.#list('all', limit, ({ updatedAt }) => Date.parse(updatedAt) >= from, signal);
+    return this.#list('all', limit, ({ updatedAt }) => (Date.parse(updatedAt) >= from ? 'wanted' : 'last'), signal);
   }
 
   async get(number: number, signal: AbortSignal): Promise<PullRequest> {
-    return pullOf(await this.#http.json(pullSchema, 'GET', `${this.#path}/pulls/${number}`, { signal }));
+    return this.#pullOf(await this.#http.json(pullSchema, 'GET', `${this.#path}/pulls/${number}`, { signal }));
   }
 
   async open({ head, base, title, body }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
     try {
-      const wanted = { head, base, title: title.slice(0, MAX_TITLE_CHARACTERS), body };
-      return pullOf(await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal }));
+      const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body };
+      return this.#pullOf(await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal }));
     } catch (error) {
       if (!isSluiceError(error, 'Conflict')) throw error;
       const open = await this.listOpen(base, Number.POSITIVE_INFINITY, signal);
@@ -79,11 +91,11 @@ export class GiteaForge implements Forge {
     signal: AbortSignal,
   ): Promise<PullRequest> {
     const change = {
-      ...(title === undefined ? {} : { title: title.slice(0, MAX_TITLE_CHARACTERS) }),
+      ...(title === undefined ? {} : { title: shorten(title, MAX_TITLE_CHARACTERS) }),
       ...(body === undefined ? {} : { body }),
     };
     const path = `${this.#path}/pulls/${number}`;
-    return pullOf(await this.#http.json(pullSchema, 'PATCH', path, { body: change, signal }));
+    return this.#pullOf(await this.#http.json(pullSchema, 'PATCH', path, { body: change, signal }));
   }
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
@@ -103,8 +115,14 @@ export class GiteaForge implements Forge {
   async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
     const ended = closedAt === undefined ? Number.NaN : Date.parse(closedAt);
     const since = Number.isNaN(ended) ? '' : `since=${new Date(ended - COMMENT_AGE_MS).toISOString()}&`;
-    const path = `${this.#path}/issues/${number}/timeline?${since}limit=${PAGE}`;
-    const entries = await this.#http.json(timelineSchema, 'GET', path, { signal });
+    const path = `${this.#path}/issues/${number}/timeline?${since}`;
+    const entries: Timeline[] = [];
+    for (let page = 1; page <= MAX_PAGES; page += 1) {
+      const read = await this.#http.json(timelineSchema, 'GET', `${path}page=${page}&limit=${PAGE}`, { signal });
+      // The order is that of the beginning. Entries that the user may not see are missing, so that a page may be shorter than others.
+      if (read.length === 0) break;
+      entries.push(...read);
+    }
     const by = entries.findLast(({ type }) => type === 'close')?.user?.login;
     if (by === undefined) return undefined;
     const comment = entries.findLast(({ type, user }) => type === 'comment' && user?.login === by)?.body;
@@ -122,9 +140,10 @@ export class GiteaForge implements Forge {
       ...users.map((name) => ({ name, body: { reviewers: [name] } })),
       ...teams.map((name) => ({ name, body: { team_reviewers: [name] } })),
     ];
+    const path = `${this.#path}/pulls/${number}`;
     for (const { name, body } of each) {
       try {
-        await this.#http.send('POST', `${this.#path}/pulls/${number}/requested_reviewers`, { body, signal });
+        await this.#http.send('POST', `${path}/requested_reviewers`, { body, signal });
       } catch (error) {
         const isRefused = ['InvalidInput', 'NotFound', 'Refused'].some(
           (code) => isSluiceError(error) && error.code === code,
@@ -132,6 +151,14 @@ export class GiteaForge implements Forge {
         if (!isRefused || !isSluiceError(error)) throw error;
         refused.push({ name, reason: error.message });
       }
+    }
+    const accepted = teams.filter((team) => refused.every(({ name }) => name !== team));
+    if (accepted.length === 0) return refused;
+    const { requested_reviewers_teams: present } = await this.#http.json(pullSchema, 'GET', path, { signal });
+    // Where the owner is a user, Gitea accepts any name, and requests nothing.
+    const reason = 'the host has not requested it; only organizations have teams';
+    for (const name of accepted) {
+      if (present?.some((team) => isSameName(team.name, name)) !== true) refused.push({ name, reason });
     }
     return refused;
   }
@@ -170,11 +197,15 @@ export class GiteaForge implements Forge {
   }
 
   async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {
-    const path = `${this.#path}/commits/${commit}/status?limit=${PAGE}`;
-    const { statuses } = await this.#http.json(combinedStatusSchema, 'GET', path, { signal });
-    const present = new Map(statuses?.map(({ context, ...status }) => [context, status]));
+    const present = new Map<string, CommitStatus>();
+    for (let page = 1; page <= MAX_PAGES; page += 1) {
+      const path = `${this.#path}/commits/${commit}/status?page=${page}&limit=${PAGE}`;
+      const statuses = (await this.#http.json(combinedStatusSchema, 'GET', path, { signal })).statuses ?? [];
+      for (const status of statuses) present.set(status.context, status);
+      if (statuses.length < PAGE || checks.every(({ name }) => present.has(name))) break;
+    }
     for (const { name: context, state, title } of checks) {
-      const description = title.slice(0, MAX_TITLE_CHARACTERS);
+      const description = shorten(title, MAX_TITLE_CHARACTERS);
       const set = present.get(context);
       if (set?.status === state && (set.description ?? '') === description) continue;
       await this.#http.send('POST', `${this.#path}/statuses/${commit}`, {
@@ -188,25 +219,35 @@ export class GiteaForge implements Forge {
     return this.#http.close();
   }
 
-  /** Pull requests in the order of their last changes, up to the first one that is not wanted. */
+  #pullOf(pull: GiteaPull): PullRequest {
+    return this.#mergedBy.complete(pullOf(pull));
+  }
+
+  /** Wanted pull requests in the order of their last changes, up to the first one behind which there are none. */
   async #list(
     state: 'open' | 'all',
     limit: number,
-    isWanted: (pull: PullRequest) => boolean,
+    sort: (pull: PullRequest) => 'wanted' | 'other' | 'last',
     signal: AbortSignal,
   ): Promise<PullRequest[]> {
     const found = new Map<number, PullRequest>();
     for (let page = 1; found.size < limit; page += 1) {
       const path = `${this.#path}/pulls?state=${state}&sort=recentupdate&page=${page}&limit=${PAGE}`;
-      const pulls = (await this.#http.json(pullsSchema, 'GET', path, { signal })).map(pullOf);
+      const pulls = (await this.#http.json(pullsSchema, 'GET', path, { signal })).map((pull) => this.#pullOf(pull));
       for (const pull of pulls) {
-        if (!isWanted(pull)) return [...found.values()];
-        found.set(pull.number, pull);
+        const sorted = sort(pull);
+        if (sorted === 'last') return [...found.values()].slice(0, limit);
+        if (sorted === 'wanted') found.set(pull.number, pull);
       }
       if (pulls.length < PAGE) break;
     }
     return [...found.values()].slice(0, limit);
   }
+}
+
+/** Names of teams are case-insensitive. */
+function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
 }
 
 function pullOf(pull: GiteaPull): PullRequest {

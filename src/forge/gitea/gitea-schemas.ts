@@ -15,6 +15,8 @@ export const pullSchema = z.object({
   body: z.string().nullish(),
   user: user.nullish(),
   labels: z.array(labelSchema).nullish(),
+  /** Those whose review is requested. */
+  requested_reviewers_teams: z.array(z.object({ name: z.string() })).nullish(),
   merged: z.boolean(),
   merge_commit_sha: z.string().nullish(),
   merged_by: user.nullish(),
@@ -38,8 +40,13 @@ const reviewSchema = z.object({
 export const reviewsSchema = z.array(reviewSchema);
 export type GiteaReview = z.infer<typeof reviewSchema>;
 
-export const timelineSchema = z.array(z.object({ type: z.string(), user: user.nullish(), body: z.string().nullish() }));
+const timelineEntrySchema = z.object({ type: z.string(), user: user.nullish(), body: z.string().nullish() });
+export const timelineSchema = z
+  .array(timelineEntrySchema)
+  .nullable()
+  .transform((entries) => entries ?? []);
+export type Timeline = z.infer<typeof timelineEntrySchema>;
 
-export const combinedStatusSchema = z.object({
-  statuses: z.array(z.object({ context: z.string(), status: z.string(), description: z.string().nullish() })).nullish(),
-});
+const statusSchema = z.object({ context: z.string(), status: z.string(), description: z.string().nullish() });
+export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema).nullish() });
+export type CommitStatus = z.infer<typeof statusSchema>;

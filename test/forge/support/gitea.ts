@@ -51,6 +51,11 @@ export async function startGitea(program: GiteaProgram): Promise<GiteaAddress & 
   return { url, folder, close };
 }
 
+export interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+
 /** The operations of the tests on a running Gitea, as its owner. */
 export class Gitea {
   readonly url: string;
@@ -62,11 +67,16 @@ export class Gitea {
   }
 
   /** Calls its API and returns the JSON of the response, if there is any. Throws with its message unless it succeeds. */
-  async api(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
+  async api(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+    { username, password }: Login = OWNER,
+  ): Promise<unknown> {
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method,
       headers: {
-        authorization: `Basic ${Buffer.from(`${OWNER.username}:${OWNER.password}`).toString('base64')}`,
+        authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
         'content-type': 'application/json',
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -87,18 +97,25 @@ export class Gitea {
     return `${this.url}/${OWNER.username}/${name}.git`;
   }
 
-  /** Creates a user who may push to a repository and administers nothing. */
-  async createWriter(username: string, repository: string): Promise<void> {
+  /** Creates a user who administers nothing. */
+  async createUser(username: string): Promise<Login> {
     const password = `the-word-of-${username}`;
     const email = `${username}@example.com`;
     await this.api('POST', '/admin/users', { username, password, email, must_change_password: false });
-    await this.addWriter(username, repository);
+    return { username, password };
   }
 
-  /** Lets a user push to a further repository. */
+  /** Lets a user push to a repository. */
   async addWriter(username: string, repository: string): Promise<void> {
-    const path = `/repos/${OWNER.username}/${repository}/collaborators/${username}`;
-    await this.api('PUT', path, { permission: 'write' });
+    await this.api('PUT', `/repos/${OWNER.username}/${repository}/collaborators/${username}`, {
+      permission: 'write',
+    });
+  }
+
+  /** Creates a user who may push to a repository and administers nothing. */
+  async createWriter(username: string, repository: string): Promise<void> {
+    await this.createUser(username);
+    await this.addWriter(username, repository);
   }
 
   /** Creates a token of a user, for repositories only. */

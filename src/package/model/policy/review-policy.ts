@@ -8,7 +8,7 @@ export interface ReviewPolicy {
   /** Name of the policy. */
   readonly policy: string;
   readonly forge: {
-    readonly provider: 'gitea' | 'forgejo';
+    readonly provider: 'github' | 'gitea' | 'forgejo';
     /** Address of the API. */
     readonly api: string;
     /** A Secret in the namespace of the policy. */

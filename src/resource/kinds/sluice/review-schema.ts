@@ -26,14 +26,18 @@ export const reviewSchema = z
   .object({
     forge: z
       .object({
-        provider: z.enum(['gitea', 'forgejo']).describe('Kind of the host.'),
-        api: httpUrlSchema.describe('Address of the API, such as https://git.example.com/api/v1.'),
+        provider: z.enum(['github', 'gitea', 'forgejo']).describe('Kind of the host.'),
+        api: httpUrlSchema.describe(
+          'Address of the API, such as https://api.github.com or https://git.example.com/api/v1.',
+        ),
         secretRef: z
           .object({
             name: z.string().min(1).max(253).describe('Name of a Secret in the same namespace.'),
             key: z.string().min(1).max(253).default('token').describe('Key of the Secret. Default: token.'),
           })
-          .describe('Secret with a token that may write to the repositories and their issues.'),
+          .describe(
+            'Secret with a token that may write to the repositories and their issues, or with a GitHub App (githubAppID, githubAppPrivateKey).',
+          ),
       })
       .describe('Host of the repositories.'),
     publishOn: z

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { APP, GitHubServer } from '../../../test/support/github/github-server.ts';
+import type { Forge } from '../../forge/forge.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { DEFAULT_NETWORK } from '../../git/network/git-network.ts';
+import type { ReviewPolicy } from '../../package/model/policy/review-policy.ts';
+import { RegistryClient } from '../../resource/client/registry-client.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { MemoryStorage } from '../../resource/storage/memory/memory-storage.ts';
+import { Registry } from '../../resource/storage/registry.ts';
+import { EventLog } from '../../resource/watch/event-log.ts';
+import { openForges } from './forges.ts';
+
+const NO_SIGNAL = new AbortController().signal;
+const server = new GitHubServer();
+const forges: Forge[] = [];
+beforeAll(async () => {
+  await server.listen();
+  server.createRepository('acme', 'packages', ['sluice-user']);
+});
+afterAll(async () => {
+  for (const forge of forges) await forge.close();
+  await server.close();
+  expect(server.problems).toEqual([]);
+});
+
+/** Opens a repository with the credentials of a Secret. */
+async function open(
+  stringData: Readonly<Record<string, string>>,
+  address = `${server.url}/acme/packages.git`,
+  api = server.api,
+) {
+  const registry = new Registry();
+  registry.register(new MemoryStorage(secretKind, { clock: systemClock, log: new EventLog({ clock: systemClock }) }));
+  const client = new RegistryClient(registry, { name: 'anna' }, 'controller');
+  await client.create(secretKind, { metadata: { name: 'forge', namespace: 'default' }, stringData });
+  const review: ReviewPolicy = {
+    policy: 'reviewed',
+    forge: { provider: 'github', api, secretRef: { name: 'forge', key: 'token' } },
+    ...{ publishOn: 'approval', approvers: [], reviewers: { users: [], teams: [] }, labels: [], gateChecks: [] },
+  };
+  const forge = openForges({ client, network: DEFAULT_NETWORK })(review, 'default', address);
+  forges.push(forge);
+  return forge;
+}
+
+const app = () => ({ githubAppID: String(APP.id), githubAppPrivateKey: server.privateKey });
+
+test.each<[string, () => Readonly<Record<string, string>>]>([
+  ['a token', () => ({ token: `${server.createToken('sluice-user')}\n` })],
+  ['an App', () => ({ ...app(), token: 'not used' })],
+  ['an App with its installation', () => ({ ...app(), githubAppInstallationID: `${APP.installation}\n` })],
+])('GitHub is opened with %s', async (_what, data) => {
+  const forge = await open(data());
+  expect(await forge.listOpen('main', 10, NO_SIGNAL)).toEqual([]);
+});
+
+test.each<[string, () => Readonly<Record<string, string>>, RegExp]>([
+  [
+    'has neither',
+    () => ({ other: 'x' }),
+    /Secret default\/forge, which .* of policy reviewed .*no value for the key token/,
+  ],
+  ['has no key', () => ({ githubAppID: '1' }), /no value for the key githubAppPrivateKey/],
+  ['has a name for the id', () => ({ ...app(), githubAppID: 'secret-app' }), /no number for the key githubAppID/],
+  [
+    'has no number',
+    () => ({ ...app(), githubAppInstallationID: '-1' }),
+    /no number for the key githubAppInstallationID/,
+  ],
+])('a Secret that %s is reported, without its values', async (_what, data, message) => {
+  const forge = await open(data());
+  const failed = await forge.listOpen('main', 10, NO_SIGNAL).catch((error: unknown) => String(error));
+  expect(failed).toMatch(message);
+  expect(failed).not.toContain('secret-app');
+});
+
+test.each([
+  ['https://github.com/acme/packages.git', 'https://api.github.com', 'https://api.github.com/repos/acme/packages'],
+  ['git@github.com:acme/packages.git', 'https://api.github.com/', 'https://api.github.com/repos/acme/packages'],
+  ['https://acme.ghe.com/acme/packages', 'https://api.acme.ghe.com', 'https://api.acme.ghe.com/repos/acme/packages'],
+  [
+    'https://ghe.example.com/acme/packages',
+    'https://ghe.example.com/api/v3',
+    'https://ghe.example.com/api/v3/repos/acme/packages',
+  ],
+])('the repository %s is on the host of %s', async (address, api, expected) => {
+  expect((await open({ token: 'x' }, address, api)).address).toBe(expected);
+});
+
+test.each([
+  ['https://git.example.com/acme/packages', 'https://api.github.com'],
+  ['https://example.com/acme/packages', 'https://api.example.com'],
+  ['https://evil.com/acme/packages', 'https://api.github.com.evil.com'],
+])('the repository %s is not on the host of %s', async (address, api) => {
+  await expect(open({ token: 'x' }, address, api)).rejects.toThrow(/the repository is not on .* policy reviewed/);
+});

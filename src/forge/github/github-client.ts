@@ -1,0 +1,74 @@
+import type { Octokit } from 'octokit';
+import type { ZodType } from 'zod';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
+import { TokenCache } from '../http/token-cache.ts';
+import { callGitHub, octokitOptions, type Send } from './github-call.ts';
+import { githubFetch } from './github-fetch.ts';
+import { type AppCredentials, InstallationTokens } from './installation-tokens.ts';
+
+/** What Sluice authenticates with: a token of a user, or an App that is installed in the repository. */
+export type GitHubCredentials = { readonly token: string } | { readonly app: AppCredentials };
+
+export interface GitHubClientOptions extends ForgeTransportOptions {
+  readonly owner: string;
+  readonly name: string;
+  /** Called again after a minute, and when the host does not accept them. */
+  readonly credentials: (signal: AbortSignal) => Promise<GitHubCredentials>;
+}
+
+/** Calls GitHub's REST API for one repository. Rejects as the contract of `Forge` says. */
+export class GitHubClient {
+  readonly #transport: ForgeTransport;
+  #octokit: Octokit | undefined;
+  readonly #credentials: TokenCache<GitHubCredentials>;
+  readonly #installations: InstallationTokens;
+
+  constructor(options: GitHubClientOptions) {
+    const transport = new ForgeTransport(options);
+    this.#transport = transport;
+    this.#credentials = new TokenCache(options.credentials, options.now);
+    this.#installations = new InstallationTokens({ ...options, transport });
+  }
+
+  /** Address of the API, without a slash at the end. */
+  get api(): string {
+    return this.#transport.api;
+  }
+
+  /** Returns the data of a response in the form of a schema. */
+  async call<Result>(schema: ZodType<Result>, signal: AbortSignal, send: Send): Promise<Result> {
+    try {
+      return await callGitHub(this.#transport, await this.#open(), schema, signal, send);
+    } catch (error) {
+      if (isSluiceError(error, 'Unauthenticated')) {
+        this.#credentials.forget();
+        this.#installations.forget();
+      }
+      throw error;
+    }
+  }
+
+  /** The id of the App; undefined for a token of a user. */
+  async app(signal: AbortSignal): Promise<number | undefined> {
+    const credentials = await this.#credentials.read(signal);
+    return 'app' in credentials ? credentials.app.id : undefined;
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  /** Loaded with the first call: a server without GitHub does not need its memory. */
+  async #open(): Promise<Octokit> {
+    const { Octokit } = await import('octokit');
+    const fetch = githubFetch(this.#transport, (signal) => this.#token(signal));
+    this.#octokit ??= new Octokit(octokitOptions(this.#transport, fetch));
+    return this.#octokit;
+  }
+
+  async #token(signal: AbortSignal): Promise<string> {
+    const credentials = await this.#credentials.read(signal);
+    return 'app' in credentials ? this.#installations.token(credentials.app, signal) : credentials.token;
+  }
+}

@@ -1,0 +1,74 @@
+import { LruCache } from '../../foundation/lru-cache.ts';
+import { type ForgeResponse, type ForgeTransport, type Method, requestName } from '../http/forge-transport.ts';
+
+const API_VERSION = '2022-11-28';
+/** Of the responses that are kept for conditional requests. */
+const MAX_ENTRIES = 500;
+const MAX_CHARACTERS = 4 * 1024 * 1024;
+/** Headers that errors are made of, or that octokit corrects the clock with. */
+const PASSED = [
+  'date',
+  'retry-after',
+  'x-accepted-github-permissions',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+] as const;
+const NO_SIGNAL = new AbortController().signal;
+
+/** The arguments that octokit calls `fetch` with. */
+interface FetchOptions {
+  readonly method: Method;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | null;
+  readonly signal?: AbortSignal | null;
+}
+
+/**
+ * The `fetch` of octokit, over the connections of Sluice. GitHub does not count a conditional request whose response has not changed, so that
+ * each GET is one; octokit sees the whole response in any case. `readToken` returns the token, which octokit then never sees; without it, octokit authenticates.
+ */
+export function githubFetch(
+  transport: ForgeTransport,
+  readToken?: (signal: AbortSignal) => Promise<string>,
+): (url: string, options: FetchOptions) => Promise<Response> {
+  const kept = new LruCache<string, ForgeResponse & { readonly etag: string }>({
+    maxEntries: MAX_ENTRIES,
+    maxSize: MAX_CHARACTERS,
+  });
+
+  return async (url, { method, headers: given, body = null, signal }) => {
+    const limit = signal ?? NO_SIGNAL;
+    // Octokit reports an aborted signal as a failure of the request.
+    limit.throwIfAborted();
+    const authorization = readToken === undefined ? given.authorization : `Bearer ${await readToken(limit)}`;
+    const known = method === 'GET' ? kept.get(url) : undefined;
+    const headers = {
+      ...given,
+      ...{ ...(authorization === undefined ? {} : { authorization }), 'x-github-api-version': API_VERSION },
+      ...(known === undefined ? {} : { 'if-none-match': known.etag }),
+    };
+    const secret = authorization?.split(' ').at(-1) || undefined;
+    const response = await transport.send({ url, method, headers, body, secret, signal: limit });
+    if (response.status === 304 && known !== undefined) return responseOf(url, known);
+    // Octokit takes a redirect for a success.
+    if (response.status >= 300 && response.status < 400) throw transport.errorOf(requestName(method, url), response);
+    const { etag } = response.headers;
+    if (method === 'GET' && response.status === 200 && typeof etag === 'string')
+      kept.set(url, { ...response, etag }, response.text.length);
+    return responseOf(url, response);
+  };
+}
+
+function responseOf(url: string, { status, headers, text }: ForgeResponse): Response {
+  const entries = PASSED.flatMap((name): [string, string][] => {
+    const value = headers[name];
+    return typeof value === 'string' ? [[name, value]] : [];
+  });
+  const hasBody = status !== 204 && status !== 205;
+  // Octokit reads any other type in ways of its own.
+  const response = new Response(hasBody ? text : null, {
+    status,
+    headers: [...entries, ['content-type', 'application/json; charset=utf-8']],
+  });
+  return Object.defineProperty(response, 'url', { value: url });
+}

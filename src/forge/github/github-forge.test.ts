@@ -1,0 +1,410 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describeForge, type ForgeHost } from '../../../test/support/forge-conformance.ts';
+import { APP, type Fault, GitHubServer, GRANTED } from '../../../test/support/github/github-server.ts';
+import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
+import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
+import type { Check, ForgeErrorDetails } from '../forge.ts';
+import type { GitHubCredentials } from './github-client.ts';
+import { GitHubForge } from './github-forge.ts';
+
+const OWNER = 'acme';
+const PAGE_SIZE = 100;
+const NO_SIGNAL = new AbortController().signal;
+
+const server = new GitHubServer();
+let repositories = 0;
+beforeAll(() => server.listen());
+afterAll(async () => {
+  await server.close();
+  expect(server.problems).toEqual([]);
+});
+
+interface ConnectOptions {
+  readonly token?: 'unknown' | 'read-only';
+  readonly name?: string;
+  readonly timeoutMs?: number;
+}
+
+type Host = ForgeHost & { readonly connectWith: (options: ConnectOptions) => GitHubForge };
+
+/** Makes a repository, in which Sluice is an App or a user. */
+async function open(kind: 'app' | 'user'): Promise<Host> {
+  repositories += 1;
+  const name = `packages-${repositories}`;
+  const sluice = kind === 'app' ? APP.user : 'sluice-user';
+  const [anna, ben] = ['anna', 'ben'];
+  const repository = server.createRepository(OWNER, name, [OWNER, anna, ben, 'sluice-user']);
+  repository.teams.add('reviewers');
+  const tokens = {
+    unknown: 'ghp_0123456789abcdef0123456789abcdef0123',
+    'read-only': server.createToken('sluice-user', 'read'),
+    own: server.createToken('sluice-user'),
+  };
+  const users = new Map([OWNER, anna, ben].map((user) => [user, server.createToken(user)]));
+  const forges: GitHubForge[] = [];
+
+  const connect = (options: ConnectOptions): GitHubForge => {
+    const credentials: GitHubCredentials =
+      kind === 'app' && options.token === undefined
+        ? { app: { id: APP.id, privateKey: server.privateKey } }
+        : { token: tokens[options.token ?? 'own'] };
+    const forge = new GitHubForge({
+      ...{ api: server.api, owner: OWNER, name: options.name ?? name, network: DEFAULT_NETWORK },
+      ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
+      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    });
+    forges.push(forge);
+    return forge;
+  };
+  /** Calls the API as a user. Returns the status and the JSON. */
+  const call = async (user: string, method: string, path: string, body?: object) => {
+    const response = await fetch(`${server.api}/repos/${OWNER}/${name}${path}`, {
+      ...{ method, headers: { authorization: `Bearer ${users.get(user)}` } },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, json: (await response.json()) as { number: number } };
+  };
+  const expectDone = async (...request: Parameters<typeof call>) => {
+    const result = await call(...request);
+    expect(result.status, JSON.stringify(result.json)).toBeLessThan(300);
+    return result.json;
+  };
+
+  return {
+    connectWith: connect,
+    forge: connect({}),
+    names: { sluice, anna, ben, team: 'reviewers' },
+    secrets: [...Object.values(tokens), 'ghs_', server.privateKey.slice(40, 80)],
+    connect: async (other) => connect(other),
+    commit: async (branch) => repository.commit(branch),
+    branch: async (branch, commit) => repository.branch(branch, commit),
+    deleteBranch: async (branch) => repository.deleteBranch(branch),
+    openFromFork: async (user, branch) => {
+      server.fork(repository, user).commit(branch);
+      const wanted = { head: `${user}:${branch}`, base: 'main', title: 'from a fork' };
+      return (await expectDone(user, 'POST', '/pulls', wanted)).number;
+    },
+    review: async (user, number, verdict) => {
+      const event = { approve: 'APPROVE', 'request-changes': 'REQUEST_CHANGES', comment: 'COMMENT' }[verdict];
+      await expectDone(user, 'POST', `/pulls/${number}/reviews`, { event, body: 'a review' });
+    },
+    dismiss: async (user, number, review) =>
+      void (await expectDone(user, 'PUT', `/pulls/${number}/reviews/${review}/dismissals`, { message: 'outdated' })),
+    comment: async (user, number, body) =>
+      void (await expectDone(user, 'POST', `/issues/${number}/comments`, { body })),
+    setState: async (user, number, state) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { state })),
+    merge: async (user, number, sha) => (await call(user, 'PUT', `/pulls/${number}/merge`, { sha })).status === 200,
+    label: async (user, number, label) =>
+      void (await expectDone(user, 'POST', `/issues/${number}/labels`, { labels: [label] })),
+    labels: async () => [...repository.labels.keys()],
+    checks: async (commit) => {
+      const runs = repository.runs.filter((run) => run.commit === commit);
+      const statuses = repository.statuses.filter((status) => status.commit === commit);
+      const all = [
+        ...runs.map(({ name: check, conclusion, title }) => ({ name: check, state: conclusion ?? 'pending', title })),
+        ...statuses.map(({ context, state, description }) => ({ name: context, state, title: description ?? '' })),
+      ] as Check[];
+      const current = [...new Map(all.map((check) => [check.name, check])).values()];
+      return { current, written: repository.written };
+    },
+    requested: async (number) => {
+      const pull = repository.pulls.find((one) => one.number === number);
+      return [...(pull?.requestedUsers ?? []), ...(pull?.requestedTeams ?? [])];
+    },
+    close: async () => {
+      for (const forge of forges) await forge.close();
+      server.fault = () => undefined;
+    },
+  };
+}
+
+describeForge('pull requests of GitHub, as an App', { open: () => open('app'), pageSize: PAGE_SIZE });
+describeForge('pull requests of GitHub, as a user', { open: () => open('user'), pageSize: PAGE_SIZE });
+
+/** The SluiceError that a call rejects with, which contains no secret. */
+async function failure(
+  call: Promise<unknown>,
+  secrets: readonly string[] = [],
+): Promise<SluiceError<ForgeErrorDetails>> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!isSluiceError(error)) throw error ?? new Error('it was expected to fail');
+  const text = `${error.message} ${error.stack} ${JSON.stringify(error.details)}`;
+  for (const secret of secrets) expect(text).not.toContain(secret);
+  return error as SluiceError<ForgeErrorDetails>;
+}
+
+const wanted = { head: 'proposed/shop/v1', base: 'main', title: 'shop v1', body: 'text' };
+
+describe('failures of GitHub', () => {
+  const opened: ForgeHost[] = [];
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((host) => host.close()));
+  });
+
+  async function start(kind: 'app' | 'user' = 'user') {
+    const host = await open(kind);
+    opened.push(host);
+    await host.commit('proposed/shop/v1');
+    return host;
+  }
+
+  /** Fails the requests with a method, as often as given. */
+  function failOn(method: string, fault: Fault, times = Number.POSITIVE_INFINITY): void {
+    let left = times;
+    server.fault = (request) => {
+      if (request.method !== method || request.url.includes('/app/') || left === 0) return undefined;
+      left -= 1;
+      return fault;
+    };
+  }
+
+  test.each<[string, Fault, string, ForgeErrorDetails]>([
+    [
+      'a secondary limit',
+      { status: 403, body: '{"message":"You have exceeded a secondary rate limit. Please wait a few minutes"}' },
+      'TooManyRequests',
+      { status: 403, retryAfterMs: 60_000 },
+    ],
+    [
+      'a secondary limit with a time',
+      { status: 403, headers: { 'retry-after': '7' }, body: '{"message":"You have exceeded a secondary rate limit"}' },
+      'TooManyRequests',
+      { status: 403, retryAfterMs: 7000 },
+    ],
+    [
+      'status 429',
+      { status: 429, headers: { 'retry-after': '12' }, body: '{}' },
+      'TooManyRequests',
+      { status: 429, retryAfterMs: 12_000 },
+    ],
+    ['status 502', { status: 502, body: '<html>Unicorn!</html>' }, 'Unavailable', { status: 502 }],
+    ['status 500', { status: 500, body: '' }, 'Unavailable', { status: 500 }],
+    ['status 409', { status: 409, body: '{"message":"Conflict"}' }, 'Conflict', { status: 409 }],
+    [
+      'a redirect',
+      { status: 301, headers: { location: 'http://127.0.0.1:1/elsewhere' }, body: '{"message":"Moved Permanently"}' },
+      'Refused',
+      { status: 301 },
+    ],
+  ])('%s is classified, and not repeated', async (_what, fault, code, details) => {
+    const { forge } = await start();
+    failOn('GET', fault);
+    const before = server.requests.length;
+    const error = await failure(forge.listOpen('main', 10, NO_SIGNAL));
+    expect([error.code, error.details]).toEqual([code, { retryAfterMs: undefined, ...details }]);
+    expect(server.requests.length).toBe(before + 1);
+  });
+
+  test('the primary limit says when it ends', async () => {
+    const { forge } = await start();
+    const reset = Math.ceil(Date.now() / 1000) + 90;
+    const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) };
+    failOn('GET', { status: 403, headers, body: '{"message":"API rate limit exceeded"}' });
+    const { code, details } = await failure(forge.listOpen('main', 10, NO_SIGNAL));
+    expect(code).toBe('TooManyRequests');
+    expect(details?.retryAfterMs).toBeGreaterThan(80_000);
+    expect(details?.retryAfterMs).toBeLessThanOrEqual(91_000);
+  });
+
+  test('a request that failed after its effect is safe to repeat', async () => {
+    const { forge, checks, commit } = await start('app');
+    failOn('POST', { status: 500, body: '{}', afterEffect: true }, 1);
+    expect((await failure(forge.open(wanted, NO_SIGNAL))).code).toBe('Unavailable');
+    const pull = await forge.open({ ...wanted, title: 'again' }, NO_SIGNAL);
+    expect(pull.title).toBe('shop v1');
+    expect(await forge.listOpen('main', 10, NO_SIGNAL)).toEqual([pull]);
+
+    const head = await commit('proposed/shop/v1');
+    const check: Check = { name: 'sluice/ready', state: 'pending', title: 'waiting' };
+    failOn('POST', { status: 502, body: '', afterEffect: true }, 1);
+    expect((await failure(forge.setChecks(head, [check], NO_SIGNAL))).code).toBe('Unavailable');
+    await forge.setChecks(head, [check], NO_SIGNAL);
+    expect(await checks(head)).toEqual({ current: [check], written: 1 });
+    failOn('POST', { status: 500, body: '', afterEffect: true }, 1);
+    expect((await failure(forge.addLabels(pull, ['sluice'], NO_SIGNAL))).code).toBe('Unavailable');
+    await forge.addLabels(pull, ['sluice'], NO_SIGNAL);
+    expect((await forge.get(pull.number, NO_SIGNAL)).labels).toEqual(['sluice']);
+  });
+
+  test('a response that never comes ends with the time of a request', async () => {
+    const { connectWith } = await start();
+    const forge = connectWith({ timeoutMs: 300 });
+    failOn('GET', 'hang');
+    const error = await failure(forge.listOpen('main', 10, NO_SIGNAL));
+    expect([error.code, error.message]).toEqual(['Timeout', expect.stringContaining('no response within 0.3 s')]);
+    const reason = new Error('the caller ends');
+    await expect(forge.listOpen('main', 10, abortSoon(reason))).rejects.toBe(reason);
+  });
+
+  test('a connection that breaks is unavailable', async () => {
+    const { forge } = await start();
+    failOn('GET', 'cut');
+    expect((await failure(forge.listOpen('main', 10, NO_SIGNAL))).code).toBe('Unavailable');
+  });
+
+  test.each([
+    ['too long', JSON.stringify([{ body: 'x'.repeat(9 * 1024 * 1024) }]), /longer than 8388608 bytes/],
+    ['no JSON', '<html></html>', /does not have the documented form/],
+    ['of another form', '[{"number":"1"}]', /does not have the documented form: 0\.number/],
+    ['empty', '', /does not have the documented form/],
+  ])('a response that is %s is corrupt', async (_what, body, message) => {
+    const { forge } = await start();
+    failOn('GET', { status: 200, body });
+    const error = await failure(forge.listOpen('main', 10, NO_SIGNAL));
+    expect([error.code, error.message]).toEqual(['Corrupt', expect.stringMatching(message)]);
+  });
+
+  test.each(['app', 'user'] as const)('a token that the host echoes is in no error, as %s', async (kind) => {
+    const { forge } = await start(kind);
+    await forge.listOpen('main', 10, NO_SIGNAL);
+    const sent = server.requests.at(-1)?.headers.authorization?.split(' ').at(-1) ?? '';
+    expect(sent).toMatch(/^gh[ps]_/);
+    for (const status of [400, 403, 422, 500, 301]) {
+      const body = JSON.stringify({ message: `no ${sent} here`, errors: [{ message: `nor ${sent}` }] });
+      failOn('GET', { status, body, headers: { location: `http://127.0.0.1:1/?${sent}` } });
+      const error = await failure(forge.get(1, NO_SIGNAL), [sent]);
+      expect(error.message).toContain('no *** here');
+    }
+    failOn('GET', { status: 200, body: JSON.stringify({ number: sent }) });
+    expect((await failure(forge.get(1, NO_SIGNAL), [sent])).code).toBe('Corrupt');
+  });
+
+  test('the rules for Git hosts apply, and nothing is sent to a refused one', async () => {
+    const { name } = await start().then(({ forge }) => ({ name: forge.address.split('/').at(-1) ?? '' }));
+    const before = server.requests.length;
+    const refused = {
+      owner: OWNER,
+      name,
+      api: server.api,
+      tokenName: 'Secret default/github',
+      network: PUBLIC_NETWORK,
+    };
+    expect(() => new GitHubForge({ ...refused, credentials: async () => ({ token: 'x' }) })).toThrow(/127\.0\.0\.1/);
+    expect(server.requests.length).toBe(before);
+  });
+
+  test('lists that have not changed are conditional requests', async () => {
+    const { forge, commit } = await start();
+    const pull = await forge.open(wanted, NO_SIGNAL);
+    const statuses = async () => {
+      const before = server.requests.length;
+      const [listed] = await forge.listOpen('main', 10, NO_SIGNAL);
+      expect(await forge.get(pull.number, NO_SIGNAL)).toEqual(listed);
+      return server.requests.slice(before).map(({ status }) => status);
+    };
+    expect(await statuses()).toEqual([200, 200]);
+    expect(await statuses()).toEqual([304, 304]);
+    await commit('proposed/shop/v1');
+    expect(await statuses()).toEqual([200, 200]);
+  });
+});
+
+describe('a GitHub App', () => {
+  const forges: GitHubForge[] = [];
+  afterEach(async () => {
+    await Promise.all(forges.splice(0).map((forge) => forge.close()));
+  });
+
+  function connect(credentials: GitHubCredentials, now?: () => number): GitHubForge {
+    repositories += 1;
+    const name = `installed-${repositories}`;
+    server.createRepository(OWNER, name, [OWNER]);
+    const forge = new GitHubForge({
+      ...{ api: `${server.api}/`, owner: OWNER, name, network: DEFAULT_NETWORK },
+      ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
+      ...(now === undefined ? {} : { now }),
+    });
+    forges.push(forge);
+    return forge;
+  }
+
+  test('uses one token for one repository with the permissions that are needed, and another one near its end', async () => {
+    let offset = 0;
+    const app = { id: APP.id, privateKey: server.privateKey };
+    const forge = connect({ app }, () => Date.now() + offset);
+    const before = server.requests.length;
+    const created = () => server.requests.slice(before).filter(({ url }) => url.endsWith('/access_tokens'));
+    await Promise.all([1, 2, 3].map((limit) => forge.listOpen('main', limit, NO_SIGNAL)));
+    await forge.listOpen('main', 10, NO_SIGNAL);
+    expect(created().map(({ body }) => body)).toEqual([
+      {
+        repositories: [forge.address.split('/').at(-1)],
+        permissions: { checks: 'write', contents: 'read', pull_requests: 'write' },
+      },
+    ]);
+    offset = 54 * 60_000;
+    await forge.listOpen('main', 10, NO_SIGNAL);
+    expect(created()).toHaveLength(1);
+    offset = 56 * 60_000;
+    await forge.listOpen('main', 10, NO_SIGNAL);
+    expect(created()).toHaveLength(2);
+    for (const { url, headers } of server.requests.slice(before)) {
+      expect(url).not.toContain('ghs_');
+      expect(headers['x-github-api-version']).toBe('2022-11-28');
+    }
+  });
+
+  test('gets another token where the host accepts the present one no more', async () => {
+    const forge = connect({ app: { id: APP.id, privateKey: server.privateKey, installation: APP.installation } });
+    await forge.listOpen('main', 10, NO_SIGNAL);
+    server.revokeInstallationTokens();
+    expect((await failure(forge.listOpen('main', 10, NO_SIGNAL))).code).toBe('Unauthenticated');
+    expect(await forge.listOpen('main', 10, NO_SIGNAL)).toEqual([]);
+  });
+
+  test.each<[string, Partial<{ id: number; privateKey: string; installation: number }>, RegExp]>([
+    ['a key of another App', { privateKey: rsaKey() }, /^Unauthenticated: .*is one of App 4242.*docs\/github-app\.md/],
+    ['no key', { privateKey: 'secret words' }, /^InvalidInput: .*Secret default\/github is no RSA key in PEM/],
+    ['a key of another kind', { privateKey: ellipticKey() }, /^InvalidInput: .*no RSA key/],
+    ['another id', { id: 17 }, /^Unauthenticated: /],
+    ['an installation that does not exist', { installation: 5 }, /^NotFound: .*install App 4242 in acme\/installed/],
+  ])('with %s, the error says what to do, and contains no key', async (_what, wrong, message) => {
+    const app = { id: APP.id, privateKey: server.privateKey, ...wrong };
+    const forge = connect({ app });
+    const error = await failure(forge.listOpen('main', 10, NO_SIGNAL), [app.privateKey, 'secret words']);
+    expect(`${error.code}: ${error.message}`).toMatch(message);
+  });
+
+  test('ends for a caller that ends, and not for the others that wait for the same token', async () => {
+    const forge = connect({ app: { id: APP.id, privateKey: server.privateKey } });
+    server.fault = ({ url }) => (url.endsWith('/access_tokens') ? 'hang' : undefined);
+    const reason = new Error('the caller ends');
+    await expect(forge.listOpen('main', 10, abortSoon(reason))).rejects.toBe(reason);
+    server.fault = ({ url }) => (url.endsWith('/access_tokens') ? { status: 502, body: '' } : undefined);
+    const other = connect({ app: { id: APP.id, privateKey: server.privateKey } });
+    expect((await failure(other.listOpen('main', 10, NO_SIGNAL))).code).toBe('Unavailable');
+    server.fault = () => undefined;
+    expect(await other.listOpen('main', 10, NO_SIGNAL)).toEqual([]);
+  });
+
+  test('reports a permission that the installation was not granted', async () => {
+    server.granted = { metadata: 'read', contents: 'read', pull_requests: 'write' };
+    const forge = connect({ app: { id: APP.id, privateKey: server.privateKey } });
+    const error = await failure(forge.listOpen('main', 10, NO_SIGNAL)).finally(() => {
+      server.granted = GRANTED;
+    });
+    expect(`${error.code}: ${error.message}`).toMatch(/^InvalidInput: .*not granted.*install App 4242 .*permissions/);
+  });
+});
+
+function rsaKey(): string {
+  return generateKeyPairSync('rsa', { modulusLength: 2048 })
+    .privateKey.export({ type: 'pkcs1', format: 'pem' })
+    .toString();
+}
+
+function ellipticKey(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+/** A signal that is aborted in a moment. */
+function abortSoon(reason: Error): AbortSignal {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(reason), 50);
+  return controller.signal;
+}

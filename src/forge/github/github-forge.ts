@@ -1,0 +1,263 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import {
+  type Check,
+  type Closing,
+  COMMENT_AGE_MS,
+  type Forge,
+  type NewPullRequest,
+  type PullRequest,
+  type Review,
+} from '../forge.ts';
+import { MergedBy } from '../merged-by.ts';
+import { shorten } from '../shorten.ts';
+import { setCheckRuns, setStatuses } from './github-checks.ts';
+import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
+import {
+  anySchema,
+  commentsSchema,
+  eventsSchema,
+  type GitHubPull,
+  type GitHubReview,
+  pullSchema,
+  pullsSchema,
+  reviewsSchema,
+} from './github-schemas.ts';
+
+const PAGE = 100;
+const MAX_REVIEWS = 500;
+/** Pages of one pull request's events, and of the comments at its end; what is on further ones does not count. */
+const MAX_PAGES = 20;
+const MAX_TITLE_CHARACTERS = 256;
+const LABEL_COLOR = '1d76db';
+
+const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
+  APPROVED: 'approved',
+  CHANGES_REQUESTED: 'changes-requested',
+  DISMISSED: 'dismissed',
+};
+
+/** A repository on GitHub or GitHub Enterprise Server, through the REST API. */
+export class GitHubForge implements Forge {
+  readonly address: string;
+  readonly #client: GitHubClient;
+  readonly #repository: { readonly owner: string; readonly repo: string };
+  readonly #mergedBy = new MergedBy();
+
+  constructor(options: GitHubClientOptions) {
+    const { owner, name } = options;
+    this.#client = new GitHubClient(options);
+    this.#repository = { owner, repo: name };
+    this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+  }
+
+  listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
+    return this.#list({ state: 'open', base }, limit, () => true, signal);
+  }
+
+  listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
+    const from = Date.parse(since);
+    return this.#list({ state: 'all' }, limit, ({ updatedAt }) => Date.parse(updatedAt) >= from, signal);
+  }
+
+  async get(number: number, signal: AbortSignal): Promise<PullRequest> {
+    const pull = await this.#client.call(pullSchema, signal, ({ pulls }, options) =>
+      pulls.get({ ...this.#repository, pull_number: number, ...options }),
+    );
+    return this.#pullOf(pull);
+  }
+
+  async open({ head, base, title, body }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
+    const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body };
+    try {
+      const pull = await this.#client.call(pullSchema, signal, ({ pulls }, options) =>
+        pulls.create({ ...this.#repository, ...wanted, ...options }),
+      );
+      return this.#pullOf(pull);
+    } catch (error) {
+      if (!isSluiceError(error, 'InvalidInput')) throw error;
+      // GitHub ignores a filter for a branch without the owner.
+      const filter = { state: 'open' as const, base, head: `${this.#repository.owner}:${head}` };
+      const open = await this.#list(filter, Number.POSITIVE_INFINITY, () => true, signal);
+      const found = open.find((pull) => pull.head.branch === head && pull.head.isSameRepository);
+      if (found === undefined) throw error;
+      return found;
+    }
+  }
+
+  async update(
+    number: number,
+    { title, body }: { readonly title?: string; readonly body?: string },
+    signal: AbortSignal,
+  ): Promise<PullRequest> {
+    const change = {
+      ...(title === undefined ? {} : { title: shorten(title, MAX_TITLE_CHARACTERS) }),
+      ...(body === undefined ? {} : { body }),
+    };
+    const pull = await this.#client.call(pullSchema, signal, ({ pulls }, options) =>
+      pulls.update({ ...this.#repository, pull_number: number, ...change, ...options }),
+    );
+    return this.#pullOf(pull);
+  }
+
+  async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
+    const found: Review[] = [];
+    for (let page = 1; (page - 1) * PAGE < MAX_REVIEWS; page += 1) {
+      const reviews = await this.#client.call(reviewsSchema, signal, ({ pulls }, options) =>
+        pulls.listReviews({ ...this.#repository, pull_number: number, per_page: PAGE, page, ...options }),
+      );
+      found.push(...reviews.flatMap((review) => reviewOf(review) ?? []));
+      if (reviews.length < PAGE) break;
+    }
+    return found;
+  }
+
+  async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
+    const issue = { ...this.#repository, issue_number: number, per_page: PAGE };
+    const events = await allPages((page) =>
+      this.#client.call(eventsSchema, signal, ({ issues }, options) =>
+        issues.listEvents({ ...issue, page, ...options }),
+      ),
+    );
+    const by = events.findLast(({ event }) => event === 'closed')?.actor?.login;
+    if (by === undefined) return undefined;
+    const ended = closedAt === undefined ? Number.NaN : Date.parse(closedAt);
+    const since = Number.isNaN(ended) ? {} : { since: new Date(ended - COMMENT_AGE_MS).toISOString() };
+    const comments = await allPages((page) =>
+      this.#client.call(commentsSchema, signal, ({ issues }, options) =>
+        issues.listComments({ ...issue, ...since, page, ...options }),
+      ),
+    );
+    return { by, comment: comments.findLast(({ user }) => user?.login === by)?.body ?? undefined };
+  }
+
+  async requestReviewers(
+    number: number,
+    { users, teams }: { readonly users: readonly string[]; readonly teams: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<readonly { readonly name: string; readonly reason: string }[]> {
+    const refused: { name: string; reason: string }[] = [];
+    // One by one: GitHub refuses all of a request if it refuses one.
+    const each = [
+      ...users.map((name) => ({ name, wanted: { reviewers: [name] } })),
+      ...teams.map((name) => ({ name, wanted: { team_reviewers: [name] } })),
+    ];
+    for (const { name, wanted } of each) {
+      try {
+        await this.#client.call(anySchema, signal, ({ pulls }, options) =>
+          pulls.requestReviewers({ ...this.#repository, pull_number: number, ...wanted, ...options }),
+        );
+      } catch (error) {
+        if (!isSluiceError(error) || !['InvalidInput', 'NotFound', 'Refused'].includes(error.code)) throw error;
+        refused.push({ name, reason: error.message });
+      }
+    }
+    return refused;
+  }
+
+  async addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
+    // Names of labels are case-insensitive.
+    const present = new Set(labels.map((name) => name.toLowerCase()));
+    const missing = wanted.filter((name) => !present.has(name.toLowerCase()));
+    if (missing.length === 0) return;
+    for (const name of missing) await this.#createLabel(name, signal);
+    await this.#client.call(anySchema, signal, ({ issues }, options) =>
+      issues.addLabels({ ...this.#repository, issue_number: number, labels: missing, ...options }),
+    );
+  }
+
+  async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {
+    const app = await this.#client.app(signal);
+    const of = { ...this.#repository, commit };
+    await (app === undefined
+      ? setStatuses(this.#client, of, checks, signal)
+      : setCheckRuns(this.#client, app, of, checks, signal));
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  /** Creates a label unless there is one. */
+  async #createLabel(name: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#client.call(anySchema, signal, ({ issues }, options) =>
+        issues.getLabel({ ...this.#repository, name, ...options }),
+      );
+      return;
+    } catch (error) {
+      if (!isSluiceError(error, 'NotFound')) throw error;
+    }
+    try {
+      await this.#client.call(anySchema, signal, ({ issues }, options) =>
+        issues.createLabel({ ...this.#repository, name, color: LABEL_COLOR, ...options }),
+      );
+    } catch (error) {
+      // Created meanwhile; or not valid, which adding it reports.
+      if (!isSluiceError(error, 'InvalidInput')) throw error;
+    }
+  }
+
+  #pullOf(pull: GitHubPull): PullRequest {
+    return this.#mergedBy.complete(pullOf(pull));
+  }
+
+  /** Pull requests in the order of their last changes, up to the first one that is not wanted. */
+  async #list(
+    filter: { readonly state: 'open' | 'all'; readonly base?: string; readonly head?: string },
+    limit: number,
+    isWanted: (pull: PullRequest) => boolean,
+    signal: AbortSignal,
+  ): Promise<PullRequest[]> {
+    const found = new Map<number, PullRequest>();
+    const order = { sort: 'updated', direction: 'desc', per_page: PAGE } as const;
+    for (let page = 1; found.size < limit; page += 1) {
+      const pulls = await this.#client.call(pullsSchema, signal, (rest, options) =>
+        rest.pulls.list({ ...this.#repository, ...filter, ...order, page, ...options }),
+      );
+      for (const pull of pulls.map((one) => this.#pullOf(one))) {
+        if (!isWanted(pull)) return [...found.values()].slice(0, limit);
+        found.set(pull.number, pull);
+      }
+      if (pulls.length < PAGE) break;
+    }
+    return [...found.values()].slice(0, limit);
+  }
+}
+
+async function allPages<Entry>(read: (page: number) => Promise<readonly Entry[]>): Promise<readonly Entry[]> {
+  const all: Entry[] = [];
+  for (let page = 1; page <= MAX_PAGES; page += 1) {
+    const entries = await read(page);
+    all.push(...entries);
+    if (entries.length < PAGE) break;
+  }
+  return all;
+}
+
+function pullOf(pull: GitHubPull): PullRequest {
+  const { merged_at: mergedAt, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base } = pull;
+  const isMerged = mergedAt !== undefined && mergedAt !== null;
+  return {
+    number: pull.number,
+    url: pull.html_url,
+    state: isMerged ? 'merged' : pull.state,
+    title: pull.title,
+    body: pull.body ?? '',
+    author: pull.user?.login ?? '',
+    head: { branch: head.ref, commit: head.sha, isSameRepository: head.repo?.id === base.repo.id },
+    base: { branch: base.ref },
+    labels: pull.labels.map(({ name }) => name),
+    ...(isMerged ? { merged: { commit: commit ?? '', by: by?.login } } : {}),
+    ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
+    updatedAt: pull.updated_at,
+  };
+}
+
+function reviewOf({ id, user, state, ...review }: GitHubReview): Review | undefined {
+  const verdict = REVIEW_STATES[state];
+  if (verdict === undefined || user === undefined || user === null) return undefined;
+  return {
+    ...{ id: String(id), author: user.login, state: verdict },
+    ...{ commit: review.commit_id ?? undefined, url: review.html_url, submittedAt: review.submitted_at ?? '' },
+  };
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+
+// The parts of the responses of GitHub's REST API (version 2022-11-28) that are used.
+
+const user = z.object({ login: z.string() }).nullish();
+const label = z.object({ name: z.string() });
+
+/** Also the form in lists, which has no `merged_by`. */
+export const pullSchema = z.object({
+  number: z.int().positive(),
+  html_url: z.string(),
+  state: z.enum(['open', 'closed']),
+  title: z.string(),
+  body: z.string().nullish(),
+  user,
+  labels: z.array(label),
+  merged_at: z.string().nullish(),
+  merged_by: user,
+  merge_commit_sha: z.string().nullish(),
+  closed_at: z.string().nullish(),
+  updated_at: z.string(),
+  head: z.object({ ref: z.string(), sha: z.string(), repo: z.object({ id: z.int() }).nullish() }),
+  base: z.object({ ref: z.string(), repo: z.object({ id: z.int() }) }),
+});
+export const pullsSchema = z.array(pullSchema);
+export type GitHubPull = z.infer<typeof pullSchema>;
+
+const reviewSchema = z.object({
+  id: z.int(),
+  user,
+  state: z.string(),
+  commit_id: z.string().nullish(),
+  html_url: z.string(),
+  submitted_at: z.string().nullish(),
+});
+export const reviewsSchema = z.array(reviewSchema);
+export type GitHubReview = z.infer<typeof reviewSchema>;
+
+export const eventsSchema = z.array(z.object({ event: z.string(), actor: user }));
+export const commentsSchema = z.array(z.object({ user, body: z.string().nullish() }));
+
+const statusSchema = z.object({ context: z.string(), state: z.string(), description: z.string().nullish() });
+export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema) });
+export type CommitStatus = z.infer<typeof statusSchema>;
+
+const checkRunSchema = z.object({
+  id: z.int(),
+  name: z.string(),
+  status: z.string(),
+  conclusion: z.string().nullish(),
+  output: z.object({ title: z.string().nullish() }),
+  app: z.object({ id: z.int() }).nullish(),
+});
+export const checkRunsSchema = z.object({ check_runs: z.array(checkRunSchema) });
+export type CheckRun = z.infer<typeof checkRunSchema>;
+
+export const installationSchema = z.object({ id: z.int() });
+export const installationTokenSchema = z.object({ token: z.string().min(1), expires_at: z.string() });
+
+/** The body of a response that is not used. */
+export const anySchema = z.unknown();

@@ -1,0 +1,108 @@
+import type { GitHubRepository, Pull, Run, Status } from './github-repository.ts';
+import type { OpenApi } from './openapi.ts';
+
+type Json = Record<string, unknown>;
+
+/** The JSON of GitHub's responses: the published examples, with the state of the test in them. */
+export class GitHubJson {
+  readonly #api: OpenApi;
+  readonly #url: string;
+  readonly #pull: Json;
+  readonly #listed: Json;
+
+  /** `url` is the address of the server. */
+  constructor(api: OpenApi, url: string) {
+    this.#api = api;
+    this.#url = url;
+    this.#pull = api.example('pull-request') as Json;
+    this.#listed = (api.example('pull-request-simple-items') as Json[])[0] ?? {};
+  }
+
+  user(login: string): Json {
+    return { ...(this.#pull.user as Json), login, type: login.endsWith('[bot]') ? 'Bot' : 'User' };
+  }
+
+  repository(repository: GitHubRepository): Json {
+    const { repo } = this.#pull.head as { repo: Json };
+    const { id, owner, name } = repository;
+    return { ...repo, id, name, full_name: `${owner}/${name}`, owner: this.user(owner), private: true };
+  }
+
+  label(name: string, color: string): Json {
+    return { ...(this.#api.example('label') as Json), name, color, description: null };
+  }
+
+  /** In lists, there is less of it. */
+  pull(repository: GitHubRepository, pull: Pull, isListed = false): Json {
+    const { head, merged } = pull;
+    const ref = (of: GitHubRepository, branch: string, commit: string) => ({
+      ...{ label: `${of.owner}:${branch}`, ref: branch, sha: commit },
+      ...{ user: this.user(of.owner), repo: this.repository(of) },
+    });
+    const own = {
+      ...{ number: pull.number, title: pull.title, body: pull.body, user: this.user(pull.author) },
+      html_url: `${this.#url}/${repository.owner}/${repository.name}/pull/${pull.number}`,
+      state: pull.closedAt === undefined ? 'open' : 'closed',
+      ...{ created_at: pull.createdAt, updated_at: pull.updatedAt },
+      ...{ closed_at: pull.closedAt ?? null, merged_at: merged?.at ?? null, merge_commit_sha: merged?.commit ?? null },
+      ...{ assignee: null, assignees: [], milestone: null, auto_merge: null, requested_teams: [] },
+      requested_reviewers: [...pull.requestedUsers].map((login) => this.user(login)),
+      labels: [...pull.labels].map((name) => this.label(name, repository.labels.get(name) ?? 'ededed')),
+      head: ref(head.repository, head.branch, head.commit),
+      base: ref(repository, pull.base, repository.head(pull.base) ?? head.commit),
+    };
+    if (isListed) return { ...this.#listed, ...own };
+    const isMerged = merged !== undefined;
+    return { ...this.#pull, ...own, merged: isMerged, merged_by: isMerged ? this.user(merged.by) : null };
+  }
+
+  review(repository: GitHubRepository, pull: Pull, review: Pull['reviews'][number]): Json {
+    const { id, user, state, body, commit, at } = review;
+    const url = `${this.#url}/${repository.owner}/${repository.name}/pull/${pull.number}#pullrequestreview-${id}`;
+    return {
+      ...(this.#api.example('pull-request-review') as Json),
+      ...{ id, user: this.user(user), state, body, html_url: url, commit_id: commit, submitted_at: at },
+    };
+  }
+
+  event({ id, event, actor, at }: Pull['events'][number]): Json {
+    const [{ label: _label, ...example } = {}] = this.#api.example('issue-event-for-issue-items') as Json[];
+    return { ...example, id, event, actor: this.user(actor), created_at: at, performed_via_github_app: null };
+  }
+
+  comment({ id, user, body, at }: Pull['comments'][number]): Json {
+    const [example] = this.#api.example('issue-comment-items') as Json[];
+    return { ...example, id, user: this.user(user), body, created_at: at, updated_at: at };
+  }
+
+  run({ id, app, commit, name, status, conclusion, title, summary }: Run): Json {
+    const example = this.#api.example('check-run-example-of-completed-conclusion') as Json;
+    return {
+      ...{ ...example, id, name, head_sha: commit, status, conclusion, pull_requests: [] },
+      app: { ...(example.app as Json), id: app },
+      output: { ...(example.output as Json), title, summary, text: null },
+      completed_at: status === 'completed' ? example.completed_at : null,
+    };
+  }
+
+  status({ id, context, state, description }: Status, isListed = false): Json {
+    const { statuses } = this.#api.example('combined-commit-status') as { statuses: Json[] };
+    const example = isListed ? statuses[0] : (this.#api.example('status') as Json);
+    return { ...example, id, context, state, description, target_url: null };
+  }
+
+  combinedStatus(repository: GitHubRepository, commit: string, page: readonly Status[], total: number): Json {
+    const example = this.#api.example('combined-commit-status') as Json;
+    const statuses = page.map((status) => this.status(status, true));
+    return { ...example, sha: commit, statuses, total_count: total, repository: this.repository(repository) };
+  }
+
+  installation(id: number, app: number): Json {
+    return { ...(this.#api.example('installation') as Json), id, app_id: app };
+  }
+
+  installationToken(token: string, until: string, permissions: Json, repository: GitHubRepository): Json {
+    const example = this.#api.example('installation-token') as Json;
+    return { ...example, token, expires_at: until, permissions, repositories: [this.repository(repository)] };
+  }
+}

@@ -1,0 +1,227 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { git, initBare } from '../git/git-cli.ts';
+
+export interface Pull {
+  readonly number: number;
+  title: string;
+  body: string | null;
+  readonly author: string;
+  readonly head: { readonly repository: GitHubRepository; readonly branch: string; commit: string };
+  readonly base: string;
+  readonly createdAt: string;
+  updatedAt: string;
+  closedAt?: string;
+  merged?: { readonly commit: string; readonly by: string; readonly at: string };
+  readonly labels: Set<string>;
+  readonly requestedUsers: Set<string>;
+  readonly requestedTeams: Set<string>;
+  readonly reviews: {
+    readonly id: number;
+    readonly user: string;
+    state: string;
+    readonly body: string;
+    readonly commit: string;
+    readonly at: string;
+  }[];
+  readonly comments: { readonly id: number; readonly user: string; readonly body: string; readonly at: string }[];
+  readonly events: { readonly id: number; readonly event: string; readonly actor: string; readonly at: string }[];
+}
+
+export interface Run {
+  readonly id: number;
+  readonly app: number;
+  readonly commit: string;
+  name: string;
+  status: string;
+  conclusion: string | null;
+  title: string;
+  summary: string;
+}
+
+export interface Status {
+  readonly id: number;
+  readonly commit: string;
+  readonly context: string;
+  readonly state: string;
+  readonly description: string | null;
+}
+
+let lastId = 1000;
+
+export function nextId(): number {
+  lastId += 1;
+  return lastId;
+}
+
+/** As GitHub writes times. */
+export function timeNow(): string {
+  return new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** A request that a rule of GitHub refuses: the reasons in `errors`. */
+export class Invalid extends Error {
+  readonly errors: readonly (object | string)[];
+
+  constructor(...errors: readonly (object | string)[]) {
+    super('Validation Failed');
+    this.errors = errors;
+  }
+}
+
+/** The state of one repository; its refs are those of a bare repository of Git. */
+export class GitHubRepository {
+  readonly id = nextId();
+  readonly owner: string;
+  readonly name: string;
+  readonly gitDir: string;
+  /** Users who may write. */
+  readonly writers: Set<string>;
+  readonly teams = new Set<string>();
+  readonly pulls: Pull[] = [];
+  readonly labels = new Map<string, string>();
+  readonly runs: Run[] = [];
+  readonly statuses: Status[] = [];
+  /** How many checks were written. */
+  written = 0;
+  #files = 0;
+  /** Commits that were found once. */
+  readonly #commits = new Set<string>();
+
+  constructor(folder: string, owner: string, name: string, writers: readonly string[]) {
+    this.owner = owner;
+    this.name = name;
+    this.writers = new Set(writers);
+    this.gitDir = initBare(join(folder, `${owner}-${name}.git`));
+  }
+
+  /** A repository of a user with the same commits. */
+  fork(folder: string, user: string): GitHubRepository {
+    const fork = new GitHubRepository(folder, user, this.name, [user]);
+    git(fork.gitDir, ['fetch', '--quiet', this.gitDir, 'refs/heads/*:refs/heads/*']);
+    return fork;
+  }
+
+  /** Reads the files of Git: a process for each branch of each request would take most of the time of the tests. */
+  head(branch: string): string | undefined {
+    const loose = readIfPresent(join(this.gitDir, 'refs', 'heads', branch));
+    if (loose !== undefined) return loose.trim();
+    const packed = readIfPresent(join(this.gitDir, 'packed-refs'))?.split('\n') ?? [];
+    return packed.find((line) => line.endsWith(` refs/heads/${branch}`))?.split(' ')[0];
+  }
+
+  has(commit: string): boolean {
+    if (this.#commits.has(commit)) return true;
+    const isPresent = git(this.gitDir, ['cat-file', '--batch-check=%(objecttype)'], `${commit}\n`) === 'commit';
+    if (isPresent) this.#commits.add(commit);
+    return isPresent;
+  }
+
+  /** Adds a file to a branch, which begins at `main`. */
+  commit(branch: string): string {
+    this.#files += 1;
+    const { gitDir } = this;
+    const parent = this.head(branch) ?? this.head('main');
+    const entries = parent === undefined ? '' : `${git(gitDir, ['ls-tree', parent])}\n`;
+    const blob = git(gitDir, ['hash-object', '-w', '--stdin'], `${branch} ${this.#files}`);
+    const tree = git(gitDir, ['mktree'], `${entries}100644 blob ${blob}\tfile-${this.#files}-${this.id}\n`.trimStart());
+    const parents = parent === undefined ? [] : ['-p', parent];
+    const commit = git(gitDir, ['commit-tree', tree, ...parents, '-m', `file ${this.#files}`]);
+    git(gitDir, ['update-ref', `refs/heads/${branch}`, commit]);
+    return commit;
+  }
+
+  branch(name: string, commit: string): void {
+    git(this.gitDir, ['update-ref', `refs/heads/${name}`, commit]);
+  }
+
+  deleteBranch(name: string): void {
+    git(this.gitDir, ['update-ref', '-d', `refs/heads/${name}`]);
+  }
+
+  /** Follows pushes, as GitHub does: open pull requests have the head of their branch, and end with it. */
+  follow(): void {
+    for (const pull of this.pulls) {
+      if (pull.closedAt !== undefined) continue;
+      const { repository, branch, commit } = pull.head;
+      const now = repository.head(branch);
+      if (now === undefined) this.setState(pull, 'closed', this.owner);
+      else if (now !== commit) {
+        pull.head.commit = now;
+        pull.updatedAt = timeNow();
+      }
+    }
+  }
+
+  open(
+    author: string,
+    wanted: { readonly head: string; readonly base: string; readonly title: string; readonly body?: string },
+    head: GitHubRepository | undefined,
+  ): Pull {
+    const branch = wanted.head.split(':').at(-1) ?? '';
+    const commit = head?.head(branch);
+    const resource = 'PullRequest';
+    if (head === undefined || commit === undefined) throw new Invalid({ resource, field: 'head', code: 'invalid' });
+    const base = this.head(wanted.base);
+    if (base === undefined) throw new Invalid({ resource, field: 'base', code: 'invalid' });
+    if (wanted.title.length > 256)
+      throw new Invalid({
+        resource,
+        code: 'custom',
+        field: 'title',
+        message: 'title is too long (maximum is 256 characters)',
+      });
+    const isOpen = (pull: Pull) =>
+      pull.closedAt === undefined &&
+      pull.head.repository === head &&
+      pull.head.branch === branch &&
+      pull.base === wanted.base;
+    if (this.pulls.some(isOpen)) {
+      const message = `A pull request already exists for ${head.owner}:${branch}.`;
+      throw new Invalid({ resource, code: 'custom', message });
+    }
+    if (head !== this) git(this.gitDir, ['fetch', '--quiet', head.gitDir, commit]);
+    if (git(this.gitDir, ['rev-list', '--count', `${base}..${commit}`]) === '0')
+      throw new Invalid({ resource, code: 'custom', message: `No commits between ${wanted.base} and ${wanted.head}` });
+    const now = timeNow();
+    const pull: Pull = {
+      ...{ number: this.pulls.length + 1, title: wanted.title, body: wanted.body ?? null, author },
+      ...{ head: { repository: head, branch, commit }, base: wanted.base, createdAt: now, updatedAt: now },
+      ...{ labels: new Set<string>(), requestedUsers: new Set<string>(), requestedTeams: new Set<string>() },
+      ...{ reviews: [], comments: [], events: [] },
+    };
+    this.pulls.push(pull);
+    return pull;
+  }
+
+  setState(pull: Pull, state: 'open' | 'closed', actor: string): void {
+    if ((pull.closedAt === undefined) === (state === 'open')) return;
+    const at = timeNow();
+    if (state === 'closed') pull.closedAt = at;
+    else delete pull.closedAt;
+    pull.events.push({ id: nextId(), event: state === 'closed' ? 'closed' : 'reopened', actor, at });
+    pull.updatedAt = at;
+  }
+
+  /** Merges it, if the head is as expected; returns the commit. */
+  merge(pull: Pull, expected: string, by: string): string | undefined {
+    if (pull.head.commit !== expected) return undefined;
+    const base = this.head(pull.base) ?? '';
+    const tree = git(this.gitDir, ['merge-tree', '--write-tree', base, expected]);
+    const commit = git(this.gitDir, ['commit-tree', tree, '-p', base, '-p', expected, '-m', `Merge #${pull.number}`]);
+    git(this.gitDir, ['update-ref', `refs/heads/${pull.base}`, commit, base]);
+    pull.merged = { commit, by, at: timeNow() };
+    pull.events.push({ id: nextId(), event: 'merged', actor: by, at: pull.merged.at });
+    this.setState(pull, 'closed', by);
+    return commit;
+  }
+}
+
+function readIfPresent(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}

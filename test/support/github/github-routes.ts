@@ -1,0 +1,317 @@
+import type { GitHubJson } from './github-json.ts';
+import { type GitHubRepository, Invalid, nextId, type Pull, type Run, timeNow } from './github-repository.ts';
+
+/** A response with another status than 2xx. */
+export class Failure extends Error {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+export interface Call {
+  readonly repository: GitHubRepository;
+  /** Values of the template. */
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly user: string;
+  /** The App, if one authenticates. */
+  readonly app: number | undefined;
+  readonly json: GitHubJson;
+  /** Finds the repository of a user, for pull requests from forks. */
+  readonly repositoryOf: (owner: string) => GitHubRepository | undefined;
+}
+
+export interface Result {
+  readonly status?: number;
+  readonly body: unknown;
+  /** All entries of a list, of which the response has one page. */
+  readonly entries?: readonly unknown[];
+}
+
+export interface Route {
+  /** `<permission>:<access>`, as GitHub names them. */
+  readonly needs: string;
+  readonly handle: (call: Call) => Result;
+}
+
+const REPOSITORY = '/repos/{owner}/{repo}';
+const PULL = `${REPOSITORY}/pulls/{pull_number}`;
+const ISSUE = `${REPOSITORY}/issues/{issue_number}`;
+const REVIEW_STATES: Readonly<Record<string, string>> = {
+  APPROVE: 'APPROVED',
+  REQUEST_CHANGES: 'CHANGES_REQUESTED',
+  COMMENT: 'COMMENTED',
+};
+
+/** The routes of repositories, by method and the template of GitHub's description. */
+export const ROUTES: Readonly<Record<string, Route>> = {
+  [`GET ${REPOSITORY}/pulls`]: {
+    needs: 'pull_requests:read',
+    handle: ({ repository, query, json }) => {
+      const [state, base, head] = ['state', 'base', 'head'].map((name) => query.get(name));
+      const found = repository.pulls.filter(
+        (pull) =>
+          (state === 'all' || (pull.closedAt === undefined ? 'open' : 'closed') === (state ?? 'open')) &&
+          (base === null || base === pull.base) &&
+          // As on GitHub, a filter without an owner is ignored.
+          (!head?.includes(':') || head === `${pull.head.repository.owner}:${pull.head.branch}`),
+      );
+      if (query.get('sort') === 'updated') found.sort((a, b) => (a.updatedAt < b.updatedAt ? -1 : 1));
+      if (query.get('direction') === 'desc') found.reverse();
+      return list(found, query, (pull) => json.pull(repository, pull, true));
+    },
+  },
+  [`POST ${REPOSITORY}/pulls`]: {
+    needs: 'pull_requests:write',
+    handle: ({ repository, body, user, json, repositoryOf }) => {
+      const wanted = body as { head: string; base: string; title: string; body?: string };
+      const [owner] = wanted.head.includes(':') ? wanted.head.split(':') : [repository.owner];
+      const head = owner === repository.owner ? repository : repositoryOf(owner ?? '');
+      return { status: 201, body: json.pull(repository, repository.open(user, wanted, head)) };
+    },
+  },
+  [`GET ${PULL}`]: {
+    needs: 'pull_requests:read',
+    handle: (call) => ({ body: call.json.pull(call.repository, pullOf(call)) }),
+  },
+  [`PATCH ${PULL}`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const pull = pullOf(call);
+      const { title, body, state } = call.body as { title?: string; body?: string; state?: 'open' | 'closed' };
+      if (title !== undefined) pull.title = title;
+      if (body !== undefined) pull.body = body === '' ? null : body;
+      if (state !== undefined) call.repository.setState(pull, state, call.user);
+      pull.updatedAt = timeNow();
+      return { body: call.json.pull(call.repository, pull) };
+    },
+  },
+  [`PUT ${PULL}/merge`]: {
+    needs: 'contents:write',
+    handle: (call) => {
+      const pull = pullOf(call);
+      if (pull.closedAt !== undefined) throw new Failure(405, 'Pull Request is not mergeable');
+      const expected = (call.body.sha as string | undefined) ?? pull.head.commit;
+      const sha = call.repository.merge(pull, expected, call.user);
+      if (sha === undefined) throw new Failure(409, 'Head branch was modified. Review and try the merge again.');
+      return { body: { sha, merged: true, message: 'Pull Request successfully merged' } };
+    },
+  },
+  [`GET ${PULL}/reviews`]: {
+    needs: 'pull_requests:read',
+    handle: (call) => {
+      const pull = pullOf(call);
+      return list(pull.reviews, call.query, (review) => call.json.review(call.repository, pull, review));
+    },
+  },
+  [`POST ${PULL}/reviews`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const pull = pullOf(call);
+      const { event, body = '' } = call.body as { event: string; body?: string };
+      if (call.user === pull.author && event !== 'COMMENT') throw new Invalid('Can not approve your own pull request');
+      const review = {
+        ...{ id: nextId(), user: call.user, state: REVIEW_STATES[event] ?? 'PENDING', body },
+        ...{ commit: pull.head.commit, at: timeNow() },
+      };
+      pull.reviews.push(review);
+      pull.requestedUsers.delete(call.user);
+      pull.updatedAt = review.at;
+      return { body: call.json.review(call.repository, pull, review) };
+    },
+  },
+  [`PUT ${PULL}/reviews/{review_id}/dismissals`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const pull = pullOf(call);
+      const review = pull.reviews.find(({ id }) => String(id) === call.path.review_id);
+      if (review === undefined) throw new Failure(404, 'Not Found');
+      review.state = 'DISMISSED';
+      pull.updatedAt = timeNow();
+      return { body: call.json.review(call.repository, pull, review) };
+    },
+  },
+  [`POST ${PULL}/requested_reviewers`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const pull = pullOf(call);
+      const { repository } = call;
+      const { reviewers = [], team_reviewers: teams = [] } = call.body as Record<string, string[]>;
+      if (reviewers.includes(pull.author))
+        throw new Failure(422, 'Review cannot be requested from pull request author.');
+      if (
+        !reviewers.every((user) => repository.writers.has(user)) ||
+        !teams.every((team) => repository.teams.has(team))
+      ) {
+        const message =
+          'Reviews may only be requested from collaborators. One or more of the users or teams you specified is not a collaborator';
+        throw new Failure(422, `${message} of the ${repository.owner}/${repository.name} repository.`);
+      }
+      for (const user of reviewers) pull.requestedUsers.add(user);
+      for (const team of teams) pull.requestedTeams.add(team);
+      pull.updatedAt = timeNow();
+      return { status: 201, body: call.json.pull(repository, pull, true) };
+    },
+  },
+  [`GET ${ISSUE}/events`]: {
+    needs: 'pull_requests:read',
+    handle: (call) => list(pullOf(call).events, call.query, (event) => call.json.event(event)),
+  },
+  [`GET ${ISSUE}/comments`]: {
+    needs: 'pull_requests:read',
+    handle: (call) => {
+      const since = Date.parse(call.query.get('since') ?? '1970-01-01T00:00:00Z');
+      const comments = pullOf(call).comments.filter(({ at }) => Date.parse(at) >= since);
+      return list(comments, call.query, (comment) => call.json.comment(comment));
+    },
+  },
+  [`POST ${ISSUE}/comments`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const pull = pullOf(call);
+      const comment = { id: nextId(), user: call.user, body: String(call.body.body), at: timeNow() };
+      pull.comments.push(comment);
+      pull.updatedAt = comment.at;
+      return { status: 201, body: call.json.comment(comment) };
+    },
+  },
+  [`POST ${ISSUE}/labels`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const pull = pullOf(call);
+      const { labels } = call.repository;
+      for (const wanted of call.body.labels as string[]) {
+        const known = labelOf(call.repository, wanted);
+        if (known === undefined) labels.set(wanted, 'ededed');
+        pull.labels.add(known ?? wanted);
+      }
+      pull.updatedAt = timeNow();
+      return { body: [...pull.labels].map((name) => call.json.label(name, labels.get(name) ?? '')) };
+    },
+  },
+  [`GET ${REPOSITORY}/labels/{name}`]: {
+    needs: 'pull_requests:read',
+    handle: ({ repository, path, json }) => {
+      const name = labelOf(repository, path.name ?? '');
+      if (name === undefined) throw new Failure(404, 'Not Found');
+      return { body: json.label(name, repository.labels.get(name) ?? '') };
+    },
+  },
+  [`POST ${REPOSITORY}/labels`]: {
+    needs: 'pull_requests:write',
+    handle: ({ repository, body, json }) => {
+      const { name, color } = body as { name: string; color: string };
+      if (labelOf(repository, name) !== undefined)
+        throw new Invalid({ resource: 'Label', code: 'already_exists', field: 'name' });
+      repository.labels.set(name, color);
+      return { status: 201, body: json.label(name, color) };
+    },
+  },
+  [`GET ${REPOSITORY}/commits/{ref}/status`]: {
+    needs: 'statuses:read',
+    handle: ({ repository, path, query, json }) => {
+      const commit = commitOf(repository, path.ref);
+      const all = repository.statuses.filter((status) => status.commit === commit);
+      const last = [...new Map(all.map((status) => [status.context, status])).values()].reverse();
+      return { body: json.combinedStatus(repository, commit, pageOf(last, query), last.length), entries: last };
+    },
+  },
+  [`POST ${REPOSITORY}/statuses/{sha}`]: {
+    needs: 'statuses:write',
+    handle: ({ repository, path, body, json }) => {
+      const commit = commitOf(repository, path.sha);
+      const { context = 'default', state, description = null } = body as Record<string, string>;
+      if ((description?.length ?? 0) > 140)
+        throw new Invalid({ resource: 'Status', code: 'custom', field: 'description' });
+      const status = { id: nextId(), commit, context, state: state ?? '', description };
+      repository.statuses.push(status);
+      repository.written += 1;
+      return { status: 201, body: json.status(status) };
+    },
+  },
+  [`GET ${REPOSITORY}/commits/{ref}/check-runs`]: {
+    needs: 'checks:read',
+    handle: ({ repository, path, query, json }) => {
+      const commit = commitOf(repository, path.ref);
+      const app = query.get('app_id');
+      const all = repository.runs.filter((run) => run.commit === commit && (app === null || app === String(run.app)));
+      const last = [...new Map(all.map((run) => [`${run.app} ${run.name}`, run])).values()].reverse();
+      const runs = pageOf(last, query).map((run) => json.run(run));
+      return { body: { total_count: last.length, check_runs: runs }, entries: last };
+    },
+  },
+  [`POST ${REPOSITORY}/check-runs`]: {
+    needs: 'checks:write',
+    handle: (call) => {
+      const { repository, body, app, json } = call;
+      const commit = commitOf(repository, body.head_sha);
+      const run = changed({ id: nextId(), app: app ?? 0, commit, ...EMPTY_RUN }, body);
+      repository.runs.push(run);
+      repository.written += 1;
+      return { status: 201, body: json.run(run) };
+    },
+  },
+  [`PATCH ${REPOSITORY}/check-runs/{check_run_id}`]: {
+    needs: 'checks:write',
+    handle: ({ repository, path, body, app, json }) => {
+      const run = repository.runs.find(({ id }) => String(id) === path.check_run_id);
+      if (run === undefined) throw new Failure(404, 'Not Found');
+      if (run.app !== app) throw new Failure(403, 'Invalid app_id for this check run');
+      if (run.status === 'completed' && body.status !== undefined && body.status !== 'completed')
+        throw new Invalid({ resource: 'CheckRun', code: 'custom', field: 'status' });
+      changed(run, body);
+      repository.written += 1;
+      return { body: json.run(run) };
+    },
+  },
+};
+
+const EMPTY_RUN = { name: '', status: 'queued', conclusion: null, title: '', summary: '' };
+
+function changed(run: Run, body: Readonly<Record<string, unknown>>): Run {
+  const { name, status, conclusion, output } = body as {
+    name?: string;
+    status?: string;
+    conclusion?: string;
+    output?: { title: string; summary: string };
+  };
+  return Object.assign(run, {
+    ...(name === undefined ? {} : { name }),
+    ...(status === undefined ? {} : { status, conclusion: null }),
+    ...(conclusion === undefined ? {} : { conclusion, status: 'completed' }),
+    ...output,
+  });
+}
+
+function list<Entry>(all: readonly Entry[], query: URLSearchParams, render: (entry: Entry) => unknown): Result {
+  return { body: pageOf(all, query).map(render), entries: all };
+}
+
+function pageOf<Entry>(all: readonly Entry[], query: URLSearchParams): readonly Entry[] {
+  const size = Math.min(Number(query.get('per_page') ?? '30'), 100);
+  const page = Number(query.get('page') ?? '1');
+  return all.slice((page - 1) * size, page * size);
+}
+
+function pullOf({ repository, path }: Call): Pull {
+  const number = path.pull_number ?? path.issue_number;
+  const pull = repository.pulls.find((one) => String(one.number) === number);
+  if (pull === undefined) throw new Failure(404, 'Not Found');
+  return pull;
+}
+
+function commitOf(repository: GitHubRepository, commit: unknown): string {
+  if (typeof commit === 'string' && repository.has(commit)) return commit;
+  throw new Failure(422, `No commit found for SHA: ${String(commit)}`);
+}
+
+/** Names of labels are case-insensitive. */
+function labelOf({ labels }: GitHubRepository, name: string): string | undefined {
+  return [...labels.keys()].find((known) => known.toLowerCase() === name.toLowerCase());
+}
