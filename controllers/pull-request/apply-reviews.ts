@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
@@ -10,11 +11,11 @@ import type { EventDeduplicator } from '../event-deduplicator.ts';
 import { plainLine } from './quote.ts';
 import type { MayApprove } from './rights.ts';
 import { commitsWithContent } from './same-content.ts';
-import { evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
+import { approvedCommits, evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
 
 export interface ReviewContext {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'change' | 'repositoryOf'>;
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf'>;
   readonly events: EventDeduplicator;
   readonly mayApprove: MayApprove | undefined;
   readonly signal: AbortSignal;
@@ -28,29 +29,31 @@ export interface ReviewedProposal {
   readonly review: ReviewPolicy;
   readonly pull: PullRequest;
   readonly forge: Forge;
-  /** Of the pull request, as they were last read. */
+  /** Of the pull request, and of those before it for the same branch, as they were last read; oldest first. */
   readonly reviews: readonly Review[];
+  /** Reads them again. */
+  readReviews(): Promise<readonly Review[]>;
 }
 
 /**
  * Takes over what reviewers decided: requested changes close the gate `sluice.dev/Reviewed`, and approving reviews approve where the policy
  * says so, once the gates are open and there are as many as are needed. Until then none is recorded, so that a review that is dismissed
- * meanwhile leaves nothing behind.
+ * meanwhile leaves nothing behind. Returns whether it has changed the revision, which is reconciled again then.
  */
-export async function applyReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<void> {
+export async function applyReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<boolean> {
   const { events } = context;
   const { object, evaluation, review } = proposal;
   const { approvals, changesRequested, uncounted } = await verdictsOf(context, proposal, proposal.reviews);
-  if (await reportChanges(context, proposal, changesRequested)) return;
-  if (review.publishOn !== 'review') return;
+  if (await reportChanges(context, proposal, changesRequested)) return true;
+  if (review.publishOn !== 'review') return false;
   for (const { review: one, reason } of uncounted) {
     const message = `the review ${one.url} of ${plainLine(one.author)} does not count: ${reason}`;
     events.record(object, 'Normal', 'ReviewNotCounted', message, `review of ${one.author}`);
   }
-  if (changesRequested.length > 0 || approvals.length === 0) return;
+  if (changesRequested.length > 0 || approvals.length === 0) return false;
   const { enforcement } = evaluation.policy;
-  if (enforcement === 'enforce' && evaluation.gates.some(({ state }) => state !== 'Open')) return;
-  await approve(context, proposal, approvals);
+  if (enforcement === 'enforce' && evaluation.gates.some(({ state }) => state !== 'Open')) return false;
+  return approve(context, proposal, approvals);
 }
 
 async function verdictsOf(
@@ -58,22 +61,22 @@ async function verdictsOf(
   { evaluation, review }: ReviewedProposal,
   reviews: readonly Review[],
 ): Promise<ReviewVerdicts> {
-  const approving = reviews.filter(({ state }) => state === 'approved');
   const { git } = store.repositoryOf(evaluation.revision);
-  const commits = approving.flatMap(({ commit }) => commit ?? []);
-  const current = await commitsWithContent(git, evaluation, commits);
+  const current = await commitsWithContent(git, evaluation, approvedCommits(reviews, review.approvers));
   return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit));
 }
 
-/** Writes the condition about requested changes if it is not what it should be. Returns whether it wrote: then the revision is evaluated again. */
+/**
+ * Writes the condition about requested changes if it is not what it should be. Returns whether it wrote: then the revision is evaluated again.
+ */
 async function reportChanges(
   { store, events }: ReviewContext,
-  { object, evaluation: { revision } }: ReviewedProposal,
+  { object, evaluation: { revision, gates }, pull }: ReviewedProposal,
   changesRequested: readonly Review[],
 ): Promise<boolean> {
+  const gate = gates.find(({ type }) => type === REVIEWED_TYPE);
   const before = revision.kptfile?.status?.conditions?.find(({ type }) => type === REVIEWED_TYPE);
   const by = changesRequested.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ');
-  if (by === '' && before?.status !== 'False') return false;
   const condition =
     by === ''
       ? { status: 'True' as const, reason: 'NoChangesRequested', message: 'no reviewer requests changes' }
@@ -82,9 +85,15 @@ async function reportChanges(
           reason: 'ChangesRequested',
           message: plainLine(`changes requested by ${by}`, 1000),
         };
-  if (before?.status === condition.status && before.message === condition.message) return false;
+  const isWritten = before?.status === condition.status && before.message === condition.message;
+  if (gate === undefined || (isWritten && gate.state === (by === '' ? 'Open' : 'NotTrue'))) return false;
   const conditions = [{ type: REVIEWED_TYPE, ...condition }];
-  await store.change(keyText(keyOf(object)), { conditions }, { actor: { name: REVIEW_ACTOR }, face: 'controller' });
+  const reason = `reviews of ${pull.url}`;
+  await store.change(
+    keyText(keyOf(object)),
+    { conditions },
+    { actor: { name: REVIEW_ACTOR }, face: 'controller', reason },
+  );
   if (by !== '') events.record(object, 'Warning', condition.reason, condition.message, 'changes');
   return true;
 }
@@ -97,9 +106,9 @@ async function approve(
   context: ReviewContext,
   proposal: ReviewedProposal,
   approvals: ReviewVerdicts['approvals'],
-): Promise<void> {
+): Promise<boolean> {
   const { client, events, mayApprove, signal } = context;
-  const { object, evaluation, pull, forge } = proposal;
+  const { object, evaluation } = proposal;
   const { needed, given, barred } = recordedApprovals(evaluation);
   const counted = new Set(given.map(({ subject }) => subject));
   const candidates: (typeof approvals)[number][] = [];
@@ -122,12 +131,8 @@ async function approve(
     } else candidates.push(one);
   }
   const [first] = candidates;
-  if (first === undefined || counted.size + candidates.length < needed) return;
-  // What has an effect is read again before it.
-  if ((await forge.get(pull.number, signal)).state !== 'open') return;
-  const now = await verdictsOf(context, proposal, await forge.reviews(pull.number, signal));
-  const stays = candidates.every(({ review: { id } }) => now.approvals.some(({ review }) => review.id === id));
-  if (!stays || now.changesRequested.length > 0) return;
+  if (first === undefined || counted.size + candidates.length < needed) return false;
+  if (!(await isUnchanged(context, proposal, candidates))) return false;
   const { subject, review } = first;
   const reason = `review ${review.url} of ${plainLine(review.author)}`;
   const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
@@ -139,7 +144,26 @@ async function approve(
   } catch (error) {
     if (!isSluiceError(error, 'Refused')) throw error;
     events.record(object, 'Warning', 'NotApproved', error.message, 'approval');
-    return;
+    return false;
   }
   events.record(object, 'Normal', 'Approved', `approved as ${subject} by ${reason}`, 'approval');
+  return true;
+}
+
+/** Reads what decides once more: the pull request, its reviews, and at last the revision with its policies. */
+async function isUnchanged(
+  context: ReviewContext,
+  proposal: ReviewedProposal,
+  candidates: ReviewVerdicts['approvals'],
+): Promise<boolean> {
+  const { store, signal } = context;
+  const { evaluation, object, review, pull, forge } = proposal;
+  const { state, base, head } = await forge.get(pull.number, signal);
+  const isSame = base.branch === pull.base.branch && head.branch === pull.head.branch;
+  if (state !== 'open' || !isSame) return false;
+  const now = await verdictsOf(context, proposal, await proposal.readReviews());
+  const stays = candidates.every(({ review: { id } }) => now.approvals.some((one) => one.review.id === id));
+  if (!stays || now.changesRequested.length > 0) return false;
+  const { content, policy } = await store.evaluate(keyText(keyOf(object)));
+  return content.content === evaluation.content.content && isDeepStrictEqual(policy.review, review);
 }

@@ -40,7 +40,13 @@ describe('pull-request controller', () => {
     });
     const queue = (key: { readonly name: string }) => void woken.push(key.name);
     controller.sources.at(-1)?.start({ enqueue: queue } as never);
-    return (name) => controller.reconcile({ namespace: 'default', name }, CONTEXT);
+    return async (name) => {
+      // A change of the revision wakes the controller once more.
+      const before = world.store.find(name)?.etag;
+      const result = await controller.reconcile({ namespace: 'default', name }, CONTEXT);
+      const isChanged = world.store.find(name)?.etag !== before && world.store.find(name)?.lifecycle === 'Proposed';
+      return isChanged ? controller.reconcile({ namespace: 'default', name }, CONTEXT) : result;
+    };
   }
 
   async function policy(review: Record<string, unknown> = {}, spec: Record<string, unknown> = {}): Promise<void> {
@@ -110,7 +116,7 @@ describe('pull-request controller', () => {
     forge.calls.length = 0;
     await reconcile(name);
     expect(forge.pulls).toEqual([before]);
-    expect(forge.calls).toEqual(['listUpdated', 'listOpen', 'setChecks', 'addLabels', 'requestReviewers', 'reviews']);
+    expect(forge.calls).toEqual(['listUpdated', 'listOpen', 'reviews', 'setChecks']);
   });
 
   test('what fails after its effect is not done twice', async () => {
@@ -254,8 +260,6 @@ describe('pull-request controller', () => {
     await reconcile(name);
     expect(revision(name).record?.approvals ?? []).toEqual([]);
     await review(1, 'carl', 'approved', revision(name).commit);
-    await reconcile(name);
-    expect(revision(name).lifecycle).toBe('Proposed');
     await reconcile(name);
     expect(revision(name).lifecycle).toBe('Published');
   });
@@ -498,5 +502,183 @@ describe('pull-request controller', () => {
     await set(name, 'True');
     await reconcile(name);
     expect(forge.pulls[0]?.body.match(/sluice:begin/g)).toHaveLength(1);
+  });
+
+  describe('requested changes stay', () => {
+    /** A proposal whose reviewer requests changes. */
+    async function requested(): Promise<string> {
+      const name = await propose();
+      await reconcile(name);
+      await review(1, 'bob', 'changes-requested', revision(name).commit);
+      await reconcile(name);
+      return name;
+    }
+    const approve = (name: string) => world.store.update(name, { action: 'approve' }, ANNA);
+    const refusal = /gate sluice.dev\/Reviewed is closed/;
+
+    test('whatever a push does with the condition, also while the host does not respond', async () => {
+      await policy({ publishOn: 'approval' });
+      const name = await requested();
+      forge.before = () => {
+        throw new SluiceError('Unavailable', 'status 502');
+      };
+      const kptfile = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
+      const forged = `${kptfile}status:\n  conditions:\n    - type: sluice.dev/Reviewed\n      status: "True"\n`;
+      for (const text of [kptfile, forged]) {
+        await world.push(path, { 'app/Kptfile': text }, 'proposed/app/w1');
+        await world.store.repository('apps').sync();
+        await reconcile(name).catch(() => undefined);
+        await expect(approve(name)).rejects.toThrow(refusal);
+      }
+      expect(await world.events(name)).toContain('PullRequestFailed: status 502');
+    });
+
+    test('in another pull request of the branch: closed and opened again, edited, or deleted by users', async () => {
+      await policy({ publishOn: 'approval' });
+      const name = await requested();
+      forge.change(1, { body: 'mine', state: 'closed' });
+      await reconcile('apps');
+      await reconcile(name);
+      expect(forge.pulls).toHaveLength(2);
+      await expect(approve(name)).rejects.toThrow(refusal);
+      await review(2, 'bob', 'approved', revision(name).commit);
+      await reconcile(name);
+      await approve(name);
+    });
+
+    test('after a rejection and another proposal, until the reviewer decides again', async () => {
+      await policy({ publishOn: 'approval' });
+      const name = await requested();
+      await world.store.update(name, { action: 'reject' }, ANNA);
+      await reconcile(name);
+      await world.store.update(name, { action: 'propose' }, BERTA);
+      forge.change(1, { state: 'closed' });
+      await reconcile('apps');
+      await reconcile(name);
+      expect(forge.pulls).toHaveLength(2);
+      expect(revision(name).lifecycle).toBe('Proposed');
+      await expect(approve(name)).rejects.toThrow(refusal);
+      forge.reviewsOf.set(1, []);
+      await review(2, 'carl', 'approved', revision(name).commit);
+      await reconcile(name);
+      await approve(name);
+    });
+
+    test('while two policies have a review, and after a push that makes the condition stale', async () => {
+      await policy({ publishOn: 'approval' });
+      const name = await propose();
+      await reconcile(name);
+      await world.push(path, { 'app/b.yaml': 'kind: B\napiVersion: v1\nmetadata: {name: b}\n' }, 'proposed/app/w1');
+      await world.store.repository('apps').sync();
+      await expect(approve(name)).rejects.toThrow(refusal);
+      await reconcile(name);
+      const { spec } = await world.client.get(packagePolicyKind, { name: 'review' });
+      await world.client.create(packagePolicyKind, { metadata: { name: 'other' }, spec });
+      await expect.poll(() => world.policyFor(world.store.get(name)).reviewProblem).toBeDefined();
+      await review(1, 'bob', 'changes-requested', revision(name).commit);
+      await world.client.delete(packagePolicyKind, { name: 'other' });
+      await expect.poll(() => world.policyFor(world.store.get(name)).review).toBeDefined();
+      await reconcile(name);
+      await expect(approve(name)).rejects.toThrow(refusal);
+    });
+  });
+
+  test.each([
+    ['requests changes', () => forge.review(1, 'carl', 'changes-requested', ''), 'reviews'],
+    ['closes it', () => forge.change(1, { state: 'closed' }), 'get'],
+    ['changes its base', () => forge.change(1, { base: { branch: 'other' } }), 'get'],
+  ])('what is read again before an approval decides: a user %s meanwhile', async (_what, act, method) => {
+    await policy();
+    const name = await propose();
+    await reconcile(name);
+    await review(1, 'bob', 'approved', revision(name).commit);
+    forge.calls.length = 0;
+    let reads = 0;
+    forge.before = (called) => {
+      if (called !== method) return;
+      reads += 1;
+      if (reads === (method === 'reviews' ? 2 : 1)) act();
+    };
+    await reconcile(name);
+    expect(revision(name).lifecycle).toBe('Proposed');
+  });
+
+  test('a policy that changes while the host responds decides', async () => {
+    await policy();
+    const name = await propose();
+    await reconcile(name);
+    await review(1, 'bob', 'approved', revision(name).commit);
+    const { spec } = await world.client.get(packagePolicyKind, { name: 'review' });
+    const evaluate = world.store.evaluate.bind(world.store);
+    let count = 0;
+    reconcile = process({
+      store: {
+        change: (...args) => world.store.change(...args),
+        evaluate: async (...args) => {
+          const evaluation = await evaluate(...args);
+          count += 1;
+          const review = { ...spec.review, policy: 'review', approvers: [] } as never;
+          return count === 1 ? evaluation : { ...evaluation, policy: { ...evaluation.policy, review } };
+        },
+        find: (...args) => world.store.find(...args),
+        repositoryOf: (...args) => world.store.repositoryOf(...args),
+        onPromotion: (...args) => world.store.onPromotion(...args),
+        update: (...args) => world.store.update(...args),
+      },
+    });
+    await reconcile(name);
+    expect(count).toBe(2);
+    expect(revision(name).lifecycle).toBe('Proposed');
+  });
+
+  test('rejected and proposed again in the same second is another proposal', async () => {
+    await policy();
+    const name = await propose();
+    await reconcile(name);
+    await world.store.update(name, { action: 'reject' }, ANNA);
+    await world.store.update(name, { action: 'propose' }, BERTA);
+    forge.change(1, { state: 'closed' });
+    await reconcile('apps');
+    await reconcile(name);
+    expect(revision(name).lifecycle).toBe('Proposed');
+    expect(forge.pulls).toHaveLength(2);
+  });
+
+  test('labels that users removed stay removed, also after a restart', async () => {
+    await policy({ labels: ['packages'], reviewers: { users: ['carl'] } });
+    const name = await propose();
+    await reconcile(name);
+    forge.change(1, { labels: [] });
+    reconcile = process();
+    await reconcile(name);
+    expect(forge.pulls[0]?.labels).toEqual([]);
+    expect(forge.requested).toEqual(['carl']);
+  });
+
+  test('a pull request that a user deleted is opened again', async () => {
+    await policy();
+    const name = await propose();
+    await reconcile(name);
+    await set(name, 'True');
+    forge.before = (method) => {
+      if (method === 'update') throw new SluiceError('NotFound', 'status 404');
+    };
+    await policyGate();
+    await reconcile(name);
+    forge.pulls.length = 0;
+    forge.before = () => undefined;
+    await reconcile(name);
+    expect(forge.pulls).toHaveLength(1);
+
+    /** A gate that changes the text of the pull request. */
+    async function policyGate(): Promise<void> {
+      const { metadata, spec } = await world.client.get(packagePolicyKind, { name: 'review' });
+      const requiredGates = [{ conditionType: 'example.com/Other', approveOnly: true }];
+      await world.client.update(packagePolicyKind, {
+        ...(await world.client.get(packagePolicyKind, { name: metadata.name })),
+        spec: { ...spec, requiredGates },
+      });
+      await expect.poll(() => world.policyFor(world.store.get(name)).requiredGates.length).toBe(2);
+    }
   });
 });

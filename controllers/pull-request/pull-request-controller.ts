@@ -3,11 +3,11 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
 import type { Forge, ForgeErrorDetails, PullRequest, Review } from '../../src/forge/forge.ts';
-import { type ErrorCode, isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { type ErrorCode, isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
-import type { Explanation } from '../../src/package/model/revision/explanation.ts';
+import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
 import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import { diffSchema, explainSchema } from '../../src/package/model/revision/revision-readings.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -17,7 +17,7 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { applyReviews } from './apply-reviews.ts';
+import { applyReviews, type ReviewContext, type ReviewedProposal } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
 import { describeEnd, describeProposal, titleOf } from './describe-proposal.ts';
 import { type MergedPull, publishMerge } from './publish-merge.ts';
@@ -26,6 +26,7 @@ import { inlineCode, plainLine } from './quote.ts';
 import type { MayApprove } from './rights.ts';
 import { proposalId, proposalIn, withSection } from './section.ts';
 import { repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
+import { standingRequests } from './verdicts.ts';
 
 /** Opens the repository of an address on the host of a policy. Rejects with InvalidInput if the host does not have it. */
 export type OpenForge = (review: ReviewPolicy, namespace: string, address: string) => Forge;
@@ -99,8 +100,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { review, reviewProblem } = evaluation.policy;
     if (reviewProblem !== undefined) events.record(object, 'Warning', 'PullRequestFailed', reviewProblem);
     if (store.repositoryOf(evaluation.revision).follows || review === undefined) {
-      forget(key, before);
-      if (reviewProblem === undefined) events.forget(key);
+      if (reviewProblem === undefined) return end(key, before, object, signal);
       return undefined;
     }
     try {
@@ -121,29 +121,39 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const key = keyOf(object);
     const pulls = pullsOf(revision, review);
     const branch = revision.ref.startsWith(HEADS) ? revision.ref.slice(HEADS.length) : revision.ref;
-    const proposal = proposalId(revision.uid, record.steps.findLast(({ action }) => action === 'propose')?.at);
+    const proposal = proposalId(revision.uid, record.steps);
     let pull = await pulls.ofBranch(branch, signal);
     if (pull !== undefined && pull.state !== 'open') {
       // What a user decided is read again before it has an effect.
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (pull.state !== 'open' && proposalIn(pull.body) === proposal) {
-        watch({ key, proposal, branch, pulls, number: pull.number });
+        const entry = watch({ key, proposal, branch, pulls, number: pull.number });
+        if (pull.state === 'merged' && review.publishOn !== 'merge') {
+          // What reviewers request still stands in the way of an approval.
+          const proposed = { object, evaluation, review: { ...review, publishOn: 'approval' as const }, pull };
+          const read = await reviewsOf(entry, pull, signal);
+          await applyReviews(reviewing(signal), { ...proposed, ...read, forge: pulls.forge });
+        }
         return ended({ object, evaluation, review, pull }, pulls.forge, signal);
       }
     }
     const explanation = await explain(object, signal);
     const text = await describe(object, revision, { explanation, review }, signal);
-    if (pull === undefined || pull.state !== 'open')
-      pull = await open(object, revision, pulls, { branch, proposal, text }, signal);
-    const entry = watch({ key, proposal, branch, pulls, number: pull.number });
+    const isOpen = pull?.state === 'open';
+    if (pull === undefined || !isOpen) pull = await open(object, revision, pulls, { branch, proposal, text }, signal);
+    // Users may remove labels and reviewers that they were given once.
+    const isPrepared = isOpen && proposalIn(pull.body) !== undefined;
+    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared });
+    const proposed = { object, evaluation, review, pull, forge: pulls.forge };
+    if (await applyReviews(reviewing(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
+      return undefined;
     if (proposalIn(pull.body) === undefined)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (entry.text !== text) {
       const body = withSection(pull.body, proposal, text);
       // Hosts return line breaks as they were sent by browsers.
-      if (body !== pull.body.replaceAll('\r\n', '\n'))
-        pulls.note(await pulls.forge.update(pull.number, { body }, signal));
+      if (body !== pull.body.replaceAll('\r\n', '\n')) await writeBody(entry, body, signal);
       entry.text = text;
     }
     const checks = checksOf(explanation, review.gateChecks);
@@ -156,20 +166,43 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       await prepare(object, pull, pulls.forge, review, signal);
       entry.isPrepared = true;
     }
-    const { mayApprove } = options;
-    const reviews = await reviewsOf(entry, pull, signal);
-    const proposed = { object, evaluation, review, pull, forge: pulls.forge, reviews };
-    await applyReviews({ client, store, events, mayApprove, signal }, proposed);
     return undefined;
   }
 
+  /** An own change is no reason to read reviews again; the next poll does it for one that came at the same time. */
+  async function writeBody(
+    { pulls, branch, number, ...entry }: Shown,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    pulls.note(await pulls.forge.update(number, { body }, signal));
+    const of = await pulls.ofBranch(branch, signal);
+    const now = shown.get(entry.key);
+    if (of !== undefined && now?.reviews !== undefined) now.reviews = { ...now.reviews, of };
+  }
+
+  function reviewing(signal: AbortSignal): ReviewContext {
+    const { mayApprove } = options;
+    return { client, store, events, mayApprove, signal };
+  }
+
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
-  async function reviewsOf(entry: Shown, pull: PullRequest, signal: AbortSignal): Promise<readonly Review[]> {
-    const of = (await entry.pulls.ofBranch(entry.branch, signal)) ?? pull;
-    if (entry.reviews?.of === of) return entry.reviews.list;
-    const list = await entry.pulls.forge.reviews(entry.number, signal);
-    entry.reviews = { of, list };
-    return list;
+  async function reviewsOf(
+    entry: Shown,
+    pull: PullRequest,
+    signal: AbortSignal,
+  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews'>> {
+    const { pulls, branch, number } = entry;
+    const readReviews = async () => {
+      const earlier: Review[] = [];
+      // Users may delete pull requests.
+      for (const one of pulls.earlierOf(branch))
+        if (one !== number) earlier.push(...((await unlessMissing(pulls.forge.reviews(one, signal))) ?? []));
+      return [...standingRequests(earlier), ...(await pulls.forge.reviews(number, signal))];
+    };
+    const of = (await pulls.ofBranch(branch, signal)) ?? pull;
+    if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
+    return { reviews: entry.reviews.list, readReviews };
   }
 
   async function open(
@@ -189,7 +222,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       signal,
     );
     pulls.note(pull);
-    events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
+    // The host returns the one that a user opened meanwhile.
+    if (proposalIn(pull.body) === proposal)
+      events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
     return pull;
   }
 
@@ -326,7 +361,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   async function explain(object: Stored<PackageRevision>, signal: AbortSignal) {
     const read = await client.subResource('explain').get(packageRevisionKind, keyOf(object), {}, { signal });
-    return explainSchema.parse(read).explanation;
+    const { explanation } = explainSchema.parse(read);
+    // Reviewers see this gate on the host itself, unless it is closed by one of them.
+    const isNews = ({ type, state }: GateExplanation) => type !== REVIEWED_TYPE || state === 'NotTrue';
+    return { ...explanation, gates: explanation.gates.filter(isNews) };
   }
 
   async function describe(
@@ -341,11 +379,15 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     return describeProposal({ ...about, diff: diffSchema.parse(read), upstream });
   }
 
-  /** Reports a failure; one that passes by itself is tried again. */
+  /** Reports a failure, except a lost race with another writer. */
   function failed(object: Stored<PackageRevision>, error: unknown): ReconcileResult {
+    if (!isSluiceError(error) || ['Conflict', 'Busy'].includes(error.code)) throw error;
+    events.record(object, 'Warning', 'PullRequestFailed', messageOf(error), 'failed');
+    const key = keyOf(object);
+    // Users may delete pull requests: then there is another one the next time.
+    if (error.code === 'NotFound') forget(key, shown.get(key));
     const pause = pauseAfter(error);
     if (pause === undefined) throw error;
-    events.record(object, 'Warning', 'PullRequestFailed', messageOf(error), 'failed');
     return { requeueAfter: pause, reason: messageOf(error) };
   }
 }

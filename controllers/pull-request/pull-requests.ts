@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest } from '../../src/forge/forge.ts';
+import { LruCache } from '../../src/foundation/lru-cache.ts';
 
 /** Open pull requests that are read at the start. */
 const MAX_OPEN = 5000;
@@ -7,6 +8,11 @@ const MAX_OPEN = 5000;
 const MAX_RECENT = 100;
 /** Those that one poll reads. */
 const MAX_UPDATED = 1000;
+/** Earlier pull requests of one branch whose reviews are read. */
+const MAX_EARLIER = 5;
+const MAX_BRANCHES = 10_000;
+/** Prefix of the branches of proposals. */
+const PROPOSED = 'proposed/';
 const EPOCH = '1970-01-01T00:00:00Z';
 
 interface Entry {
@@ -27,6 +33,8 @@ export class PullRequests {
   /** By head branch. */
   readonly #entries = new Map<string, Entry>();
   readonly #wanted = new Set<string>();
+  /** By head branch, oldest first. */
+  readonly #earlier = new LruCache<string, readonly number[]>({ maxEntries: MAX_BRANCHES });
   /** The time of the last change, by the clock of the host. */
   #since = EPOCH;
 
@@ -63,9 +71,17 @@ export class PullRequests {
   /** Takes over what the host returned of a pull request. Returns whether it differs from what was known. */
   note(pull: PullRequest): boolean {
     const { branch, isSameRepository } = pull.head;
-    if (!isSameRepository || pull.base.branch !== this.#base) return false;
     if (pull.updatedAt > this.#since) this.#since = pull.updatedAt;
     const known = this.#entries.get(branch)?.pull;
+    if (!isSameRepository) return false;
+    if (pull.base.branch !== this.#base) {
+      // A user has changed what it is merged into: it is none of this branch any more.
+      if (known?.number !== pull.number) return false;
+      this.forget(branch);
+      return true;
+    }
+    if (known !== undefined && known.number !== pull.number)
+      this.#noteEarlier(branch, Math.min(known.number, pull.number));
     if (known === undefined && pull.state !== 'open' && !this.#wanted.has(branch)) return false;
     if (known !== undefined && isLater(known, pull)) return false;
     if (isDeepStrictEqual(known, pull)) return false;
@@ -73,10 +89,22 @@ export class PullRequests {
     return true;
   }
 
-  /** Drops what is kept of a branch whose proposal has ended. */
+  /** Numbers of former pull requests of a branch: what reviewers requested there still stands. */
+  earlierOf(branch: string): readonly number[] {
+    return this.#earlier.get(branch) ?? [];
+  }
+
+  /** Drops what is kept of a branch, except that it had a pull request: its proposal has ended, or the host has it no more. */
   forget(branch: string): void {
+    const known = this.#entries.get(branch)?.pull;
+    if (known !== undefined) this.#noteEarlier(branch, known.number);
     this.#wanted.delete(branch);
     this.#entries.delete(branch);
+  }
+
+  #noteEarlier(branch: string, number: number): void {
+    const known = this.earlierOf(branch);
+    if (!known.includes(number)) this.#earlier.set(branch, [...known, number].slice(-MAX_EARLIER));
   }
 
   async #load(signal: AbortSignal): Promise<void> {
@@ -90,7 +118,7 @@ export class PullRequests {
   async #readAll(signal: AbortSignal): Promise<void> {
     const recent = await this.forge.listUpdated(EPOCH, MAX_RECENT, signal);
     const open = await this.forge.listOpen(this.#base, MAX_OPEN, signal);
-    for (const { head } of recent) this.#wanted.add(head.branch);
+    for (const { head } of recent) if (head.branch.startsWith(PROPOSED)) this.#wanted.add(head.branch);
     for (const pull of [...recent].reverse()) this.note(pull);
     for (const pull of open) this.note(pull);
     this.#wanted.clear();

@@ -7,11 +7,12 @@ import { digest } from '../../src/foundation/text/canonical-json.ts';
 const BEGIN = /<!-- sluice:begin proposal=([0-9a-f]{16}) -->/;
 const END = '<!-- sluice:end -->';
 
-/** Identifies one proposal of a revision: `at` is when it was proposed. */
-export function proposalId(uid: string, at: string | undefined): string {
-  return digest(`${uid} ${at ?? ''}`)
-    .replace(/^.*:/, '')
-    .slice(0, 16);
+/** Identifies one proposal of a revision, also among several in the same second. */
+export function proposalId(uid: string, steps: readonly { readonly action: string; readonly at: string }[]): string {
+  const proposals = steps.filter(({ action }) => action === 'propose');
+  const at = proposals.at(-1)?.at ?? '';
+  const inSecond = proposals.filter((step) => step.at === at).length;
+  return digest(`${uid} ${at} ${inSecond}`).replace(/^.*:/, '').slice(0, 16);
 }
 
 /** The proposal that the section of a body is for; undefined without a section. */

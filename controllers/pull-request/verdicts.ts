@@ -1,5 +1,32 @@
 import type { Review } from '../../src/forge/forge.ts';
 
+/** Reviews of earlier pull requests that still stand: requests for changes. Approvals were for another proposal. */
+export function standingRequests(reviews: readonly Review[]): readonly Review[] {
+  return lastReviews(reviews).filter(({ state }) => state === 'changes-requested');
+}
+
+/** The last review of each user, oldest first. Names of users are case-insensitive on all hosts. */
+function lastReviews(reviews: readonly Review[]): readonly Review[] {
+  const last = new Map<string, Review>();
+  for (const review of reviews) {
+    const author = review.author.toLowerCase();
+    last.delete(author);
+    last.set(author, review);
+  }
+  return [...last.values()];
+}
+
+/** The commits whose content decides whether a review counts: those that mapped users approved last. */
+export function approvedCommits(
+  reviews: readonly Review[],
+  approvers: readonly { readonly user: string }[],
+): readonly string[] {
+  const users = new Set(approvers.map(({ user }) => user.toLowerCase()));
+  return lastReviews(reviews).flatMap(({ author, state, commit }) =>
+    state === 'approved' && users.has(author.toLowerCase()) ? (commit ?? []) : [],
+  );
+}
+
 /** What the reviews of a pull request say, by the users whose reviews count. */
 export interface ReviewVerdicts {
   /** Approving reviews of the present content, in the name of these users. */
@@ -21,13 +48,11 @@ export function evaluateReviews(
   isCurrent: (commit: string) => boolean,
 ): ReviewVerdicts {
   const subjects = new Map(approvers.map(({ user, subject }) => [user.toLowerCase(), subject]));
-  // Names of users are case-insensitive on all hosts.
-  const last = new Map(reviews.map((review) => [review.author.toLowerCase(), review]));
   const approvals: { subject: string; review: Review }[] = [];
   const changesRequested: Review[] = [];
   const uncounted: { review: Review; reason: string }[] = [];
-  for (const [author, review] of last) {
-    const subject = subjects.get(author);
+  for (const review of lastReviews(reviews)) {
+    const subject = subjects.get(review.author.toLowerCase());
     if (review.state === 'changes-requested' && subject !== undefined) changesRequested.push(review);
     if (review.state !== 'approved') continue;
     if (subject === undefined) {

@@ -44,14 +44,15 @@ export function effectivePolicy(
   }
   return {
     enforcement: enforcementOf(repository),
-    requiredGates: selecting.flatMap((policy) =>
-      policy.spec.requiredGates.map((gate) => ({
+    requiredGates: selecting.flatMap(({ metadata: { name: policy }, spec: { requiredGates, review } }) => [
+      ...requiredGates.map((gate) => ({
         conditionType: gate.conditionType,
         approveOnly: gate.approveOnly ?? false,
         ...(gate.boundTo === undefined ? {} : { boundTo: gate.boundTo }),
-        policy: policy.metadata.name,
+        policy,
       })),
-    ),
+      ...(review === undefined ? [] : [{ conditionType: REVIEWED_TYPE, approveOnly: true, policy }]),
+    ]),
     givers: selecting.flatMap(({ metadata: { name: policy }, spec: { givers, review } }) => [
       ...givers.map((rule) => ({ ...rule, policy })),
       ...(review === undefined ? [] : [{ conditionType: REVIEWED_TYPE, actors: [REVIEW_ACTOR], policy }]),

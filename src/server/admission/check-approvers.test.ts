@@ -15,16 +15,22 @@ const FORGE = { provider: 'gitea', api: 'https://git.example.com/api/v1', secret
 
 function check(
   approvers: readonly object[],
-  { as = 'anna', old, forge = FORGE }: { as?: string; old?: readonly object[]; forge?: object } = {},
+  {
+    as = 'anna',
+    old,
+    forge = FORGE,
+    more = {},
+    selector,
+  }: { as?: string; old?: readonly object[]; forge?: object; more?: object; selector?: object } = {},
 ) {
   const kind = packagePolicyKind as unknown as Kind;
-  const policy = (review: object): KubernetesObject => ({
+  const policy = (review: object, selected?: object): KubernetesObject => ({
     ...{ apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: 'x', namespace: 'a' } },
-    spec: { review },
+    spec: { review, ...(selected === undefined ? {} : { selector: selected }) },
   });
   const stored = old === undefined ? undefined : (policy({ forge: FORGE, approvers: old }) as never);
   const operation = old === undefined ? 'create' : 'update';
-  const object = policy({ forge, approvers });
+  const object = policy({ forge, approvers, ...more }, selector);
   const write = { user: user(as), kind, subResource: '', object, old: stored, operation } as const;
   return checkApprovers(write, authorizer);
 }
@@ -39,11 +45,16 @@ test('reviews approve only as users whom the writer of the policy may impersonat
   await expect(check([{ user: 'b', subject: 'bob' }, carl], { as: 'mallory' })).rejects.toThrow(/as User "bob"/);
 });
 
-test('entries that stay are not checked again, unless the host changes', async () => {
+test('entries that stay are not checked again, unless host, packages or effect change', async () => {
   const carl = { user: 'carl', subject: 'carl' };
   await check([carl], { old: [carl] });
   await check([], { old: [carl] });
   await expect(check([{ ...carl, user: 'anna' }], { old: [carl] })).rejects.toThrow(/as User "carl"/);
   const forge = { ...FORGE, api: 'https://other.example.com/api/v1' };
   await expect(check([carl], { old: [carl], forge })).rejects.toThrow(/as User "carl"/);
+  const other = { publishOn: 'review' };
+  await expect(check([carl], { old: [carl], more: other })).rejects.toThrow(/as User "carl"/);
+  await expect(check([carl], { old: [carl], selector: { repositories: ['production'] } })).rejects.toThrow(
+    /as User "carl"/,
+  );
 });

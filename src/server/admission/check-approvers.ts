@@ -8,8 +8,10 @@ import type { PlannedWrite } from '../handlers/handler.ts';
 
 interface PolicyObject {
   readonly spec?: {
+    readonly selector?: unknown;
     readonly review?: {
       readonly forge?: unknown;
+      readonly publishOn?: string;
       readonly approvers?: readonly { readonly user?: string; readonly subject?: string }[];
     };
   };
@@ -17,13 +19,18 @@ interface PolicyObject {
 
 /**
  * Checks in whose name reviews approve: callers must be allowed to impersonate these users, unless it is themselves. Entries that were there
- * before are not checked again while the host is the same.
+ * before are not checked again while they have the same effect: on the same packages, by the same host.
  */
 export async function checkApprovers({ user, kind, object, old }: PlannedWrite, authorizer: Authorizer): Promise<void> {
   if (kind.group !== packagePolicyKind.group || kind.kind !== packagePolicyKind.kind) return;
   const review = (object as PolicyObject).spec?.review;
   const before = (old as PolicyObject | undefined)?.spec?.review;
-  const known = before !== undefined && sameValue(before.forge, review?.forge) ? (before.approvers ?? []) : [];
+  const isSame =
+    before !== undefined &&
+    sameValue(before.forge, review?.forge) &&
+    before.publishOn === review?.publishOn &&
+    sameValue((old as PolicyObject).spec?.selector, (object as PolicyObject).spec?.selector);
+  const known = isSame ? (before.approvers ?? []) : [];
   const added = (review?.approvers ?? []).filter((one) => !known.some((other) => sameValue(one, other)));
   const subjects = [...new Set(added.flatMap(({ subject }) => subject ?? []))].filter((name) => name !== user.name);
   if (subjects.length === 0) return;

@@ -4,7 +4,6 @@ import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { EntryPoint } from '../../../resource/object/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from '../content/inputs.ts';
 import { bindsContent, type EffectivePolicy, matchesPattern, refuseIssuer } from '../policy/policy.ts';
-import { REVIEWED_TYPE } from '../policy/review-policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from '../record/record.ts';
 import { READY_TYPE } from './ready-type.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
@@ -54,9 +53,8 @@ export interface GateFacts {
 }
 
 /**
- * Every effective gate of a revision: the Kptfile's and those that policies require, in that order, `Rendered` where the pipeline
- * failed (what could not be rendered is not what its author meant), and for approval `sluice.dev/Reviewed` while a reviewer requests changes.
- * `now` is RFC 3339.
+ * Every effective gate of a revision: the Kptfile's and those that policies require, in that order, and `Rendered` where the pipeline
+ * failed: what could not be rendered is not what its author meant. `now` is RFC 3339.
  */
 export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: string): Gate[] {
   const required = new Map<string, { by: string[]; approveOnly: boolean }>();
@@ -77,10 +75,6 @@ export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: st
   }
   if (facts.conditions.get(RENDERED_TYPE)?.status === 'False' && !required.has(RENDERED_TYPE))
     required.set(RENDERED_TYPE, { by: ['Sluice'], approveOnly: false });
-  // A push can remove the condition, and not the verdict.
-  const reviewed = [facts.conditions.get(REVIEWED_TYPE), verdictOf(facts.record, REVIEWED_TYPE)];
-  if (policy.review !== undefined && reviewed.some((one) => one?.status === 'False') && !required.has(REVIEWED_TYPE))
-    required.set(REVIEWED_TYPE, { by: [`policy ${policy.review.policy}`], approveOnly: true });
   return [...required].map(([type, { by, approveOnly }]) => evaluate(type, by, approveOnly, facts, policy, now));
 }
 

@@ -1,4 +1,7 @@
-/** False while a reviewer requests changes in the pull request of a proposal; then it is a gate for its approval. */
+/**
+ * A gate for approvals wherever a policy has `spec.review`: True once the reviews of the pull request were read, and none requests changes. It is
+ * always required, so that neither a push that removes the condition nor a host that does not respond opens it.
+ */
 export const REVIEWED_TYPE = 'sluice.dev/Reviewed';
 /** The only issuer of that condition. */
 export const REVIEW_ACTOR = 'controller:pull-request';
