@@ -13,6 +13,7 @@ import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam/ipam.ts';
 import { packageRevKind } from './porch/package-rev.ts';
 import { packageRevisionKind } from './porch/package-revision.ts';
 import { packageRevisionResourcesKind } from './porch/package-revision-resources.ts';
+import { packageVariantKind } from './porch/package-variant.ts';
 import { porchPackageKind } from './porch/porch-package.ts';
 import { repositoryKind } from './porch/repository.ts';
 import { clusterRoleKind, roleKind } from './rbac/role.ts';
@@ -27,6 +28,7 @@ import { packagePolicyKind } from './sluice/package-policy.ts';
 export const OBJECT_KINDS: readonly Kind[] = [
   namespaceKind,
   repositoryKind,
+  packageVariantKind,
   deliveryTargetKind,
   packageDeliveryKind,
   packagePolicyKind,
