@@ -36,7 +36,7 @@ export async function adaptPackage(
 }
 
 /** True if it would change the content of a package; conditions are none of it. */
-export function changesContent({ files, kptfile }: Adaptation): boolean {
+export function changesContent({ files, kptfile }: Pick<Adaptation, 'files' | 'kptfile'>): boolean {
   return files.size + kptfile.length > 0;
 }
 
