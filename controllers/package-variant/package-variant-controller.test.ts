@@ -1,0 +1,480 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
+import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { ANNA, fixture } from '../../test/support/fixture.ts';
+import { DEPLOYMENT, type VariantBench, variantBench } from './testing.ts';
+
+const KEY = { namespace: 'default', name: 'web-edge' };
+const DRAFT = 'edge.web.packagevariant-1';
+
+let bench: VariantBench;
+beforeEach(async () => {
+  bench = await variantBench(await fixture(new ManualClock()));
+});
+afterEach(() => bench.world[Symbol.asyncDispose]());
+
+const change = (name: string, files: Readonly<Record<string, string>>) =>
+  bench.world.store.change(
+    name,
+    { files: new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])) },
+    ANNA,
+  );
+
+describe('a new variant', () => {
+  test('is one commit: the clone with its package context, pipeline and metadata', async () => {
+    await bench.variant({
+      labels: { tier: 'edge' },
+      annotations: { 'approval.nephio.org/policy': 'initial' },
+      packageContext: { data: { region: 'us' } },
+      pipeline: { mutators: [{ image: 'set-namespace:v0.4.1', name: 'ns', configMap: { namespace: 'web' } }] },
+    });
+    await bench.reconcile();
+    const draft = bench.world.store.get(DRAFT);
+    const main = bench.world.store.repository('edge').index.mainHead;
+    expect(draft).toMatchObject({ lifecycle: 'Draft', tip: { parents: [main], facts: { face: 'controller' } } });
+    expect(draft.kptfile?.upstreamLock?.git).toMatchObject({ directory: 'web', ref: 'web/v1' });
+    expect(draft.kptfile?.pipeline?.mutators).toMatchObject([
+      { image: 'set-namespace:v0.4.1', name: 'PackageVariant.web-edge.ns.0', configMap: { namespace: 'web' } },
+    ]);
+    expect(await bench.text(DRAFT, 'package-context.yaml')).toContain('data:\n  name: web\n  region: us\n');
+    const { metadata } = await bench.world.client.get(packageVariantKind, KEY);
+    expect(metadata.finalizers).toEqual(['config.porch.kpt.dev/packagevariants']);
+    expect(draft.record).toMatchObject({
+      labels: { tier: 'edge' },
+      annotations: { 'approval.nephio.org/policy': 'initial' },
+      ownerReferences: [{ kind: 'PackageVariant', name: 'web-edge', uid: metadata.uid, controller: true }],
+      task: { type: 'clone', clone: { upstreamRef: { upstreamRef: { name: 'blueprints.web.w1' } } } },
+    });
+    expect(await bench.conditions()).toEqual([
+      'Stalled=False/Valid: all validation checks passed',
+      'Ready=True/NoErrors: successfully ensured downstream package variant',
+    ]);
+    const { status } = await bench.world.client.get(packageVariantKind, KEY);
+    expect(status?.downstreamTargets).toEqual([{ name: DRAFT }]);
+    expect(await bench.world.events('web-edge')).toEqual([`Cloned: created ${DRAFT} from blueprints/web v1`]);
+    await bench.reconcile();
+    expect(bench.world.store.get(DRAFT).etag).toBe(draft.etag);
+  });
+
+  test('waits for its upstream package', async () => {
+    await bench.variant({ upstream: { repo: 'blueprints', package: 'web', revision: 2 } });
+    await bench.reconcile();
+    expect(await bench.conditions()).toEqual([
+      'Stalled=True/ValidationError: could not find upstream package revision blueprints/web with revision 2; change spec.upstream',
+      'Ready=False/Error: invalid packagevariant object',
+    ]);
+    await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('v1\n', 'v2\n') });
+    await bench.reconcile();
+    expect(bench.world.store.get(DRAFT).kptfile?.upstreamLock?.git).toMatchObject({ ref: 'web/v2' });
+    expect((await bench.conditions())[0]).toBe('Stalled=False/Valid: all validation checks passed');
+  });
+
+  test('clones no draft, and nothing of a repository that is not registered', async () => {
+    await bench.world.draft('blueprints/api/w1');
+    await bench.variant({ upstream: { repo: 'blueprints', package: 'api', workspaceName: 'w1' } });
+    await bench.reconcile();
+    expect((await bench.conditions())[0]).toContain('is Draft: publish blueprints.api.w1 first');
+    await bench.variant({ upstream: { repo: 'gone', package: 'api' } }, 'other');
+    await bench.reconcile('other');
+    expect((await bench.conditions('other'))[0]).toContain('repository gone is not registered');
+    await bench.variant({ downstream: { repo: 'gone', package: 'api' } }, 'nowhere');
+    expect(await bench.reconcile('nowhere')).toMatchObject({ requeueAfter: 600_000 });
+    expect((await bench.conditions('nowhere'))[1]).toContain('Ready=False/Error: repository gone is not registered');
+  });
+
+  test('follows a branch: another package on it changes nothing', async () => {
+    const { world } = bench;
+    await bench.variant({ upstream: { repo: 'blueprints', package: 'web', workspaceName: 'main' } });
+    await bench.reconcile();
+    const { commit } = world.store.get(DRAFT);
+    const other = await world.draft('blueprints/api/w1');
+    await world.publish(other.name);
+    await bench.reconcile();
+    expect(world.store.get(DRAFT).commit).toBe(commit);
+    await world.publish(DRAFT);
+    await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('replicas: 1', 'replicas: 2') });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Published v1', 'packagevariant-2 Draft']);
+    expect(await bench.text('edge.web.packagevariant-2', 'web.yaml')).toContain('replicas: 2');
+  });
+});
+
+describe('a new upstream revision', () => {
+  test('is merged into the open draft, with the changes of users, in one commit', async () => {
+    await bench.variant();
+    await bench.reconcile();
+    await change(DRAFT, { 'web.yaml': (await bench.text(DRAFT, 'web.yaml')).replace('replicas: 1', 'replicas: 5') });
+    const { commit } = bench.world.store.get(DRAFT);
+    await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('web:v1', 'web:v2'), 'new.yaml': 'a: 1\n' });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Draft']);
+    const draft = bench.world.store.get(DRAFT);
+    expect(draft.tip.parents).toEqual([commit]);
+    expect(draft.kptfile?.upstreamLock?.git?.ref).toBe('web/v2');
+    const text = await bench.text(DRAFT, 'web.yaml');
+    expect(text).toContain('replicas: 5');
+    expect(text).toContain('image: web:v2');
+    expect(await bench.text(DRAFT, 'new.yaml')).toContain('a: 1');
+    await bench.reconcile();
+    expect(bench.world.store.get(DRAFT).commit).toBe(draft.commit);
+  });
+
+  test('becomes an upgrade of what is published, with the changes of users there', async () => {
+    await bench.variant({ pipeline: { validators: [{ image: 'kubeconform:v0.1' }] } });
+    await bench.reconcile();
+    await bench.world.publish(DRAFT);
+    // A user publishes a revision of their own.
+    const source = { type: 'copy', source: DRAFT } as const;
+    const own = await bench.world.store.create('edge', { package: 'web', workspace: 'own', source }, ANNA);
+    await change(own.name, { 'web.yaml': (await bench.text(DRAFT, 'web.yaml')).replace('replicas: 1', 'replicas: 7') });
+    await bench.world.publish(own.name);
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['own Published v2', 'packagevariant-1 Published v1']);
+    await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('web:v1', 'web:v2') });
+    await bench.reconcile();
+    expect(bench.downstream()).toContain('packagevariant-2 Draft');
+    const draft = bench.world.store.get('edge.web.packagevariant-2');
+    expect(draft.record?.task).toMatchObject({
+      type: 'upgrade',
+      upgrade: { newUpstreamRef: { name: 'blueprints.web.w2' }, localPackageRevisionRef: { name: 'edge.web.own' } },
+    });
+    const text = await bench.text(draft.name, 'web.yaml');
+    expect(text).toContain('replicas: 7');
+    expect(text).toContain('web:v2');
+    expect(draft.kptfile?.pipeline?.validators).toHaveLength(1);
+    await bench.reconcile();
+    expect(bench.world.store.get(draft.name).etag).toBe(draft.etag);
+  });
+
+  test('waits for the decision about a proposed revision', async () => {
+    await bench.variant();
+    await bench.reconcile();
+    await bench.world.store.update(DRAFT, { action: 'propose' }, ANNA);
+    await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('web:v1', 'web:v2') });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Proposed']);
+    expect((await bench.conditions())[1]).toBe(
+      `Ready=True/NoErrors: successfully ensured downstream package variant; blueprints/web v2 follows when ${DRAFT}, which is Proposed, is approved or rejected`,
+    );
+    await bench.world.store.update(DRAFT, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Published v1', 'packagevariant-2 Draft']);
+  });
+
+  test('that conflicts keeps the local change, and reports it', async () => {
+    await bench.variant();
+    await bench.reconcile();
+    await change(DRAFT, { 'notes.txt': 'mine\n' });
+    await bench.publishBlueprint({ 'notes.txt': 'upstream\n' });
+    await bench.reconcile();
+    expect(await bench.text(DRAFT, 'notes.txt')).toBe('mine\n');
+    expect(await bench.world.events('web-edge')).toContainEqual(
+      `LocalChangesKept: ${DRAFT}: changed upstream, and kept as they were changed locally: notes.txt`,
+    );
+  });
+
+  test('of another number is a downgrade', async () => {
+    await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('web:v1', 'web:v2') });
+    await bench.variant({ upstream: { repo: 'blueprints', package: 'web', revision: 2 } });
+    await bench.reconcile();
+    await bench.world.client.patch(packageVariantKind, KEY, { spec: { upstream: { revision: 1 } } });
+    await bench.reconcile();
+    expect(await bench.text(DRAFT, 'web.yaml')).toContain('image: web:v1');
+    expect(bench.world.store.get(DRAFT).kptfile?.upstreamLock?.git?.ref).toBe('web/v1');
+  });
+});
+
+describe('a change of the variant', () => {
+  test('changes the open draft, and opens one from what is published', async () => {
+    await bench.variant({ pipeline: { mutators: [{ image: 'a:v1' }, { image: 'b:v1' }] } });
+    await bench.reconcile();
+    const own = DRAFT;
+    const mutators = (name: string) =>
+      bench.world.store.get(name).kptfile?.pipeline?.mutators?.map(({ image }) => image);
+    await bench.world.store.change(
+      own,
+      { kptfile: [{ op: 'addFunction', list: 'mutators', function: { image: 'users:v1' } }] },
+      ANNA,
+    );
+    await bench.world.client.patch(packageVariantKind, KEY, {
+      spec: { pipeline: { mutators: [{ image: 'c:v1' }] }, labels: { tier: 'edge' } },
+    });
+    await bench.reconcile();
+    expect(mutators(own)).toEqual(['c:v1', 'users:v1']);
+    expect(bench.world.store.get(own).record?.labels).toEqual({ tier: 'edge' });
+    await bench.world.publish(own);
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Published v1']);
+    await bench.world.client.patch(packageVariantKind, KEY, { spec: { pipeline: null } });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Published v1', 'packagevariant-2 Draft']);
+    expect(mutators('edge.web.packagevariant-2')).toEqual(['users:v1']);
+    expect(bench.world.store.get('edge.web.packagevariant-2').record?.task).toMatchObject({ type: 'edit' });
+  });
+
+  test('to another downstream package ends the former one', async () => {
+    await bench.variant();
+    await bench.reconcile();
+    await bench.world.client.patch(packageVariantKind, KEY, { spec: { downstream: { package: 'shop' } } });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual([]);
+    expect(bench.downstream('shop')).toEqual(['packagevariant-1 Draft']);
+  });
+});
+
+describe('injection', () => {
+  const point = (mode: string, name = 'site') => `# the site
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: ${name}
+  annotations:
+    kpt.dev/config-injection: ${mode}
+data:
+  region: none # by default
+`;
+  const TYPE = 'config.injection.ConfigMap.site';
+  const condition = (name: string) =>
+    bench.world.store.get(name).kptfile?.status?.conditions?.find(({ type }) => type === TYPE);
+  const gate = async (name: string) =>
+    (await bench.world.store.evaluate(name)).gates.find(({ type }) => type === TYPE)?.state;
+
+  test('writes data of a ConfigMap, a condition and a gate, which are current after every change', async () => {
+    await bench.publishBlueprint({ 'site.yaml': point('required') });
+    await bench.variant({
+      injectors: [
+        { kind: 'Other', name: 'x' },
+        { kind: 'ConfigMap', name: 'edge-1' },
+      ],
+    });
+    await bench.reconcile();
+    expect(condition(DRAFT)).toMatchObject({
+      status: 'False',
+      reason: 'NoResourceSelected',
+      message: 'no resource matched any injection selector for this injection point',
+    });
+    expect(await gate(DRAFT)).toBe('NotTrue');
+    await bench.world.client.create(configMapKind, { metadata: { name: 'edge-1' }, data: { region: 'us' } });
+    await bench.reconcile();
+    expect(condition(DRAFT)).toMatchObject({
+      status: 'True',
+      reason: 'ConfigInjected',
+      message: 'injected resource "edge-1" from cluster',
+    });
+    expect(await bench.text(DRAFT, 'site.yaml')).toContain('# the site\n');
+    expect(await bench.text(DRAFT, 'site.yaml')).toContain('kpt.dev/injected-resource: edge-1');
+    expect(await bench.text(DRAFT, 'site.yaml')).toContain('region: us');
+    expect(await gate(DRAFT)).toBe('Open');
+    // A change elsewhere leaves the gate open; one of the file is judged again.
+    await change(DRAFT, { 'more.yaml': 'a: 1\n' });
+    expect(await gate(DRAFT)).toBe('Open');
+    await change(DRAFT, { 'site.yaml': `# mine\n${await bench.text(DRAFT, 'site.yaml')}` });
+    expect(await gate(DRAFT)).not.toBe('Open');
+    await bench.reconcile();
+    expect(await gate(DRAFT)).toBe('Open');
+    const { etag } = bench.world.store.get(DRAFT);
+    await bench.reconcile();
+    expect(bench.world.store.get(DRAFT).etag).toBe(etag);
+    // What is published gets a new draft when the object changes.
+    await bench.world.publish(DRAFT);
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Published v1']);
+    await bench.world.client.patch(configMapKind, { namespace: 'default', name: 'edge-1' }, { data: { region: 'eu' } });
+    await bench.reconcile();
+    expect(await bench.text('edge.web.packagevariant-2', 'site.yaml')).toContain('region: eu');
+    expect(await gate('edge.web.packagevariant-2')).toBe('Open');
+  });
+
+  test('an optional one has no gate; without injectors none is injected', async () => {
+    await bench.publishBlueprint({ 'site.yaml': point('optional') });
+    await bench.variant();
+    await bench.reconcile();
+    expect(condition(DRAFT)).toMatchObject({ status: 'False', message: 'no injectors defined' });
+    expect(await gate(DRAFT)).toBeUndefined();
+  });
+
+  test('wrong injection points are reported, and nothing is created', async () => {
+    await bench.publishBlueprint({ 'site.yaml': point('maybe') });
+    await bench.variant();
+    await bench.reconcile();
+    expect((await bench.conditions())[1]).toBe(
+      'Ready=False/Error: errors in injection points: site.yaml: ConfigMap site has the annotation kpt.dev/config-injection with the value "maybe"; use required or optional',
+    );
+    await bench.publishBlueprint({ 'site.yaml': point('optional'), 'more.yaml': point('optional') });
+    await bench.reconcile();
+    expect((await bench.conditions())[1]).toContain(
+      `duplicate injection conditionType "${TYPE}" (more.yaml and site.yaml)`,
+    );
+    expect(bench.downstream()).toEqual([]);
+  });
+
+  test('a kind that is not served is reported by the condition', async () => {
+    const resource = point('required')
+      .replace('v1', 'infra.nephio.org/v1alpha1')
+      .replace('ConfigMap', 'WorkloadCluster');
+    await bench.publishBlueprint({ 'site.yaml': resource });
+    await bench.variant({ injectors: [{ kind: 'WorkloadCluster', name: 'edge-1' }] });
+    await bench.reconcile();
+    expect(bench.world.store.get(DRAFT).kptfile?.status?.conditions).toContainEqual({
+      type: 'config.injection.WorkloadCluster.site',
+      status: 'False',
+      reason: 'NoResourceSelected',
+      message: 'no in-cluster resources of type infra.nephio.org/v1alpha1.WorkloadCluster',
+    });
+  });
+});
+
+describe('adoption', () => {
+  test('adoptNone leaves a package alone; adoptExisting takes it over', async () => {
+    const clone = { type: 'clone', upstream: { revision: 'blueprints.web.w1' } } as const;
+    const mine = await bench.world.store.create('edge', { package: 'web', workspace: 'mine', source: clone }, ANNA);
+    await bench.variant({ labels: { tier: 'edge' } });
+    await bench.reconcile();
+    expect((await bench.conditions())[1]).toBe(
+      'Ready=False/Error: package web exists in repository edge and does not belong to this variant; set spec.adoptionPolicy to adoptExisting, or choose another spec.downstream',
+    );
+    await bench.world.client.patch(packageVariantKind, KEY, { spec: { adoptionPolicy: 'adoptExisting' } });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['mine Draft']);
+    expect(bench.world.store.get(mine.name).record).toMatchObject({
+      labels: { tier: 'edge' },
+      ownerReferences: [{ name: 'web-edge' }],
+    });
+    expect((await bench.conditions())[1]).toContain('Ready=True');
+  });
+
+  test('of two variants with one downstream package, the second reports the first', async () => {
+    await bench.variant();
+    await bench.reconcile();
+    await bench.variant({ adoptionPolicy: 'adoptExisting' }, 'second');
+    await bench.reconcile('second');
+    expect((await bench.conditions('second'))[1]).toBe(
+      'Ready=False/Error: package web in repository edge belongs to PackageVariant web-edge; choose another spec.downstream, or delete that object',
+    );
+    expect(bench.downstream()).toEqual(['packagevariant-1 Draft']);
+  });
+});
+
+describe('deletion', () => {
+  const remove = async () => {
+    await bench.world.client.delete(packageVariantKind, KEY);
+    await bench.reconcile();
+    expect(await bench.world.client.find(packageVariantKind, KEY)).toBeUndefined();
+  };
+
+  test('delete removes drafts, and proposes the deletion of what is published, which a user approves', async () => {
+    await bench.variant();
+    await bench.reconcile();
+    await bench.world.publish(DRAFT);
+    await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('web:v1', 'web:v2') });
+    await bench.reconcile();
+    await remove();
+    expect(bench.downstream()).toEqual(['packagevariant-1 DeletionProposed v1']);
+    // Without an owner: the garbage collection does not complete the deletion.
+    expect(bench.world.store.get(DRAFT).record?.ownerReferences).toEqual([]);
+  });
+
+  test('orphan keeps all', async () => {
+    await bench.variant({ deletionPolicy: 'orphan' });
+    await bench.reconcile();
+    await remove();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Draft']);
+    expect(bench.world.store.get(DRAFT).record?.ownerReferences).toEqual([]);
+  });
+});
+
+test('a push between the decision and the write is kept', async () => {
+  const { world } = bench;
+  await bench.variant();
+  await bench.reconcile();
+  await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('web:v1', 'web:v2') });
+  const racing = bench.on({
+    store: new Proxy(world.store, {
+      get: (store, property) => {
+        if (property !== 'change') {
+          const value = Reflect.get(store, property) as unknown;
+          return typeof value === 'function' ? value.bind(store) : value;
+        }
+        return async (...request: Parameters<typeof store.change>) => {
+          await change(DRAFT, { 'mine.yaml': 'a: 1\n' });
+          return store.change(...request);
+        };
+      },
+    }),
+  });
+  await expect(racing()).rejects.toMatchObject({ code: 'Conflict' });
+  await bench.reconcile();
+  expect(await bench.text(DRAFT, 'mine.yaml')).toContain('a: 1');
+  expect(await bench.text(DRAFT, 'web.yaml')).toContain('web:v2');
+});
+
+test('each write may fail, before or after it took effect: another attempt completes it, with one draft', async () => {
+  const { world } = bench;
+  const WRITES = ['create', 'change', 'update', 'updateStatus', 'delete'];
+  /** The n-th write fails. */
+  const failing = (target: object, counter: { left: number }, after: boolean): never =>
+    new Proxy(target, {
+      get: (object, property) => {
+        const value = Reflect.get(object, property) as unknown;
+        if (property === 'as') return () => failing(object, counter, after);
+        if (typeof value !== 'function') return value;
+        if (!WRITES.includes(String(property))) return value.bind(object);
+        return async (...request: unknown[]) => {
+          const context = request.at(-1);
+          const isDryRun = typeof context === 'object' && context !== null && Reflect.get(context, 'dryRun') === true;
+          if (isDryRun || counter.left-- !== 0) return value.apply(object, request);
+          if (after) await value.apply(object, request);
+          throw new SluiceError('Unavailable', 'killed');
+        };
+      },
+    }) as never;
+  await world.client.create(configMapKind, { metadata: { name: 'edge-1' }, data: { region: 'us' } });
+  const site =
+    'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: site\n  annotations:\n    kpt.dev/config-injection: required\ndata: {}\n';
+  await bench.publishBlueprint({ 'site.yaml': site });
+  for (const after of [false, true]) {
+    for (let write = 0; write < 4; write += 1) {
+      const name = `v${after ? 'a' : 'b'}${write}`;
+      await bench.variant({ downstream: { repo: 'edge', package: name }, injectors: [{ name: 'edge-1' }] }, name);
+      const kill = async () => {
+        const counter = { left: write };
+        const run = bench.on({
+          store: failing(world.store, counter, after),
+          client: failing(world.client, counter, after),
+        });
+        await run(name).catch((error: unknown) => {
+          if (!(error instanceof Error && error.message === 'killed')) throw error;
+        });
+      };
+      const draft = `edge.${name}.packagevariant-1`;
+      await kill();
+      await bench.reconcile(name);
+      expect(bench.downstream(name)).toEqual(['packagevariant-1 Draft']);
+      expect(world.store.get(draft).tip.parents).toEqual([world.store.repository('edge').index.mainHead]);
+      await world.client.patch(
+        packageVariantKind,
+        { namespace: 'default', name },
+        { spec: { labels: { a: 'b' }, packageContext: { data: { k: 'v' } } } },
+      );
+      await kill();
+      await bench.reconcile(name);
+      expect(await bench.text(draft, 'package-context.yaml')).toContain('k: v');
+      await world.publish(draft);
+      await world.client.patch(
+        packageVariantKind,
+        { namespace: 'default', name },
+        { spec: { packageContext: { data: { k: 'w' } } } },
+      );
+      await kill();
+      await bench.reconcile(name);
+      expect(bench.downstream(name)).toEqual(['packagevariant-1 Published v1', 'packagevariant-2 Draft']);
+      await world.client.delete(packageVariantKind, { namespace: 'default', name });
+      await kill();
+      await bench.reconcile(name);
+      expect(bench.downstream(name)).toEqual(['packagevariant-1 DeletionProposed v1']);
+      expect(await world.client.find(packageVariantKind, { namespace: 'default', name })).toBeUndefined();
+    }
+  }
+});
