@@ -2,8 +2,8 @@ import { conditionsOf } from '../../kptfile-schema/index.ts';
 import type { PackageContent } from '../../src/package/model/content/content.ts';
 import { bindInputs } from '../../src/package/model/content/inputs.ts';
 import { type IssuedCondition, plainCondition } from '../../src/package/model/gates/verdict.ts';
-import { type RevisionRecord, verdictOf } from '../../src/package/model/record/record.ts';
-import { isPlaceholder, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { verdictOf } from '../../src/package/model/record/record.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionChange } from '../../src/package/plan/edit/change.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -16,7 +16,7 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 import { adaptPackage, changesContent } from './adapt-package.ts';
 import type { ReadSelected } from './injection.ts';
 import { type Base, baseOf, isBasedOn, mergeUpstream, type UpstreamStore, withEdits } from './merge-upstream.ts';
-import { nextWorkspace, ownerOf, planDownstream } from './plan-variant.ts';
+import { isOwnedBy, nextWorkspace, ownerOf, planDownstream } from './plan-variant.ts';
 
 /** Why a variant cannot do anything about its downstream package until something else changes. */
 export class Blocked extends Error {
@@ -50,7 +50,7 @@ export async function ensureDownstream(downstream: Downstream): Promise<Ensured>
   if (plan.step === 'none') throw new Blocked(plan.problem);
   if (plan.step === 'clone') return clone(downstream, nextWorkspace(revisions));
   for (const revision of plan.adopt) {
-    const metadata = metadataFor(variant, revision.record);
+    const metadata = metadataFor(variant, revision);
     if (metadata !== undefined) await store.change(idOf(revision), { metadata }, context);
   }
   const revision = store.get(idOf(plan.revision));
@@ -77,7 +77,7 @@ async function keep(downstream: Downstream, revision: PackageRevision): Promise<
     const what = isCurrent ? 'the changes of this variant' : describe(upstream);
     return { revision, waits: `${what} follows when ${revision.name}, which is Proposed, is approved or rejected` };
   }
-  const metadata = metadataFor(variant, revision.record);
+  const metadata = metadataFor(variant, revision);
   const open = conditions.filter((given) => !isIssued(given, revision, content));
   if (!changesContent(changes) && open.length === 0 && metadata === undefined) return { revision };
   const change: RevisionChange = {
@@ -168,23 +168,20 @@ async function merge(
   return files;
 }
 
-/** The metadata of a revision with what the variant wants; undefined if it has that. */
-function metadataFor(
-  { spec, ...variant }: Stored<PackageVariant>,
-  record: RevisionRecord | undefined,
-): RevisionChange['metadata'] {
-  const before = {
-    labels: record?.labels ?? {},
-    annotations: record?.annotations ?? {},
-    ownerReferences: record?.ownerReferences ?? [],
-  };
-  const own = ownerOf({ spec, ...variant });
+/**
+ * The metadata of a revision with what the variant wants; undefined if it has that. Labels of publications, by which targets select, are for
+ * users who may approve.
+ */
+function metadataFor(variant: Stored<PackageVariant>, revision: PackageRevision): RevisionChange['metadata'] {
+  const { labels = {}, annotations = {}, ownerReferences = [] } = revision.record ?? {};
+  const own = ownerOf(variant);
+  const owners = isOwnedBy(revision, own.uid) ? ownerReferences : [...ownerReferences, { ...own }];
+  const wanted: Pick<PackageVariant['spec'], 'labels' | 'annotations'> = isPublished(revision) ? {} : variant.spec;
+  const before = { labels, annotations, ownerReferences };
   const after = {
-    labels: { ...before.labels, ...spec.labels },
-    annotations: { ...before.annotations, ...spec.annotations },
-    ownerReferences: before.ownerReferences.some(({ uid }) => uid === own.uid)
-      ? before.ownerReferences
-      : [...before.ownerReferences, { ...own }],
+    labels: { ...labels, ...wanted.labels },
+    annotations: { ...annotations, ...wanted.annotations },
+    ownerReferences: owners,
   };
   return sameValue(before, after) ? undefined : after;
 }

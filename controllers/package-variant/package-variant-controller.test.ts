@@ -345,6 +345,17 @@ describe('adoption', () => {
     expect((await bench.conditions())[1]).toContain('Ready=True');
   });
 
+  test('gives published revisions an owner and no labels, by which targets select', async () => {
+    const clone = { type: 'clone', upstream: { revision: 'blueprints.web.w1' } } as const;
+    const mine = await bench.world.store.create('edge', { package: 'web', workspace: 'mine', source: clone }, ANNA);
+    await bench.world.publish(mine.name);
+    await bench.variant({ adoptionPolicy: 'adoptExisting', labels: { tier: 'edge' } });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['mine Published v1']);
+    const { record } = bench.world.store.get(mine.name);
+    expect(record).toMatchObject({ labels: {}, ownerReferences: [{ name: 'web-edge' }] });
+  });
+
   test('of two variants with one downstream package, the second reports the first', async () => {
     await bench.variant();
     await bench.reconcile();

@@ -36,6 +36,7 @@ export interface PackageVariantOptions {
     | 'repositoryOf'
     | 'findRepository'
     | 'openingError'
+    | 'onArrival'
     | 'onPromotion'
   >;
   /** The kinds whose objects can be injected. */
@@ -48,6 +49,11 @@ export interface PackageVariantOptions {
 /** The upstream cannot be cloned now: in the words of Porch, the variant is stalled. */
 class Stalled extends Error {
   override readonly name = 'Stalled';
+}
+
+/** A repository that is registered is not open yet, which is no failure. */
+class NotOpenYet extends Error {
+  override readonly name = 'NotOpenYet';
 }
 
 /** Until one of these passes, which events report, another attempt fails as well. */
@@ -101,7 +107,7 @@ export function packageVariantController({
         await report(held, ensured);
         return undefined;
       } catch (error) {
-        return reportFailure(held, error);
+        return await reportFailure(held, error);
       }
     },
   };
@@ -143,14 +149,15 @@ export function packageVariantController({
     const found = store.findRepository(id);
     if (found !== undefined) return found;
     const opening = store.openingError(id);
-    throw opening ?? new problem(`repository ${name} is not registered, or cannot be opened; see "sluice repo get"`);
+    if (opening !== undefined) throw new NotOpenYet(opening.message);
+    throw new problem(`repository ${name} is not registered, or cannot be opened; see "sluice repo get"`);
   }
 
   async function end(variant: Stored<PackageVariant>, context: RequestContext): Promise<ReconcileResult | undefined> {
     const { finalizers = [] } = variant.metadata;
     if (!finalizers.includes(PACKAGE_VARIANT_FINALIZER)) return undefined;
     const opening = store.openingError(`${variant.metadata.namespace}/${variant.spec.downstream.repo}`);
-    if (opening !== undefined) throw opening;
+    if (opening !== undefined) return wait(opening.message);
     try {
       await releaseRevisions(store, variant, context);
     } catch (error) {
@@ -183,6 +190,7 @@ export function packageVariantController({
 
   /** Writes the reason into the status. What ends by itself is thrown, for another attempt. */
   async function reportFailure(variant: Stored<PackageVariant>, error: unknown): Promise<ReconcileResult> {
+    if (error instanceof NotOpenYet) return wait(error.message);
     const isStalled = error instanceof Stalled;
     const lasts =
       isStalled || error instanceof Blocked || (error instanceof SluiceError && LASTING.includes(error.code));
@@ -204,6 +212,11 @@ export function packageVariantController({
       now: clock.now(),
     });
     if (!lasts) throw error;
-    return { requeueAfter: RETRY_MS, reason: message };
+    return wait(message);
   }
+}
+
+/** An event wakes the controller before. */
+function wait(reason: string): ReconcileResult {
+  return { requeueAfter: RETRY_MS, reason };
 }

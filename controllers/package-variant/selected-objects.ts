@@ -59,14 +59,11 @@ export class SelectedObjects {
         // Before it is read, so that no later change is missed.
         this.#add(variant, id);
         const kind = this.#kinds.kindOf(selected);
-        if (kind === undefined)
+        // Users who may write variants of a namespace need not be allowed to read what is outside of it.
+        if (kind?.namespaced !== true)
           return { problem: `no in-cluster resources of type ${selected.apiVersion}.${selected.kind}` };
         this.#follow(selected, namespace);
-        const fieldSelector = `metadata.name=${selected.name}`;
-        const { items } = await this.#client.list(
-          kind,
-          kind.namespaced ? { namespace, fieldSelector } : { fieldSelector },
-        );
+        const { items } = await this.#client.list(kind, { namespace, fieldSelector: `metadata.name=${selected.name}` });
         const [object] = items;
         return object === undefined ? {} : { object };
       },
@@ -113,8 +110,8 @@ export class SelectedObjects {
       this.#followed.get(id)?.();
       this.#followed.delete(id);
     }
-    if (this.#context === undefined || kind === undefined || this.#followed.has(id)) return false;
-    const informer = this.#context.informer(kind, kind.namespaced ? { namespace } : {});
+    if (this.#context === undefined || kind?.namespaced !== true || this.#followed.has(id)) return false;
+    const informer = this.#context.informer(kind, { namespace });
     this.#followed.set(
       id,
       informer.addHandler((event) => {

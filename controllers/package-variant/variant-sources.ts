@@ -13,9 +13,9 @@ const REPOSITORY = 'package-variant-repository';
 
 /**
  * Wakes for a variant that changes, for those of the package of a revision, for the owner of a revision, and for those of a repository that
- * becomes ready, is registered again or is promoted. All but the first look up variants in an index.
+ * is opened, registered again or promoted, or becomes ready. All but the first look up variants in an index.
  */
-export function variantSources(store: Pick<RevisionStore, 'onPromotion'>): Source<ObjectKey>[] {
+export function variantSources(store: Pick<RevisionStore, 'onArrival' | 'onPromotion'>): Source<ObjectKey>[] {
   return [
     watchKind(packageVariantKind, { predicate: specOrMetadataChanged, map: toObject }),
     watchKind(packageRevisionKind, { map: toOwner(packageVariantKind) }),
@@ -35,6 +35,11 @@ export function variantSources(store: Pick<RevisionStore, 'onPromotion'>): Sourc
         const wake = (index: string, value: string) => {
           for (const variant of variants.byIndex(index, value)) enqueue(keyOf(variant));
         };
+        let ended = false;
+        // Its revisions may be none, which no other event reports.
+        store.onArrival((id) => {
+          if (!ended) wake(REPOSITORY, id);
+        });
         const ends = [
           informer(packageRevisionKind).addHandler((event) => {
             const { metadata, spec } = event.object;
@@ -62,6 +67,7 @@ export function variantSources(store: Pick<RevisionStore, 'onPromotion'>): Sourc
           }),
         ];
         return () => {
+          ended = true;
           for (const end of ends) end();
         };
       },
