@@ -4,7 +4,7 @@ import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
-import { DEPLOYMENT, type VariantBench, variantBench } from './testing.ts';
+import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
 
 const KEY = { namespace: 'default', name: 'web-edge' };
 const DRAFT = 'edge.web.packagevariant-1';
@@ -445,6 +445,7 @@ test('each write may fail, before or after it took effect: another attempt compl
   const site =
     'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: site\n  annotations:\n    kpt.dev/config-injection: required\ndata: {}\n';
   await bench.publishBlueprint({ 'site.yaml': site });
+  let killed = 0;
   for (const after of [false, true]) {
     for (let write = 0; write < 4; write += 1) {
       const name = `v${after ? 'a' : 'b'}${write}`;
@@ -457,6 +458,7 @@ test('each write may fail, before or after it took effect: another attempt compl
         });
         await run(name).catch((error: unknown) => {
           if (!(error instanceof Error && error.message === 'killed')) throw error;
+          killed += 1;
         });
       };
       const draft = `edge.${name}.packagevariant-1`;
@@ -488,4 +490,6 @@ test('each write may fail, before or after it took effect: another attempt compl
       expect(await world.client.find(packageVariantKind, { namespace: 'default', name })).toBeUndefined();
     }
   }
+  // Each of the four steps has two writes at least.
+  expect(killed).toBeGreaterThanOrEqual(16);
 });

@@ -5,8 +5,8 @@ import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { runs } from '../../test/support/runs.ts';
+import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
 import { packageVariantController } from './package-variant-controller.ts';
-import { DEPLOYMENT, type VariantBench, variantBench } from './testing.ts';
 
 const POINT =
   'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: site\n  annotations:\n    kpt.dev/config-injection: required\ndata: {}\n';

@@ -1,8 +1,11 @@
+import {
+  type PackageVariantOptions,
+  packageVariantController,
+} from '../../controllers/package-variant/package-variant-controller.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
-import { ANNA, type Fixture } from '../../test/support/fixture.ts';
-import { type PackageVariantOptions, packageVariantController } from './package-variant-controller.ts';
+import { ANNA, type Fixture } from './fixture.ts';
 
 /** Two repositories, a published blueprint, and a controller that tests run by hand. */
 export interface VariantBench {
