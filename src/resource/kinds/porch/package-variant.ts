@@ -13,12 +13,13 @@ export const PACKAGE_VARIANT_FINALIZER = 'config.porch.kpt.dev/packagevariants';
 /** Keys of the package context that Sluice computes. */
 const COMPUTED_KEYS = ['name', 'package-path'];
 /** Bounds what one reconciliation writes. */
-const MAX_FUNCTIONS = 50;
-const MAX_INJECTORS = 100;
-const MAX_ENTRIES = 100;
+export const MAX_FUNCTIONS = 50;
+export const MAX_INJECTORS = 100;
+export const MAX_ENTRIES = 100;
 
-const name = z.string().min(1).max(253);
-const packagePath = z.string().min(1).max(1000);
+/** Name of an object, and path of a package, in a variant and in a set of variants. */
+export const objectName = z.string().min(1).max(253);
+export const packagePath = z.string().min(1).max(1000);
 
 const selector = z.object({
   apiVersion: z.string().optional().describe('API version of the resources.'),
@@ -29,7 +30,7 @@ const selector = z.object({
   annotations: z.record(z.string(), z.string()).optional().describe('Annotations of the resources.'),
 });
 
-const kptFunction = z.object({
+export const kptFunctionSchema = z.object({
   image: z.string().optional().describe('Image of the function.'),
   tag: z.string().optional().describe('Tag of the image, or a semantic version constraint.'),
   exec: z.string().optional().describe('Executable of the function, in place of an image.'),
@@ -50,8 +51,27 @@ const injector = z.object({
   group: z.string().optional().describe('Group of the injection points that it applies to. Defaults to all.'),
   version: z.string().optional().describe('Version of the injection points that it applies to. Defaults to all.'),
   kind: z.string().optional().describe('Kind of the injection points that it applies to. Defaults to all.'),
-  name: name.describe('Name of the object that is injected, in the namespace of the variant.'),
+  name: objectName.describe('Name of the object that is injected, in the namespace of the variant.'),
 });
+
+export const upstreamSchema = z
+  .object({
+    repo: objectName.describe('Name of the Repository object of the upstream package.'),
+    package: packagePath.describe('Path of the upstream package in its repository.'),
+    revision: z
+      .int()
+      .min(-1)
+      .optional()
+      .describe(
+        'Number of the upstream revision; -1 is the package on the branch. Without revision and workspaceName the variant follows the latest published revision.',
+      ),
+    workspaceName: z
+      .string()
+      .max(253)
+      .optional()
+      .describe('Workspace name of the upstream revision. For the package on the branch it is the branch.'),
+  })
+  .describe('Package that is cloned.');
 
 const refuseComputed = (keys: readonly string[], context: z.RefinementCtx): void => {
   for (const key of COMPUTED_KEYS)
@@ -91,27 +111,10 @@ export const packageVariantKind = defineKind({
   description: 'A package that is cloned from an upstream package, adapted, and kept up to date with it.',
   spec: z
     .object({
-      upstream: z
-        .object({
-          repo: name.describe('Name of the Repository object of the upstream package.'),
-          package: packagePath.describe('Path of the upstream package in its repository.'),
-          revision: z
-            .int()
-            .min(-1)
-            .optional()
-            .describe(
-              'Number of the upstream revision; -1 is the package on the branch. Without revision and workspaceName the variant follows the latest published revision.',
-            ),
-          workspaceName: z
-            .string()
-            .max(253)
-            .optional()
-            .describe('Workspace name of the upstream revision. For the package on the branch it is the branch.'),
-        })
-        .describe('Package that is cloned.'),
+      upstream: upstreamSchema,
       downstream: z
         .object({
-          repo: name.describe('Name of the Repository object of the downstream package.'),
+          repo: objectName.describe('Name of the Repository object of the downstream package.'),
           package: packagePath.describe('Path of the downstream package in its repository.'),
         })
         .describe('Package that is created and kept up to date.'),
@@ -130,8 +133,16 @@ export const packageVariantKind = defineKind({
       packageContext: packageContext.optional().describe('Changes of package-context.yaml.'),
       pipeline: z
         .object({
-          mutators: z.array(kptFunction).max(MAX_FUNCTIONS).optional().describe('Functions that change the package.'),
-          validators: z.array(kptFunction).max(MAX_FUNCTIONS).optional().describe('Functions that check the package.'),
+          mutators: z
+            .array(kptFunctionSchema)
+            .max(MAX_FUNCTIONS)
+            .optional()
+            .describe('Functions that change the package.'),
+          validators: z
+            .array(kptFunctionSchema)
+            .max(MAX_FUNCTIONS)
+            .optional()
+            .describe('Functions that check the package.'),
         })
         .optional()
         .describe('Functions that precede those of the package in its pipeline.'),

@@ -1,0 +1,377 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
+import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { fixture } from '../../test/support/fixture.ts';
+import { type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { packageVariantController } from '../package-variant/package-variant-controller.ts';
+import { type PackageVariantSetOptions, packageVariantSetController } from './package-variant-set-controller.ts';
+
+const UPSTREAM = { repo: 'blueprints', package: 'web' };
+
+let bench: VariantBench;
+beforeEach(async () => {
+  bench = await variantBench(await fixture(new ManualClock()));
+});
+afterEach(() => bench.world[Symbol.asyncDispose]());
+
+function controllerOn(options: Partial<PackageVariantSetOptions> = {}) {
+  const { client, store, clock, registry } = bench.world;
+  const recorder = bench.world.recorder('controller:package-variant-set');
+  const controller = packageVariantSetController({ client, store, clock, kinds: registry, recorder, ...options });
+  return (name = 'fleet') =>
+    controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
+}
+const reconcile = (name?: string) => controllerOn()(name);
+const create = (targets: readonly object[], more: object = {}, name = 'fleet') =>
+  bench.world.client.create(packageVariantSetKind, {
+    metadata: { name },
+    spec: { upstream: UPSTREAM, targets: targets as never, ...more },
+  });
+const change = (spec: object, name = 'fleet') =>
+  bench.world.client.patch(packageVariantSetKind, { namespace: 'default', name }, { spec } as never);
+const variants = async () => (await bench.world.client.list(packageVariantKind, { namespace: 'default' })).items;
+const downstreams = async () =>
+  (await variants()).map(
+    ({ metadata, spec }) => `${metadata.name}: ${spec.downstream.repo}/${spec.downstream.package}`,
+  );
+const ready = async (name = 'fleet') => {
+  const { status } = await bench.world.client.get(packageVariantSetKind, { namespace: 'default', name });
+  const texts = (status?.conditions ?? []).map(
+    ({ type, status: value, reason, message }) => `${type}=${value}/${reason}: ${message}`,
+  );
+  return texts;
+};
+const map = (name: string, labels: Record<string, string> = {}, annotations: Record<string, string> = {}) =>
+  bench.world.client.create(configMapKind, { metadata: { name, labels, annotations } });
+
+describe('targets', () => {
+  test('name repositories, and packages in them', async () => {
+    const set = await create([{ repositories: [{ name: 'edge' }, { name: 'west', packageNames: ['a', 'shops/b'] }] }]);
+    await reconcile();
+    expect(await downstreams()).toEqual([
+      'fleet-edge-web: edge/web',
+      'fleet-west-a: west/a',
+      expect.stringMatching(/^fleet-west-shops-b-[0-9a-f]{8}: west\/shops\/b$/),
+    ]);
+    const [first] = await variants();
+    expect(first).toMatchObject({
+      metadata: {
+        labels: { 'config.porch.kpt.dev/packagevariantset': set.metadata.uid },
+        ownerReferences: [{ kind: 'PackageVariantSet', name: 'fleet', uid: set.metadata.uid, controller: true }],
+      },
+      spec: { upstream: UPSTREAM, adoptionPolicy: 'adoptNone', deletionPolicy: 'delete' },
+    });
+    expect(await ready()).toEqual([
+      'Stalled=False/Valid: all validation checks passed',
+      'Ready=True/Reconciled: package variants successfully reconciled',
+    ]);
+    expect(await bench.world.events('fleet')).toEqual(['Reconciled: variants: 3 created']);
+    const before = await variants();
+    await reconcile();
+    expect(await variants()).toEqual(before);
+  });
+
+  test('select repositories by labels', async () => {
+    await bench.world.client.patch(
+      repositoryKind,
+      { namespace: 'default', name: 'edge' },
+      { metadata: { labels: { site: 'edge' } } },
+    );
+    await create([{ repositorySelector: { matchExpressions: [{ key: 'site', operator: 'In', values: ['edge'] }] } }]);
+    await reconcile();
+    expect(await downstreams()).toEqual(['fleet-edge-web: edge/web']);
+  });
+
+  test('select objects of any kind by labels and name', async () => {
+    await map('edge', { type: 'cluster' });
+    await map('west', { type: 'cluster' });
+    await map('other');
+    const objectSelector = { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: { type: 'cluster' } };
+    await create([{ objectSelector }]);
+    await reconcile();
+    expect(await downstreams()).toEqual(['fleet-edge-web: edge/web', 'fleet-west-web: west/web']);
+    await change({ targets: [{ objectSelector: { ...objectSelector, name: 'west' } }] });
+    await reconcile();
+    expect(await downstreams()).toEqual(['fleet-west-web: west/web']);
+  });
+
+  test('of a kind that is not served, or is not in namespaces, are reported, and nothing is deleted', async () => {
+    await create([{ repositories: [{ name: 'edge' }] }]);
+    await reconcile();
+    for (const [apiVersion, kind] of [
+      ['x.dev/v1', 'Cluster'],
+      ['v1', 'Namespace'],
+    ] as const) {
+      await change({ targets: [{ objectSelector: { apiVersion, kind } }] });
+      await reconcile();
+      expect((await ready())[0]).toBe(
+        `Stalled=True/NoMatchingTargets: spec.targets[0]: no namespaced objects of type ${apiVersion}.${kind} are served here; define the kind`,
+      );
+    }
+    expect(await downstreams()).toEqual(['fleet-edge-web: edge/web']);
+  });
+
+  test('without an upstream package nothing is done', async () => {
+    await create([{ repositories: [{ name: 'edge' }] }], { upstream: { ...UPSTREAM, revision: 7 } });
+    await reconcile();
+    expect((await ready())[0]).toContain(
+      'Stalled=True/UpstreamNotFound: could not find upstream package revision blueprints/web with revision 7',
+    );
+    expect(await variants()).toEqual([]);
+  });
+
+  test('beyond maxTargets nothing is done', async () => {
+    await create([{ repositories: [{ name: 'edge', packageNames: ['a', 'b', 'c'] }] }], { maxTargets: 2 });
+    await reconcile();
+    expect((await ready())[1]).toBe(
+      'Ready=False/TooManyTargets: the set has 3 targets, spec.maxTargets permits 2; nothing was changed: raise it, or select fewer',
+    );
+    expect(await variants()).toEqual([]);
+  });
+});
+
+describe('templates', () => {
+  const objectSelector = { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: { type: 'cluster' } };
+
+  test('fill all fields of the variants, with every variable', async () => {
+    await map('west-1', { type: 'cluster', region: 'us-west' }, { site: 'd7' });
+    await bench.world.client.patch(
+      repositoryKind,
+      { namespace: 'default', name: 'edge' },
+      { metadata: { labels: { tier: 'gold' } } },
+    );
+    await create([
+      {
+        objectSelector,
+        template: {
+          downstream: {
+            repoExpr: "target.name.startsWith('west') ? 'edge' : repoDefault",
+            packageExpr: "packageDefault + '-' + target.name",
+          },
+          adoptionPolicy: 'adoptExisting',
+          deletionPolicy: 'orphan',
+          labels: { a: 'fixed', tier: 'none' },
+          labelExprs: [{ key: 'tier', valueExpr: 'repository.labels.tier' }],
+          annotations: { b: 'c' },
+          annotationExprs: [{ keyExpr: "'site.' + target.annotations.site", value: 'yes' }],
+          packageContext: {
+            data: { fixed: '1' },
+            dataExprs: [
+              { key: 'region', valueExpr: 'target.labels.region' },
+              { key: 'from', valueExpr: 'upstream.name' },
+            ],
+            removeKeys: ['z'],
+            removeKeyExprs: ["'y-' + target.namespace", "'z'"],
+          },
+          pipeline: {
+            mutators: [
+              {
+                image: 'set-labels:v0.2',
+                configMap: { x: 'y' },
+                configMapExprs: [{ key: 'cluster', valueExpr: 'target.name' }],
+              },
+            ],
+            validators: [{ image: 'kubeconform:v0.1' }],
+          },
+          injectors: [{ kind: 'ConfigMap', nameExpr: 'target.name' }, { name: 'fixed' }],
+        },
+      },
+    ]);
+    await reconcile();
+    expect((await ready())[1]).toContain('Ready=True');
+    const [variant] = await variants();
+    expect(variant?.spec).toEqual({
+      upstream: UPSTREAM,
+      downstream: { repo: 'edge', package: 'web-west-1' },
+      adoptionPolicy: 'adoptExisting',
+      deletionPolicy: 'orphan',
+      labels: { a: 'fixed', tier: 'gold' },
+      annotations: { b: 'c', 'site.d7': 'yes' },
+      packageContext: {
+        data: { fixed: '1', region: 'us-west', from: 'blueprints.web.w1' },
+        removeKeys: ['y-default', 'z'],
+      },
+      pipeline: {
+        mutators: [{ image: 'set-labels:v0.2', configMap: { x: 'y', cluster: 'west-1' } }],
+        validators: [{ image: 'kubeconform:v0.1' }],
+      },
+      injectors: [{ kind: 'ConfigMap', name: 'west-1' }, { name: 'fixed' }],
+    });
+  });
+
+  test('that change update the variants, and delete and create none', async () => {
+    const repositories = [{ name: 'edge', packageNames: ['a', 'b'] }];
+    await create([{ repositories }]);
+    await reconcile();
+    const before = (await variants()).map(({ metadata }) => metadata.uid);
+    await change({ targets: [{ repositories, template: { labelExprs: [{ key: 'in', valueExpr: 'target.repo' }] } }] });
+    await reconcile();
+    const after = await variants();
+    expect(after.map(({ metadata }) => metadata.uid)).toEqual(before);
+    expect(after.map(({ spec }) => spec.labels)).toEqual([{ in: 'edge' }, { in: 'edge' }]);
+  });
+
+  test('that fail for one target are reported with the field; the others are carried out, and nothing is deleted', async () => {
+    await map('edge', { type: 'cluster', region: 'us' });
+    await create([
+      { objectSelector, template: { labelExprs: [{ key: 'region', valueExpr: 'target.labels.region' }] } },
+    ]);
+    await reconcile();
+    await map('blueprints', { type: 'cluster' });
+    await bench.world.client.patch(
+      configMapKind,
+      { namespace: 'default', name: 'edge' },
+      { metadata: { labels: { region: 'eu' } } },
+    );
+    await reconcile();
+    expect((await variants()).map(({ spec }) => spec.labels)).toEqual([{ region: 'eu' }]);
+    expect((await ready())[1]).toMatch(
+      /^Ready=False\/UnexpectedError: spec\.targets\[0\]\.template\.labelExprs\[0\]\.valueExpr: expression "target\.labels\.region", line 1, column \d+: .*; no variant is deleted meanwhile$/,
+    );
+    await bench.world.client.delete(configMapKind, { namespace: 'default', name: 'edge' });
+    await reconcile();
+    expect(await variants()).toHaveLength(1);
+    await bench.world.client.delete(configMapKind, { namespace: 'default', name: 'blueprints' });
+    await reconcile();
+    expect(await variants()).toEqual([]);
+  });
+
+  test('that yield no text, an unknown repository, a wrong variant or one package twice are reported', async () => {
+    const repositories = [{ name: 'edge' }];
+    for (const [targets, message] of [
+      [
+        [{ repositories, template: { downstream: { packageExpr: '1 + 1' } } }],
+        'downstream.packageExpr: expression "1 + 1" gives number, expected a text',
+      ],
+      [
+        [{ repositories: [{ name: 'gone' }], template: {} }],
+        'spec.targets[0]: repository "gone" could not be loaded; register it',
+      ],
+      [
+        [{ repositories, template: { packageContext: { dataExprs: [{ keyExpr: "'na' + 'me'", value: 'x' }] } } }],
+        'must not contain the key "name"',
+      ],
+      [
+        [{ repositories }, { repositories }],
+        'spec.targets[1]: downstream package edge/web is that of spec.targets[0] too',
+      ],
+    ] as const) {
+      const name = `s${message.length}`;
+      await create(targets, {}, name);
+      await reconcile(name);
+      expect((await ready(name))[1]).toContain(message);
+    }
+  });
+});
+
+test('names that would be the same, too long or taken have a hash, and stay the same', async () => {
+  await bench.world.client.create(packageVariantKind, {
+    metadata: { name: 'fleet-edge-taken' },
+    spec: { upstream: UPSTREAM, downstream: { repo: 'other', package: 'x' } },
+  });
+  const packageNames = ['b', 'taken', 'x'.repeat(80)];
+  await create([
+    {
+      repositories: [
+        { name: 'edge', packageNames },
+        { name: 'edge-b', packageNames: ['c'] },
+        { name: 'edge', packageNames: ['b-c'] },
+      ],
+    },
+  ]);
+  await reconcile();
+  const names = await downstreams();
+  expect(names).toContain('fleet-edge-b: edge/b');
+  expect(names.filter((name) => /^fleet-edge-b-c(-[0-9a-f]{8})?: /.test(name))).toHaveLength(2);
+  expect(names).toContainEqual(expect.stringMatching(/^fleet-edge-taken-[0-9a-f]{8}: edge\/taken$/));
+  for (const { metadata } of await variants()) expect(metadata.name.length).toBeLessThanOrEqual(63);
+  await reconcile();
+  expect(await downstreams()).toEqual(names);
+});
+
+test('of two sets that claim one downstream package, the second reports the variant of the first until that is gone', async () => {
+  await create([{ repositories: [{ name: 'edge' }] }]);
+  await reconcile();
+  await create([{ repositories: [{ name: 'edge', packageNames: ['web', 'api'] }] }], {}, 'second');
+  await reconcile('second');
+  expect(await downstreams()).toEqual(['fleet-edge-web: edge/web', 'second-edge-api: edge/api']);
+  expect((await ready('second'))[1]).toBe(
+    'Ready=False/DownstreamClaimed: spec.targets[0]: downstream package edge/web belongs to PackageVariant fleet-edge-web of PackageVariantSet fleet',
+  );
+  await change({ targets: [{ repositories: [{ name: 'edge', packageNames: ['other'] }] }] });
+  await reconcile();
+  await reconcile('second');
+  expect(await downstreams()).toEqual([
+    'fleet-edge-other: edge/other',
+    'second-edge-api: edge/api',
+    'second-edge-web: edge/web',
+  ]);
+});
+
+test('each write may fail, before or after it took effect: another attempt completes it', async () => {
+  const { world } = bench;
+  const failing = (client: Client, counter: { left: number }, after: boolean): Client =>
+    new Proxy(client, {
+      get: (object, property) => {
+        const value = Reflect.get(object, property) as unknown;
+        if (property === 'as') return () => failing(client, counter, after);
+        if (typeof value !== 'function') return value;
+        if (!['create', 'update', 'delete', 'updateStatus'].includes(String(property))) return value.bind(object);
+        return async (...request: unknown[]) => {
+          if (counter.left-- !== 0) return value.apply(object, request);
+          if (after) await value.apply(object, request);
+          throw new SluiceError('Unavailable', 'killed');
+        };
+      },
+    });
+  await create([{ repositories: [{ name: 'edge', packageNames: ['a', 'b'] }] }]);
+  const steps = [
+    ['c', 'd'],
+    ['b', 'e'],
+  ];
+  for (const after of [false, true])
+    for (let write = 0; write < 5; write += 1)
+      for (const packageNames of steps) {
+        const template = { labels: { step: `${after}${write}` } };
+        await change({
+          targets: [{ repositories: [{ name: 'edge', packageNames: [...packageNames, 'a'] }], template }],
+        });
+        await expect(controllerOn({ client: failing(world.client, { left: write }, after) })()).rejects.toThrow(
+          'killed',
+        );
+        await reconcile();
+        const kept = (await variants()).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+        expect(kept.map(({ spec }) => spec.downstream.package).sort()).toEqual([...packageNames, 'a'].sort());
+        expect(new Set(kept.map(({ spec }) => spec.labels?.step))).toEqual(new Set([`${after}${write}`]));
+      }
+});
+
+test('under a manager: objects become drafts by events alone', async () => {
+  const { client, store, clock, registry, manager } = bench.world;
+  manager.addController(packageVariantSetController({ client, store, clock, kinds: registry }));
+  manager.addController(packageVariantController({ client, store, clock, kinds: registry }));
+  await manager.start();
+  await create([
+    {
+      objectSelector: { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: { type: 'cluster' } },
+      template: { downstream: { repo: 'edge', packageExpr: "'web-' + target.name" } },
+    },
+  ]);
+  await manager.idle();
+  for (const name of ['one', 'two']) await map(name, { type: 'cluster' });
+  await manager.idle();
+  expect(bench.downstream('web-one')).toEqual(['packagevariant-1 Draft']);
+  expect(bench.downstream('web-two')).toEqual(['packagevariant-1 Draft']);
+  await client.patch(configMapKind, { namespace: 'default', name: 'two' }, { metadata: { labels: { type: null } } });
+  await manager.idle();
+  expect(bench.downstream('web-two')).toEqual([]);
+  expect(await downstreams()).toEqual(['fleet-edge-web-one: edge/web-one']);
+  await client.delete(packageVariantKind, { namespace: 'default', name: 'fleet-edge-web-one' });
+  await manager.idle();
+  expect(bench.downstream('web-one')).toEqual(['packagevariant-1 Draft']);
+});
