@@ -375,3 +375,49 @@ test('under a manager: objects become drafts by events alone', async () => {
   await manager.idle();
   expect(bench.downstream('web-one')).toEqual(['packagevariant-1 Draft']);
 });
+
+test('an event wakes only the sets that it concerns', async () => {
+  const { store, clock, registry, manager } = bench.world;
+  const reconciled: string[] = [];
+  const counting = (client: Client): Client =>
+    new Proxy(client, {
+      get: (object, property) => {
+        if (property === 'as') return (...as: Parameters<Client['as']>) => counting(object.as(...as));
+        const value = Reflect.get(object, property) as unknown;
+        if (property !== 'find' || typeof value !== 'function')
+          return typeof value === 'function' ? value.bind(object) : value;
+        return (...request: Parameters<Client['find']>) => {
+          if (request[0].kind === packageVariantSetKind.kind) reconciled.push(request[1].name);
+          return value.apply(object, request);
+        };
+      },
+    });
+  const { client } = bench.world;
+  manager.addController(packageVariantSetController({ client: counting(client), store, clock, kinds: registry }));
+  await manager.start();
+  const select = (type: string) => ({ objectSelector: { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: { type } } });
+  await create([select('a')], {}, 'a');
+  await create([select('b')], {}, 'b');
+  const other = await bench.world.draft('blueprints/api/w1');
+  await bench.world.publish(other.name);
+  await create([{ repositories: [{ name: 'edge' }] }], { upstream: { repo: 'blueprints', package: 'api' } }, 'api');
+  const after = async (act: () => Promise<unknown>) => {
+    await manager.idle();
+    reconciled.length = 0;
+    await act();
+    await manager.idle();
+    return [...new Set(reconciled)].sort();
+  };
+  const key = (name: string) => ({ namespace: 'default', name });
+  expect(await after(() => map('site', { type: 'a' }))).toEqual(['a']);
+  expect(await after(() => client.patch(configMapKind, key('site'), { data: { x: 'y' } }))).toEqual([]);
+  expect(await after(() => client.patch(configMapKind, key('site'), { metadata: { labels: { type: 'b' } } }))).toEqual([
+    'a',
+    'b',
+  ]);
+  expect(await after(() => map('unrelated'))).toEqual([]);
+  expect(await after(() => bench.publishBlueprint({ 'a.yaml': 'a: 1\n' }))).toEqual(['a', 'b']);
+  expect(await after(() => bench.world.draft('edge/unrelated/w1'))).toEqual([]);
+  const [variant] = (await variants()).filter(({ metadata }) => metadata.name.startsWith('api'));
+  expect(await after(() => client.delete(packageVariantKind, key(variant?.metadata.name ?? '')))).toEqual(['api']);
+});

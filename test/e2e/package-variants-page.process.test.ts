@@ -17,7 +17,7 @@ function comparable(text: string): string {
     .trim();
 }
 
-test('the commands of docs/package-variants.md print what the page shows', { timeout: 120_000 }, async () => {
+test('the commands of docs/package-variants.md print what the page shows', { timeout: 240_000 }, async () => {
   const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text);
   const steps = blocks.flatMap((block) =>
     block
@@ -44,7 +44,7 @@ test('the commands of docs/package-variants.md print what the page shows', { tim
         ...{ PATH: `${join(folder, 'bin')}:${process.env.PATH}`, HOME: folder, NO_COLOR: '1', SLUICE_USER: 'anna' },
         ...{ GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
       },
-      timeout: 110_000,
+      timeout: 230_000,
     });
     const printed = stdout.split('\n== \n').slice(0, -1);
     const outcomes = steps.map(({ command }, at) => [command, comparable(printed[at] ?? '')]);
@@ -54,6 +54,8 @@ test('the commands of docs/package-variants.md print what the page shows', { tim
   }
 });
 
-test('the page shows the example as it is', () => {
-  expect(page).toContain(readFileSync(join(root, 'examples', 'package-variants', 'web-edge.yaml'), 'utf8'));
+test('the page shows the examples as they are', () => {
+  const example = (...path: string[]) => readFileSync(join(root, 'examples', ...path), 'utf8');
+  expect(page).toContain(example('package-variants', 'web-edge.yaml'));
+  expect(page).toContain(example('package-variant-sets', 'fleet.yaml').split('---\n').at(-1));
 });

@@ -136,6 +136,7 @@ test('what the usual roles allow', async () => {
   expect(allowed('patch', 'packagerevisionresources')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
   expect(allowed('create', 'repositories', 'config.porch.kpt.dev')).toEqual(['root', 'admin']);
   expect(allowed('create', 'packagevariants', 'config.porch.kpt.dev')).toEqual(['root', 'admin', 'edit']);
+  expect(allowed('update', 'packagevariantsets', 'config.porch.kpt.dev')).toEqual(['root', 'admin', 'edit']);
   expect(allowed('get', 'packagevariants', 'config.porch.kpt.dev')).toEqual(['root', 'admin', 'edit', 'view']);
   // A preview shows only targets that the caller may read.
   for (const verb of ['get', 'list', 'watch'])

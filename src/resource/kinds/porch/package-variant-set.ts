@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { compileExpression, type ExpressionLimits } from '../../../expression/expression.ts';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
@@ -24,26 +25,17 @@ export const REPOSITORY_VARIABLES = TEMPLATE_VARIABLES.filter((name) => name !==
 /** A set evaluates its expressions for each target. */
 export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = { rounds: 1000, values: 5000, milliseconds: 20 };
 
+/** Their keys are no fields. */
+const USER_MAPS: ReadonlySet<string> = new Set(['labels', 'annotations', 'data', 'configMap', 'matchLabels']);
 const MAX_TARGETS = 10_000;
 const DEFAULT_MAX_TARGETS = 1000;
 const MAX_TARGET_ENTRIES = 100;
 const MAX_EXPRESSION_CHARACTERS = 4096;
+/** Of all expressions together: compiling them blocks other requests, for some microseconds a character. */
+const MAX_ALL_CHARACTERS = 32 * 1024;
 
-/** A CEL expression, which is compiled when it is written. */
-function expression(variables: readonly string[] = TEMPLATE_VARIABLES) {
-  return z
-    .string()
-    .min(1)
-    .max(MAX_EXPRESSION_CHARACTERS)
-    .superRefine((text, context) => {
-      try {
-        compileExpression(text, variables, TEMPLATE_LIMITS);
-      } catch (error) {
-        if (!isSluiceError(error)) throw error;
-        context.addIssue({ code: 'custom', message: error.message });
-      }
-    });
-}
+/** A CEL expression; see expressionCauses. */
+const expression = z.string().min(1).max(MAX_EXPRESSION_CHARACTERS);
 
 /** Adds a rule that at most one of two fields may be there. */
 function notBoth<Shape extends z.ZodRawShape>(
@@ -65,9 +57,9 @@ function notBoth<Shape extends z.ZodRawShape>(
 const mapExpression = notBoth(
   z.object({
     key: z.string().optional().describe('Key.'),
-    keyExpr: expression().optional().describe('CEL expression of the key.'),
+    keyExpr: expression.optional().describe('CEL expression of the key.'),
     value: z.string().optional().describe('Value.'),
-    valueExpr: expression().optional().describe('CEL expression of the value.'),
+    valueExpr: expression.optional().describe('CEL expression of the value.'),
   }),
   ['key', 'keyExpr'],
   ['value', 'valueExpr'],
@@ -85,9 +77,9 @@ const template = z.object({
   downstream: notBoth(
     z.object({
       repo: objectName.optional().describe('Name of the downstream Repository object.'),
-      repoExpr: expression(REPOSITORY_VARIABLES).optional().describe('CEL expression of the name.'),
+      repoExpr: expression.optional().describe('CEL expression of the name.'),
       package: packagePath.optional().describe('Path of the downstream package.'),
-      packageExpr: expression().optional().describe('CEL expression of the path.'),
+      packageExpr: expression.optional().describe('CEL expression of the path.'),
     }),
     ['repo', 'repoExpr'],
     ['package', 'packageExpr'],
@@ -105,7 +97,7 @@ const template = z.object({
       data: z.record(z.string(), z.string()).optional().describe('Keys to set.'),
       dataExprs: mapExpressions.describe('Keys to set by CEL expressions.'),
       removeKeys: z.array(z.string().max(253)).max(MAX_ENTRIES).optional().describe('Keys to remove.'),
-      removeKeyExprs: z.array(expression()).max(MAX_ENTRIES).optional().describe('CEL expressions of keys to remove.'),
+      removeKeyExprs: z.array(expression).max(MAX_ENTRIES).optional().describe('CEL expressions of keys to remove.'),
     })
     .optional()
     .describe('Changes of package-context.yaml.'),
@@ -124,7 +116,7 @@ const template = z.object({
           version: z.string().optional().describe('Version of the injection points.'),
           kind: z.string().optional().describe('Kind of the injection points.'),
           name: objectName.optional().describe('Name of the object that is injected.'),
-          nameExpr: expression().optional().describe('CEL expression of the name.'),
+          nameExpr: expression.optional().describe('CEL expression of the name.'),
         })
         .refine(({ name, nameExpr }) => (name === undefined) !== (nameExpr === undefined), INJECTOR_RULE)
         .meta(clusterRules(['has(self.name) != has(self.nameExpr)', INJECTOR_RULE])),
@@ -203,6 +195,7 @@ export const packageVariantSetKind = defineKind({
   description: 'Package variants of one upstream package, one for each of its targets.',
   // Lists of repositories and packages.
   maxValues: 40_000,
+  strategy: { validate: ({ spec }) => expressionCauses(spec.targets) },
   spec: z
     .object({
       upstream: upstreamSchema,
@@ -238,3 +231,40 @@ export const packageVariantSetKind = defineKind({
 });
 
 export type PackageVariantSet = ObjectOf<typeof packageVariantSetKind>;
+
+/** The errors of the expressions of a set, each with its field, line and column. */
+function expressionCauses(targets: unknown): FieldCause[] {
+  const found = [...expressionsIn(targets, ['spec', 'targets'])];
+  const characters = found.reduce((sum, { text }) => sum + text.length, 0);
+  if (characters > MAX_ALL_CHARACTERS)
+    return [
+      invalidValue(
+        ['spec', 'targets'],
+        `${characters} characters`,
+        `expressions may have at most ${MAX_ALL_CHARACTERS} characters together`,
+      ),
+    ];
+  return found.flatMap(({ text, path }) => {
+    try {
+      compileExpression(text, path.at(-1) === 'repoExpr' ? REPOSITORY_VARIABLES : TEMPLATE_VARIABLES, TEMPLATE_LIMITS);
+      return [];
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+      return [invalidValue(path, text, error.message)];
+    }
+  });
+}
+
+/** The fields whose names end with Expr, and those of the list removeKeyExprs; maps of users are below other names. */
+function* expressionsIn(
+  value: unknown,
+  path: readonly (string | number)[],
+): Generator<{ readonly text: string; readonly path: readonly (string | number)[] }> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    const deeper = [...path, Array.isArray(value) ? Number(key) : key];
+    if (typeof inner === 'string') {
+      if (/Expr$/.test(key) || path.at(-1) === 'removeKeyExprs') yield { text: inner, path: deeper };
+    } else if (!USER_MAPS.has(key)) yield* expressionsIn(inner, deeper);
+  }
+}
