@@ -1,5 +1,5 @@
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
-import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
+import { specChanged, specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, type SourceContext, toObject, toOwner, watchKind } from '../../src/controller/source.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
@@ -22,7 +22,8 @@ const UPSTREAM = 'package-variant-set-upstream';
 export function setSources(kinds: Pick<Registry, 'kindOf' | 'onChange'>): Source<ObjectKey>[] {
   return [
     watchKind(packageVariantSetKind, { predicate: specOrMetadataChanged, map: toObject }),
-    watchKind(packageVariantKind, { predicate: specOrMetadataChanged, map: toOwner(packageVariantSetKind) }),
+    // Not for the finalizer, which each variant gets.
+    watchKind(packageVariantKind, { predicate: specChanged, map: toOwner(packageVariantSetKind) }),
     { start: (context) => startSource(context, kinds) },
   ];
 }

@@ -356,6 +356,23 @@ describe('adoption', () => {
     expect(record).toMatchObject({ labels: {}, ownerReferences: [{ name: 'web-edge' }] });
   });
 
+  test('replaces an earlier variant of the same name', async () => {
+    await bench.variant();
+    await bench.reconcile();
+    const old = await bench.world.client.get(packageVariantKind, KEY);
+    await bench.world.client.patch(packageVariantKind, KEY, { metadata: { finalizers: null } });
+    await bench.world.client.delete(packageVariantKind, KEY);
+    await bench.variant();
+    await bench.reconcile();
+    expect((await bench.conditions())[1]).toContain('set spec.adoptionPolicy to adoptExisting');
+    await bench.world.client.patch(packageVariantKind, KEY, { spec: { adoptionPolicy: 'adoptExisting' } });
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['packagevariant-1 Draft']);
+    const { metadata } = await bench.world.client.get(packageVariantKind, KEY);
+    expect(metadata.uid).not.toBe(old.metadata.uid);
+    expect(bench.world.store.get(DRAFT).record?.ownerReferences).toMatchObject([{ uid: metadata.uid }]);
+  });
+
   test('of two variants with one downstream package, the second reports the first', async () => {
     await bench.variant();
     await bench.reconcile();

@@ -64,7 +64,7 @@ export function planDownstream(
 ): DownstreamPlan {
   const { uid } = variant.metadata;
   const { repo, package: path } = variant.spec.downstream;
-  const holder = holderOf(revisions, uid);
+  const holder = holderOf(revisions, variant);
   if (holder !== undefined)
     return {
       step: 'none',
@@ -103,12 +103,16 @@ export function nextWorkspace(revisions: readonly PackageRevision[]): string {
   return `packagevariant-${Math.max(0, ...numbers) + 1}`;
 }
 
+/** True for an earlier variant of the same name, such as that of the server from which this one was moved. */
+export function isFormer({ kind, metadata: { name, uid } }: PackageVariant, owner: Partial<OwnerReference>): boolean {
+  return owner.kind === kind && owner.name === name && owner.uid !== uid;
+}
+
 /** The controlling owner of a package, if that is another object. */
-function holderOf(revisions: readonly PackageRevision[], uid: string): Partial<OwnerReference> | undefined {
-  const controllers = revisions.flatMap((revision) =>
-    ownersOf(revision).filter(({ controller }) => controller === true),
-  );
-  return controllers.find((owner) => owner.uid !== uid);
+function holderOf(revisions: readonly PackageRevision[], variant: PackageVariant): Partial<OwnerReference> | undefined {
+  return revisions
+    .flatMap((revision) => ownersOf(revision).filter(({ controller }) => controller === true))
+    .find((owner) => owner.uid !== variant.metadata.uid && !isFormer(variant, owner));
 }
 
 /** The youngest first. */
