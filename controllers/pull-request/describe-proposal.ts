@@ -66,14 +66,16 @@ function publication({ name, approvals }: Explanation, { publishOn, approvers }:
   const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
   const barred = (approvals?.barred ?? []).map((one) => inlineCode(one.name)).join(', ');
   const sentences = [
-    publishOn === 'approval'
-      ? `To publish it: ${inlineCode(`sluice rpkg approve ${name}`)}.`
-      : users === ''
-        ? 'No review publishes it, since the policy lists no approvers.'
-        : `An approving review publishes it once all gates are open. Reviews of these users count: ${users}.`,
+    publishOn === 'merge'
+      ? 'A merge publishes it, if all gates are open and its approvals suffice; otherwise what is merged is out of band, and is not delivered.'
+      : publishOn === 'approval'
+        ? `To publish it: ${inlineCode(`sluice rpkg approve ${name}`)}.`
+        : users === ''
+          ? 'No review publishes it, since the policy lists no approvers.'
+          : `An approving review publishes it once all gates are open. Reviews of these users count: ${users}.`,
     ...(approvals === undefined || approvals.needed < 2 ? [] : [`It needs ${approvals.needed} approvals.`]),
     ...(barred === '' ? [] : [`These users may not approve it: ${barred}.`]),
-    'Closing this pull request rejects the proposal. A merge here does not publish it.',
+    `Closing this pull request rejects the proposal.${publishOn === 'merge' ? '' : ' A merge here does not publish it.'}`,
   ];
   return sentences.join(' ');
 }

@@ -21,6 +21,7 @@ export const pullRequestExplainer: Explainer = {
 };
 
 function effectOf({ publishOn, approvers }: ReviewPolicy): string {
+  if (publishOn === 'merge') return 'its merge there publishes it if its gates are open, and is out of band otherwise';
   if (publishOn === 'approval') return 'requested changes there block its approval';
   if (approvers.length === 0) return 'no review publishes it, since spec.review.approvers is empty';
   const named = approvers.slice(0, MAX_NAMED).map(({ user }) => user);

@@ -332,6 +332,106 @@ describe('pull-request controller', () => {
     expect(forge.pulls).toHaveLength(1);
   });
 
+  describe('with publishOn: merge', () => {
+    /** The host merges the proposal as a squash; returns the commit. */
+    async function merge(name: string, by: string): Promise<string> {
+      const { files } = await world.store.content(name);
+      const squashed = Object.fromEntries([...files].map(([file, data]) => [`app/${file}`, data.toString('utf8')]));
+      const commit = await world.push(path, squashed);
+      forge.change(1, { state: 'merged', merged: { commit, by } });
+      return commit;
+    }
+
+    test('the merge is the publication, in the name of the mapped user', async () => {
+      await policy({ publishOn: 'merge' });
+      const name = await propose();
+      await reconcile(name);
+      expect(forge.pulls[0]?.body).toContain('A merge publishes it, if all gates are open');
+      const commit = await merge(name, 'BOB');
+      await world.store.repository('apps').sync();
+      await reconcile('apps');
+      await reconcile(name);
+      expect(revision(name)).toMatchObject({ lifecycle: 'Published', revision: 1, commit, outOfBand: undefined });
+      expect((await world.events(name)).at(-1)).toBe(
+        `Approved: published at ${commit}: ${forge.pulls[0]?.url} was merged by BOB`,
+      );
+      await reconcile(name);
+      expect(forge.pulls[0]?.body).toContain('is Published now. Last step: `approve` by `bob@example.com`');
+    });
+
+    test('a merge that bypassed a closed gate is out of band, and reported', async () => {
+      await policy({ publishOn: 'merge' }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+      const name = await propose();
+      await reconcile(name);
+      const commit = await merge(name, 'bob');
+      await world.store.repository('apps').sync();
+      reconcile = process();
+      await reconcile(name);
+      expect(revision(name)).toMatchObject({ lifecycle: 'Published', commit, outOfBand: { reason: 'GateUnmet' } });
+      expect((await world.events(name)).at(-1)).toMatch(
+        /^OutOfBand: .* was merged by bob although it could not be published, so that it is out of band and is not delivered: .*gate example.com\/Tested is closed/,
+      );
+    });
+
+    test('a merge by a user who may not approve is out of band where policies require another user', async () => {
+      await policy({ publishOn: 'merge' }, { approval: { forbidSelfApproval: true } });
+      reconcile = process({ mayApprove: async () => false });
+      const name = await propose();
+      await reconcile(name);
+      await merge(name, 'bob');
+      await world.store.repository('apps').sync();
+      await reconcile('apps');
+      await reconcile(name);
+      expect(revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'NotApproved' } });
+    });
+
+    test('a merge that is not read yet requests a sync, and is published after it; so is one whose response was lost', async () => {
+      await policy({ publishOn: 'merge' });
+      const requests = new SyncRequests(clock);
+      reconcile = process({ requests });
+      const name = await propose();
+      await reconcile(name);
+      await merge(name, 'bob');
+      await reconcile('apps');
+      expect(await reconcile(name)).toMatchObject({ requeueAfter: 10_000 });
+      expect(requests.has({ namespace: 'default', name: 'apps' })).toBe(true);
+      expect(revision(name).lifecycle).toBe('Proposed');
+      await world.store.repository('apps').sync();
+      reconcile = process({
+        store: {
+          change: (...args) => world.store.change(...args),
+          evaluate: (...args) => world.store.evaluate(...args),
+          find: (...args) => world.store.find(...args),
+          repositoryOf: (...args) => world.store.repositoryOf(...args),
+          onPromotion: (...args) => world.store.onPromotion(...args),
+          update: async (...args) => {
+            await world.store.update(...args);
+            throw new SluiceError('Unavailable', 'the connection was lost');
+          },
+        },
+      });
+      await expect(reconcile(name)).rejects.toThrow('the connection was lost');
+      reconcile = process();
+      await reconcile(name);
+      expect(revision(name)).toMatchObject({ lifecycle: 'Published', revision: 1, outOfBand: undefined });
+    });
+
+    test('what was merged is not what was proposed: nothing is published', async () => {
+      await policy({ publishOn: 'merge' });
+      const name = await propose();
+      await reconcile(name);
+      const commit = await world.push(path, {
+        'app/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: app}\n',
+      });
+      forge.change(1, { state: 'merged', merged: { commit, by: 'bob' } });
+      await world.store.repository('apps').sync();
+      await reconcile('apps');
+      await reconcile(name);
+      expect(revision(name).lifecycle).toBe('Proposed');
+      expect((await world.events(name)).at(-1)).toMatch(/^MergeNotPublished: .*its package is not the proposed one/);
+    });
+  });
+
   test('polls often while there are changes, seldom in quiet times, and not without proposals', async () => {
     await policy();
     expect(await reconcile('apps')).toBeUndefined();

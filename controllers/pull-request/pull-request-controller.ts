@@ -20,6 +20,7 @@ import type { SyncRequests } from '../repository/sync-requests.ts';
 import { applyReviews } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
 import { describeEnd, describeProposal, titleOf } from './describe-proposal.ts';
+import { type MergedPull, publishMerge } from './publish-merge.ts';
 import { PullRequests } from './pull-requests.ts';
 import { inlineCode, plainLine } from './quote.ts';
 import type { MayApprove } from './rights.ts';
@@ -31,13 +32,13 @@ export type OpenForge = (review: ReviewPolicy, namespace: string, address: strin
 
 export interface PullRequestOptions {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'onPromotion'>;
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'onPromotion' | 'update'>;
   readonly clock: Clock;
   readonly openForge: OpenForge;
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayApprove: MayApprove | undefined;
-  /** Wakes for what webhooks report of a repository. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe'> | undefined;
+  /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -103,8 +104,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       return undefined;
     }
     try {
-      await show(object, evaluation, review, signal);
-      return undefined;
+      return await show(object, evaluation, review, signal);
     } catch (error) {
       return failed(object, error);
     }
@@ -116,7 +116,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     evaluation: RevisionEvaluation,
     review: ReviewPolicy,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<ReconcileResult | undefined> {
     const { revision, record } = evaluation;
     const key = keyOf(object);
     const pulls = pullsOf(revision, review);
@@ -129,7 +129,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pulls.note(pull);
       if (pull.state !== 'open' && proposalIn(pull.body) === proposal) {
         watch({ key, proposal, branch, pulls, number: pull.number });
-        return ended(object, pull, pulls.forge, signal);
+        return ended({ object, evaluation, review, pull }, pulls.forge, signal);
       }
     }
     const explanation = await explain(object, signal);
@@ -160,6 +160,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const reviews = await reviewsOf(entry, pull, signal);
     const proposed = { object, evaluation, review, pull, forge: pulls.forge, reviews };
     await applyReviews({ client, store, events, mayApprove, signal }, proposed);
+    return undefined;
   }
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
@@ -207,18 +208,20 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
   }
 
-  /** A pull request of this proposal has ended on the host: a merge is reported, anything else rejects the proposal. */
-  async function ended(
-    object: Stored<PackageRevision>,
-    pull: PullRequest,
-    forge: Forge,
-    signal: AbortSignal,
-  ): Promise<void> {
+  /** A pull request of this proposal has ended on the host: a merge publishes it, if the policy says so; anything else rejects it. */
+  async function ended(merged: MergedPull, forge: Forge, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    const { object, review, pull } = merged;
+    if (pull.state === 'merged' && review.publishOn === 'merge') {
+      const { mayApprove } = options;
+      if (await publishMerge({ store, events, mayApprove, signal }, merged)) return undefined;
+      requests?.add(repositoryOf(keyOf(object)), 'branches');
+      return { requeueAfter: POLL_MS, reason: 'the main branch has to be read, or the proposal corrected' };
+    }
     if (pull.state === 'merged') {
       const by = pull.merged?.by === undefined ? '' : ` by ${plainLine(pull.merged.by)}`;
       const message = `${pull.url} was merged${by} on the host, which publishes nothing; approve the revision to publish it, or revert the merge and reject it`;
       events.record(object, 'Warning', 'MergedOutside', message, 'ended');
-      return;
+      return undefined;
     }
     const closing = await forge.closing(pull, signal);
     const by = closing === undefined ? '' : ` by ${plainLine(closing.by)}`;
@@ -227,6 +230,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const rejected = { ...object, spec: { ...object.spec, lifecycle: 'Draft' as const } };
     await client.subResource('approval').update(packageRevisionKind, rejected, { reason, signal });
     events.record(object, 'Normal', 'Rejected', reason, 'ended');
+    return undefined;
   }
 
   /** The proposal has ended: the last state is left in the pull request, which the host closes as the branch is gone. */

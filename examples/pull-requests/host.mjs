@@ -2,7 +2,7 @@
 //   FORGE=https://git.example.com/api/v1/repos/owner/packages  FORGE_TOKEN_FILE=bob.token
 //   node host.mjs show <number>                        title, state, labels, and the checks of the last commit
 //   node host.mjs approve|request-changes <number> <comment>
-//   node host.mjs close <number> <comment>
+//   node host.mjs close|merge <number> <comment>
 import { readFileSync } from 'node:fs';
 
 const { FORGE, FORGE_TOKEN_FILE } = process.env;
@@ -35,6 +35,7 @@ const verbs = {
   show,
   approve: () => review('APPROVED'),
   'request-changes': () => review('REQUEST_CHANGES'),
+  merge: () => call('POST', `/pulls/${number}/merge`, { Do: 'squash', MergeMessageField: comment, force_merge: true }),
   close: async () => {
     await call('POST', `/issues/${number}/comments`, { body: comment });
     await call('PATCH', `/pulls/${number}`, { state: 'closed' });

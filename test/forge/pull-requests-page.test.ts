@@ -26,11 +26,12 @@ describe('docs/pull-requests.md', { ...skipFor(missing !== '' && missing), timeo
   let failed = false;
 
   beforeAll(async () => {
-    await gitea.createRepository(REPOSITORY);
+    for (const name of [REPOSITORY, 'edge']) await gitea.createRepository(name);
     const environment = { FORGE: `${gitea.url}/api/v1/repos/${OWNER.username}/${REPOSITORY}` };
     shell = await PageShell.create(folder.path, join(folder.path, 'work', DATA, 'kubeconfig'), {}, environment);
     for (const user of ['sluice', 'bob']) {
       await gitea.createWriter(user, REPOSITORY);
+      await gitea.addWriter(user, 'edge');
       const token = await gitea.createToken(user, 'page', ['write:repository', 'write:issue']);
       await writeFile(join(shell.work, `${user}.token`), `${token}\n`);
     }

@@ -21,9 +21,9 @@ export interface AdoptOptions extends PlaceOptions, ActorOptions {
   readonly ledgerNamespace?: string;
 }
 
-/** Flaws that a regular publication never has: they show that its data was changed or copied. */
+/** Flaws that a regular publication never has: its data was changed or copied, or a merge at the Git host bypassed the rules. */
 const SUSPICIOUS: ReadonlySet<string> = new Set([
-  ...['BadSignature', 'RevokedKey', 'OtherRevision', 'ContentChanged', 'GateUnmet'],
+  ...['BadSignature', 'RevokedKey', 'OtherRevision', 'ContentChanged', 'GateUnmet', 'NotApproved'],
 ]);
 
 /**

@@ -62,6 +62,19 @@ test('the selector is evaluated on the revision that would be delivered', () => 
   expect(choose(revisions, target(), { isSelected: (item) => item.revision !== 2 })).toEqual([[], []]);
 });
 
+test('a merge at the Git host that bypassed gates or approvals is not delivered', () => {
+  for (const reason of ['GateUnmet', 'NotApproved']) {
+    const merged = revision('a', 2, { outOfBand: { reason, message: 'the Git host merged it' } });
+    const delivered = [folder('a', 1)];
+    expect(choose([revision('a', 1), merged], target(), { delivered })).toEqual([
+      [],
+      [blocked('OutOfBand', 2, `v2 was published out of band (${reason}: the Git host merged it)`)],
+    ]);
+    expect(choose([merged])[0]).toEqual([]);
+    expect(choose([merged], target({ allowOutOfBand: true }))[0]).toEqual(['packages/a v2']);
+  }
+});
+
 const pin = (number: number): object => ({ repository: 'packages', package: 'a', revision: number });
 
 test('only the pinned revision', () => {

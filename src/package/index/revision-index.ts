@@ -96,7 +96,7 @@ export class RevisionIndex {
     this.#state = new IndexState({
       ...{ repository, namespace, layout, trust, recordAt },
       isOnLine: (commit, head) => lines.isOn(commit, head),
-      isUnderWay: (commit) => cache.own.signerOf(commit) !== undefined,
+      isUnderWay: (oid) => cache.own.signerOf(oid) !== undefined,
     });
   }
 
@@ -137,9 +137,9 @@ export class RevisionIndex {
     return this.#state.refs.get(mainRef(this.#layout));
   }
 
-  /** True if a commit is on the first-parent line of the main branch. */
-  async isOnMain(commit: Oid): Promise<boolean> {
-    return (await this.#lines.find(new Set([commit]), this.mainHead)).has(commit);
+  /** True if a commit is on the first-parent line of the main branch; `head` is its head where that is not the one of the index. */
+  async isOnMain(commit: Oid, head = this.mainHead): Promise<boolean> {
+    return (await this.#lines.find(new Set([commit]), head)).has(commit);
   }
 
   /** The last head of the main branch that was accepted, if the branch was rewritten without it. */

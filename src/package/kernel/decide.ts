@@ -7,6 +7,7 @@ import {
   type Allowed,
   type Decision,
   type Lifecycle,
+  type MergedProposal,
   type PushedSince,
   type RefStep,
   type Refusal,
@@ -116,12 +117,16 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   }
   if (request.isUnseen === true && state.pushedSince !== undefined)
     refusals.push(refuseUnseen(state, state.pushedSince));
-  const refused = refuseApprover(state, request, policy);
-  if (refused !== undefined) refusals.push(refused);
-  const unmet = unmetGates(state, policy, now, () => true);
-  const brokeGlass = request.breakGlass === true && policy.enforcement === 'enforce' && unmet.length > 0;
+  const { merged } = request;
+  if (merged !== undefined) refusals.push(...refuseMerge(state, merged));
+  const isRecorded = merged?.recordBypass === true;
+  const refused = refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
+  if (refused !== undefined && !isRecorded) refusals.push(refused);
+  const unmet = unmetGates(state, policy, now, () => true, request.closedNow);
+  const isClosed = policy.enforcement === 'enforce' && unmet.length > 0;
+  const brokeGlass = request.breakGlass === true && isClosed;
   if (brokeGlass) refusals.push(...refuseBreakGlass(request, policy));
-  else if (policy.enforcement === 'enforce') refusals.push(...unmet);
+  else if (isClosed && !isRecorded) refusals.push(...unmet);
   const revision = nextRevision(state);
   if (revision > MAX_REVISION) {
     refusals.push({
@@ -131,19 +136,72 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   }
   if (refusals.length > 0 || state.mainHead === undefined) return { allowed: false, refusals };
   const approvals = countApprovals(state, request, policy);
-  if (approvals.given < approvals.needed || approvals.missingIn.length > 0) {
+  if (merged === undefined && areMissing(approvals)) {
     return {
       ...allow([], { lifecycle: 'Proposed', revision: 0 }, unmet),
       approvals,
       ...(brokeGlass ? { brokeGlass } : {}),
     };
   }
+  const tag = state.refs.tagFor(revision);
+  const publication: RefStep[] =
+    merged === undefined
+      ? [
+          { ref: state.refs.main, expect: state.mainHead, become: { kind: 'approval' } },
+          { ref: tag, expect: null, become: { kind: 'approval' } },
+        ]
+      : [{ ref: tag, expect: null, become: { kind: 'statement', on: merged.commit } }];
   const plan: RefStep[] = [
-    { ref: state.refs.main, expect: state.mainHead, become: { kind: 'approval' } },
-    { ref: state.refs.tagFor(revision), expect: null, become: { kind: 'approval' } },
+    ...publication,
     { ref: state.refs.proposed, expect: state.commit, become: { kind: 'absent' } },
   ];
-  return { ...allow(plan, { lifecycle: 'Published', revision }, unmet), ...(brokeGlass ? { brokeGlass } : {}) };
+  const gates = isClosed && !brokeGlass;
+  const notApproved = refused === undefined ? {} : { notApproved: refused.message };
+  return {
+    ...allow(plan, { lifecycle: 'Published', revision }, unmet),
+    ...(brokeGlass ? { brokeGlass } : {}),
+    // Without a bypass both were refused.
+    ...(gates || refused !== undefined ? { mergeBypass: { gates, ...notApproved } } : {}),
+  };
+}
+
+/** A statement in a tag counts only for a commit on the main branch that has the approved package. */
+function refuseMerge({ name, commit, refs, merge }: RevisionState, merged: MergedProposal): Refusal[] {
+  const refuseAs = (message: string): Refusal[] => [{ code: 'NotMerged', message }];
+  const what = `cannot publish the commit ${merged.commit} as ${name}`;
+  if (merge === undefined)
+    return refuseAs(`${what}: the repository has no such commit as it was last read; try again after the next sync`);
+  if (!merge.isOnMain)
+    return refuseAs(
+      `${what}: it is not on the line of first parents of ${refs.main} as it was last read; name the commit that the merge made there, after the next sync if it is newer`,
+    );
+  if (merge.onto === undefined)
+    return refuseAs(`${what}: it is the first commit of ${refs.main}, which merges nothing`);
+  if (merge.hasProposedTree) return [];
+  return refuseAs(
+    `${what}: its package is not the proposed one, which is at ${commit}: the merge combined it with other changes, or one of the two was pushed since; push the merged package to ${refs.proposed}, then try again`,
+  );
+}
+
+/** The merge of a proposal does not wait for further approvals, as the proposal itself does. */
+function refuseUnapproved(
+  state: RevisionState,
+  request: TransitionRequest,
+  policy: EffectivePolicy,
+): Refusal | undefined {
+  if (request.merged === undefined) return undefined;
+  const approvals = countApprovals(state, request, policy);
+  if (!areMissing(approvals)) return undefined;
+  const { given, needed, missingIn } = approvals;
+  const where = missingIn.length === 0 ? '' : `, missing in the namespace ${missingIn.join(', ')}`;
+  return {
+    code: 'NotApproved',
+    message: `${state.name} was merged with ${given} of ${needed} approvals${where}; other users have to approve it`,
+  };
+}
+
+function areMissing({ given, needed, missingIn }: Allowed['approvals'] & {}): boolean {
+  return given < needed || missingIn.length > 0;
 }
 
 const MAX_SHOWN_FILES = 5;
@@ -273,13 +331,17 @@ function refuseStructure(state: RevisionState): Refusal[] {
   return refusals;
 }
 
+const FALSE_NOW = { state: 'NotTrue', explanation: 'its condition is recorded as True, and is false now' } as const;
+
 function unmetGates(
   state: RevisionState,
   policy: EffectivePolicy,
   now: string,
   isRequired: (gate: Gate) => boolean,
+  closedNow?: string,
 ): Refusal[] {
   return evaluateGates(state.facts, policy, now)
+    .map((gate) => (gate.type === closedNow && gate.state === 'Open' ? { ...gate, ...FALSE_NOW } : gate))
     .filter((gate) => gate.state !== 'Open' && isRequired(gate))
     .map((gate) => ({
       code:

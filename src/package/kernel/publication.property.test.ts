@@ -81,7 +81,7 @@ describe('evaluatePublication', () => {
       inBand: true,
     });
     // A host made the merge, and the statement stands in an annotated tag.
-    for (const parents of [['m'], ['m', 'd1', 'd2']]) {
+    for (const parents of [['m'], ['m', 'd1', 'd2'], ['m', 'other']]) {
       expect(evaluatePublication(facts(message(), { parents, subject: 'Merge pull request #1' }))).toEqual({
         inBand: true,
       });
@@ -119,6 +119,24 @@ describe('evaluatePublication', () => {
         `a gate that was ${state}`,
         facts(message(closed({}, 'Open', state))),
         'GateUnmet',
+      ],
+    ),
+    ['a merge with closed gates', facts(message(closed({ mergeBypass: {} }, 'Missing'))), 'GateUnmet'],
+    [
+      'a merge with closed gates and without approvals',
+      facts(message(closed({ mergeBypass: { notApproved: '1 of 2' } }, 'Missing'))),
+      'GateUnmet',
+    ],
+    ...[[], ['Open']].map((states): [string, PublicationFacts, string] => [
+      `a merge without approvals, with ${states.length} open gates`,
+      facts(message(closed({ mergeBypass: { notApproved: '1 of 2' } }, ...states))),
+      'NotApproved',
+    ]),
+    ...[{ gatesBypassed: true }, { breakGlass: { by: 'bob', reason: 'x' } }].map(
+      (passed): [string, PublicationFacts, string] => [
+        `a merge without approvals, with gates passed by ${Object.keys(passed)[0]}`,
+        facts(message(closed({ ...passed, mergeBypass: { notApproved: '1 of 2' } }, 'Missing'))),
+        'NotApproved',
       ],
     ),
     ['gates said not to be bypassed', facts(message(closed({ gatesBypassed: false }, 'Missing'))), 'GateUnmet'],

@@ -32,7 +32,8 @@ export interface PublicationFacts {
  * - `OtherBranch`: approved onto another branch, under the policies of another registration;
  * - `OtherCommit`: a copy of the statement of another commit;
  * - `ContentChanged`: the package is not the one that was approved;
- * - `GateUnmet`: a gate that the statement lists as required was not open.
+ * - `GateUnmet`: a gate that the statement lists as required was not open;
+ * - `NotApproved`: the Git host merged it without the approvals that policies required.
  *
  * Flaws in its signer are those of `TrustFlaw`; `NotOnMain`: the commit was not on the main branch when it was first seen.
  */
@@ -46,6 +47,7 @@ export type PublicationFlaw =
   | 'OtherCommit'
   | 'ContentChanged'
   | 'GateUnmet'
+  | 'NotApproved'
   | 'NotOnMain'
   | TrustFlaw;
 
@@ -85,8 +87,18 @@ export function evaluatePublication(facts: PublicationFacts): PublicationEvaluat
       `${what} carries a copy of a statement that was made for a commit on top of ${statement.onto}`,
     );
   }
-  const { gates = [], gatesBypassed, breakGlass } = statement.record;
+  const { gates = [], gatesBypassed, breakGlass, mergeBypass } = statement.record;
   const closed = gates.flatMap(({ type, state }) => (state === 'Open' ? [] : type));
+  if (closed.length > 0 && breakGlass === undefined && gatesBypassed !== true) {
+    const merged = mergeBypass === undefined ? '' : ', with which the Git host merged it';
+    return flawed('GateUnmet', `the statement of ${what} lists closed gates${merged}: ${closed.join(', ')}`);
+  }
+  if (mergeBypass?.notApproved !== undefined) {
+    return flawed(
+      'NotApproved',
+      `the Git host merged ${what} without the required approvals, by its statement: ${mergeBypass.notApproved}`,
+    );
+  }
   if (closed.length === 0) return { inBand: true };
   if (breakGlass !== undefined) {
     const { by, reason } = breakGlass;
@@ -95,13 +107,10 @@ export function evaluatePublication(facts: PublicationFacts): PublicationEvaluat
       warning: `${what} was published with closed gates by ${by}, who may break the glass (${reason}): ${closed.join(', ')}`,
     };
   }
-  if (gatesBypassed === true) {
-    return {
-      inBand: true,
-      warning: `${what} was published with closed gates, which were not enforced: ${closed.join(', ')}`,
-    };
-  }
-  return flawed('GateUnmet', `the statement of ${what} lists closed gates: ${closed.join(', ')}`);
+  return {
+    inBand: true,
+    warning: `${what} was published with closed gates, which were not enforced: ${closed.join(', ')}`,
+  };
 }
 
 function evaluateUnsigned(facts: PublicationFacts, what: string): PublicationEvaluation {

@@ -13,7 +13,7 @@ import {
 } from '../model/identity/layout.ts';
 import { approvalsElsewhere, approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
-import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/revision/revision-state.ts';
+import type { Lifecycle, MergeFacts, PushedSince, RevisionState, Sibling } from '../model/revision/revision-state.ts';
 
 /** The gates and conditions of a Kptfile; empty if it cannot be read. */
 export interface KptfileFacts {
@@ -40,6 +40,7 @@ export interface StateSources {
   readonly nestedWith: string | undefined;
   readonly dependents: readonly string[];
   readonly mainHead: Oid | undefined;
+  readonly merge?: MergeFacts | undefined;
   refAt(name: string): Oid | undefined;
 }
 
@@ -78,6 +79,7 @@ export function stateFrom(sources: StateSources): RevisionState {
     },
     mainHead,
     deletionProposed: sources.refAt(deletionProposed),
+    merge: sources.merge,
   };
 }
 

@@ -1,6 +1,7 @@
 import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid } from '../../git/git-repository.ts';
+import { isOid } from '../../git/objects/object-id.ts';
 import { gateFactsFrom, type KptfileFacts, stateFrom } from '../kernel/revision-state.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../model/content/inputs.ts';
@@ -9,7 +10,7 @@ import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { approvalOf } from '../model/revision/attribution.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
-import type { PushedSince, RevisionState } from '../model/revision/revision-state.ts';
+import type { MergeFacts, PushedSince, RevisionState } from '../model/revision/revision-state.ts';
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
 import { currentRecord } from './records/record-at-tip.ts';
@@ -31,10 +32,12 @@ export async function readState(
   repo: RepositoryContext,
   revision: PackageRevision,
   mainHead?: Oid,
+  merged?: Oid,
 ): Promise<StateReading> {
   const { content, problem } = await contentOf(repo, revision);
   const record = await currentRecord(repo, revision, content);
   const pushedSince = await pushedSinceProposal(repo, revision, record);
+  const merge = merged === undefined ? undefined : await readMerge(repo, revision, merged, mainHead);
   // There is no await from here on, so that the data of several revisions is consistent.
   const { layout, index } = repo;
   const state = stateFrom({
@@ -48,9 +51,25 @@ export async function readState(
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? repo.dependentsOf(revision) : [],
     mainHead: mainHead ?? index.mainHead,
+    merge,
     refAt: (name) => index.ref(name),
   });
   return { state, record, content };
+}
+
+/** Undefined if the repository has no such commit. */
+async function readMerge(
+  { git, index }: RepositoryContext,
+  { path, tip }: PackageRevision,
+  merged: Oid,
+  mainHead: Oid | undefined,
+): Promise<MergeFacts | undefined> {
+  if (!isOid(merged)) return undefined;
+  const [commit, folder] = await git.statObjects([merged, `${merged}:${path}`]);
+  if (commit?.type !== 'commit') return undefined;
+  const [onto] = (await git.readCommit(merged)).parents;
+  const hasProposedTree = folder !== undefined && folder.oid === tip.tree;
+  return { isOnMain: await index.isOnMain(merged, mainHead), onto, hasProposedTree };
 }
 
 async function pushedSinceProposal(

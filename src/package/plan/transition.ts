@@ -11,8 +11,15 @@ import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { formatCommitMessage, type PublicationStatement } from '../model/record/commit-message.ts';
 import { hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
-import type { Action, Allowed, RefStep, Refused, RevisionState } from '../model/revision/revision-state.ts';
-import { deletionDigest } from '../trust/ledger/publication-mark.ts';
+import type {
+  Action,
+  Allowed,
+  MergedProposal,
+  RefStep,
+  Refused,
+  RevisionState,
+} from '../model/revision/revision-state.ts';
+import { deletionDigest, publicationDigest } from '../trust/ledger/publication-mark.ts';
 import { DELETED, deletedContentScope, type NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
@@ -27,6 +34,11 @@ export interface Transition {
   readonly breakGlass?: boolean;
   /** The actor named no version that they read. */
   readonly isUnseen?: boolean;
+  readonly merged?: MergedProposal;
+  /** See `TransitionRequest.closedNow`. */
+  readonly closedNow?: string;
+  /** Address of the review or pull request in which the actor approved. */
+  readonly evidence?: string;
 }
 
 /** The steps that may move the main branch. */
@@ -59,14 +71,12 @@ export async function planTransition(
   if (needsStatement(revision, transition.action)) repo.trust.expectOwnKey();
   const policy = repo.policyFor(revision);
   const at = timestamp(repo.clock.now());
-  const reading = await readState(repo, revision, mainHead);
-  const { action, breakGlass, isUnseen } = transition;
+  const { action, evidence, expectedCommit: _expected, ...how } = transition;
+  const reading = await readState(repo, revision, mainHead, how.merged?.commit);
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
-    ...{ action, actor: context.actor, face: context.face },
+    ...{ action, actor: context.actor, face: context.face, ...how },
     ...(context.reason === undefined ? {} : { reason: context.reason }),
-    ...(breakGlass === undefined ? {} : { breakGlass }),
-    ...(isUnseen === undefined ? {} : { isUnseen }),
   };
   const decision = decide(
     reading.state,
@@ -80,6 +90,7 @@ export async function planTransition(
   const approval = content && {
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
     namespace: revision.namespace,
+    ...(evidence === undefined ? {} : { evidence }),
   };
   const step = {
     ...{ action, by: context.actor.name, face: context.face, at, commit: revision.commit },
@@ -89,21 +100,17 @@ export async function planTransition(
   const record = recordAfter(decision, { ...reading, approval }, step, policy);
   if (decision.approvals !== undefined) return planApproval(repo, revision, record, decision.approvals, context);
 
-  const { made, fact } = await commitFor(repo, revision, decision, { ...reading, record }, policy, context);
-  const tag = made === undefined ? undefined : await tagFor(repo, revision, decision, made, context);
+  // The statement has the gates as they were at the decision.
+  const decided = { ...request, at };
+  const written = await writeObjects(repo, revision, decision, { ...reading, record }, policy, decided, context);
+  const { made, statementTag } = written;
+  const tag = statementTag ?? (made && (await tagFor(repo, revision, decision, made, context)));
   const updates = decision.plan.map((step) =>
     refUpdate(step, revision, step.ref.startsWith('refs/tags/') ? tag : made),
   );
-  const written = await recordUpdates(
-    repo,
-    revision,
-    decision,
-    record,
-    { commit: made ?? revision.commit, fact },
-    context,
-  );
-  updates.push(...written.updates);
-  return { updates, name: revision.name, marks: written.marks, revokes: REVOKING_ACTIONS.has(action) };
+  const recorded = await recordUpdates(repo, revision, decision, record, written, context);
+  updates.push(...recorded.updates);
+  return { updates, name: revision.name, marks: recorded.marks, revokes: REVOKING_ACTIONS.has(action) };
 }
 
 /** Steps after which earlier data must not count again. */
@@ -142,22 +149,34 @@ function expectedIn(revision: PackageRevision, state: RevisionState, { expectedC
   return isPlaceholder(revision) && expectedCommit === revision.commit ? state.commit : expectedCommit;
 }
 
-/** Writes the commit for a plan's `approval` or `removal`; undefined if it has neither. */
-async function commitFor(
+/** The objects of a step. */
+interface WrittenObjects {
+  /** The commit of an approval or a removal. */
+  readonly made?: Oid;
+  /** The commit of the Git host that is published instead, and the tag on it that has the statement. */
+  readonly merged?: Oid;
+  readonly statementTag?: Oid;
+  /** The statement of a publication. */
+  readonly fact?: OwnStatementFact;
+}
+
+/** Writes the commit for a plan's `approval` or `removal`, or the tag for its `statement`; nothing if it has none of them. */
+async function writeObjects(
   repo: RepositoryContext,
   revision: PackageRevision,
   decision: Allowed,
   { state, content, record }: StateReading,
   policy: EffectivePolicy,
+  { closedNow, at }: Pick<Transition, 'closedNow'> & { readonly at: string },
   context: RequestContext,
-): Promise<{ made?: Oid; fact?: OwnStatementFact }> {
-  const kind = decision.plan.find((step) => step.become.kind === 'approval' || step.become.kind === 'removal')?.become
-    .kind;
+): Promise<WrittenObjects> {
+  const { become } = decision.plan.find(({ become: { kind } }) => WRITTEN_KINDS.has(kind)) ?? {};
   const head = state.mainHead;
-  if (kind === undefined || head === undefined) return {};
-  const base = await repo.git.readCommit(head);
+  if (become === undefined || head === undefined) return {};
+  const { kind } = become;
   const number = decision.next?.revision ?? 0;
   if (kind === 'removal') {
+    const base = await repo.git.readCommit(head);
     const scope = { package: revision.path, workspace: revision.key.workspace };
     const removal: RecordStatement = {
       ...{ statement: STATEMENT_VERSION, kind: 'record', repository: repo.trust.repository, ...scope },
@@ -176,40 +195,61 @@ async function commitFor(
   }
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const scope = { package: revision.path, workspace: revision.key.workspace };
-  const at = timestamp(repo.clock.now());
   const commits = await commitAuthors(repo, revision, record.contributors);
+  const onto = kind === 'statement' ? (state.merge?.onto ?? '') : head;
+  const { mergeBypass } = decision;
+  const areIgnored = decision.bypassed.length > 0 && mergeBypass?.gates !== true;
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: repo.trust.repository, ...scope },
     ...repo.trust.next(scope, revision.statement),
-    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: repo.layout.branch, onto: head },
+    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: repo.layout.branch, onto },
     record: {
       verdicts: record.verdicts,
       steps: record.steps,
       content: content.content,
-      gates: evaluateGates(state.facts, policy, at).map(({ type, requiredBy, state }) => ({ type, requiredBy, state })),
+      gates: evaluateGates(state.facts, policy, at).map(({ type, requiredBy, state }) => ({
+        ...{ type, requiredBy },
+        state: type === closedNow && state === 'Open' ? 'NotTrue' : state,
+      })),
       contributors: record.contributors ?? [],
       approvals: record.approvals ?? [],
       ...(commits.length === 0 ? {} : { commits }),
       ...(record.task === undefined ? {} : { task: record.task }),
       ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
-      ...(decision.bypassed.length === 0 ? {} : { gatesBypassed: true }),
+      ...(areIgnored ? { gatesBypassed: true } : {}),
       ...(decision.brokeGlass === true ? { breakGlass: { by: context.actor.name, reason: context.reason ?? '' } } : {}),
+      ...(mergeBypass === undefined ? {} : { mergeBypass: notApprovedOf(mergeBypass) }),
     },
   };
   const { signed, fact } = await repo.trust.sign(statement);
+  const message = formatCommitMessage(`Approving package revision ${revision.path}/${number}`, {
+    annotation: { package: revision.path, workspaceName: revision.key.workspace, revision: `${number}` },
+    context,
+    action: 'approve',
+    statement: signed,
+  });
+  if (become.kind === 'statement') {
+    const statementTag = await writeTag(repo, revision, number, { on: become.on, message }, context);
+    repo.index.noteSigner(statementTag, fact.signer);
+    return { merged: become.on, statementTag, fact };
+  }
+  const base = await repo.git.readCommit(head);
   const made = await repo.git.writeCommit({
     tree: await repo.git.editTree(base.tree, new Map([[revision.path, { oid: content.tree, mode: '040000' }]])),
     parents: [head, revision.commit],
     ...signatures(repo, context),
-    message: formatCommitMessage(`Approving package revision ${revision.path}/${number}`, {
-      annotation: { package: revision.path, workspaceName: revision.key.workspace, revision: `${number}` },
-      context,
-      action: 'approve',
-      statement: signed,
-    }),
+    message,
   });
   repo.index.noteSigner(made, fact.signer);
   return { made, fact };
+}
+
+const WRITTEN_KINDS: ReadonlySet<string> = new Set(['approval', 'statement', 'removal']);
+
+function notApprovedOf({
+  notApproved,
+}: Allowed['mergeBypass'] & {}): PublicationStatement['record']['mergeBypass'] & {} {
+  return notApproved === undefined ? {} : { notApproved };
 }
 
 /**
@@ -224,13 +264,21 @@ async function tagFor(
   context: RequestContext,
 ): Promise<Oid> {
   if (!repo.git.signs || next === undefined) return made;
-  const ref = tagRef(repo.layout, revision.key.package, `v${next.revision}`);
+  return writeTag(repo, revision, next.revision, { on: made, message: `${revision.name}\n` }, context);
+}
+
+function writeTag(
+  repo: RepositoryContext,
+  revision: PackageRevision,
+  number: number,
+  { on, message }: { readonly on: Oid; readonly message: string },
+  context: RequestContext,
+): Promise<Oid> {
+  const ref = tagRef(repo.layout, revision.key.package, `v${number}`);
+  const name = ref.slice('refs/tags/'.length);
   return repo.git.writeTag({
-    object: made,
-    type: 'commit',
-    name: ref.slice('refs/tags/'.length),
+    ...{ object: on, type: 'commit', name, message },
     tagger: signatures(repo, context).committer,
-    message: `${revision.name}\n`,
   });
 }
 
@@ -258,12 +306,13 @@ async function recordUpdates(
   revision: PackageRevision,
   decision: Allowed,
   record: RevisionRecord,
-  { commit, fact }: { readonly commit: Oid; readonly fact: OwnStatementFact | undefined },
+  { made, merged, statementTag, fact }: WrittenObjects,
   context: RequestContext,
 ): Promise<{ updates: RefUpdate[]; marks: NewMark[] }> {
   const { layout, index } = repo;
   const { package: packageName } = revision.key;
   const { next } = decision;
+  const commit = made ?? merged ?? revision.commit;
   const published = next?.lifecycle === 'Published' && revision.lifecycle === 'Proposed';
   const before = revision.recordOid;
   const step = record.steps.at(-1);
@@ -274,7 +323,9 @@ async function recordUpdates(
   const marks: NewMark[] = fact === undefined ? [] : [markOf(fact)];
   // An earlier publication with this number does not count again.
   if (fact !== undefined && next !== undefined)
-    marks.push(repo.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
+    marks.push(
+      repo.trust.markOfPublication(revision.path, `v${next.revision}`, publicationDigest({ commit, statementTag })),
+    );
   if (next !== undefined && !(published && !hasObjectMetadata(record))) {
     const { approvals: _approvals, contributors: _contributors, ...rest } = record;
     const kept = published

@@ -3,7 +3,7 @@ import { traced } from '../../foundation/tracing/traced.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import type { Action } from '../model/revision/revision-state.ts';
+import type { Action, MergedProposal } from '../model/revision/revision-state.ts';
 import { planChange, type RevisionChange } from './edit/change.ts';
 import type { RepositoryContext, WritePlan } from './ports/repository-context.ts';
 import { planTransition } from './transition.ts';
@@ -18,6 +18,12 @@ export interface RevisionUpdate {
   readonly expectedCommit?: Oid;
   /** The actor named no version that they read. */
   readonly isUnseen?: boolean;
+  /** With `approve`: the Git host merged the proposal, and the commit of the merge becomes the publication. */
+  readonly merged?: MergedProposal;
+  /** See `TransitionRequest.closedNow`. */
+  readonly closedNow?: string;
+  /** With `approve`: address of the review or pull request in which the actor approved. */
+  readonly evidence?: string;
 }
 
 /**
@@ -38,7 +44,7 @@ export function planUpdate(
 async function planRequest(
   repo: RepositoryContext,
   name: string,
-  { change, action, expectedCommit, breakGlass, isUnseen }: RevisionUpdate,
+  { change, action, expectedCommit, ...how }: RevisionUpdate,
   context: RequestContext,
   mainHead: Oid | undefined,
 ): Promise<WritePlan | undefined> {
@@ -47,11 +53,7 @@ async function planRequest(
   const changed =
     change === undefined ? undefined : await planChange(repo, revision, { ...expected, ...change }, context);
   if (action === undefined) return changed;
-  const step = {
-    action,
-    ...(breakGlass === undefined ? {} : { breakGlass }),
-    ...(isUnseen === undefined ? {} : { isUnseen }),
-  };
+  const step = { action, ...how };
   if (changed === undefined) return planTransition(repo, revision, { ...step, ...expected }, context, mainHead);
   const between = (await repo.preview(changed)) ?? revision;
   const moved = await planTransition(repo, between, { ...step, expectedCommit: between.commit }, context, mainHead);

@@ -14,22 +14,27 @@ interface Evaluation {
   readonly policy: EffectivePolicy;
 }
 
-/** Refuses an approval if a gate requires a condition that is currently false, regardless of its recorded value; otherwise warns. */
+/**
+ * Refuses an approval if a gate requires a condition that is currently false, regardless of its recorded value; otherwise warns. Returns the
+ * update with the gate that the merge of the Git host bypassed.
+ */
 export async function checkApproval(
   revision: PackageRevision,
   evaluate: () => Promise<Evaluation>,
   problemOf: NonNullable<RevisionStoreOptions['approvalProblem']>,
-  { breakGlass }: RevisionUpdate,
+  update: RevisionUpdate,
   context: RequestContext,
-): Promise<void> {
+): Promise<RevisionUpdate> {
   // The kernel refuses a revision that cannot be read.
-  if (revision.kptfile === undefined) return;
+  if (revision.kptfile === undefined) return update;
   const { content, gates, policy } = await evaluate();
   const problem = await problemOf(revision, content.files);
-  if (problem === undefined) return;
+  if (problem === undefined) return update;
   const { type, message } = problem;
   const isGate = gates.some((gate) => gate.type === type);
-  if (isGate && policy.enforcement === 'enforce' && breakGlass !== true)
+  const isClosed = isGate && policy.enforcement === 'enforce' && update.breakGlass !== true;
+  if (isClosed && update.merged?.recordBypass !== true)
     throw new SluiceError('Refused', `gate ${type} is closed now: ${message}`);
   context.warn?.(message);
+  return isClosed ? { ...update, closedNow: type } : update;
 }

@@ -34,6 +34,7 @@ import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
 import { deletedBranches } from './deleted-branches.ts';
 import { ofRevision, treeOf } from './read-revision.ts';
+import { recordedMerge } from './recorded-merge.ts';
 import { RequestSlots } from './request-slots.ts';
 import { SignatureBacklog } from './signature-backlog.ts';
 import { transitions } from './transitions.ts';
@@ -321,6 +322,11 @@ export class PackageRepository implements RepositoryContext {
       if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
       return after;
     } catch (error) {
+      const recorded = await recordedMerge(this.index.get(name), update.merged, this.trust);
+      if (recorded !== undefined) {
+        await this.#refs.recorded();
+        return recorded;
+      }
       if (action !== undefined && !isDryRun && isSluiceError(error, 'Refused'))
         transitions.publish({ action, result: 'refused' });
       throw this.#failureOf(error);

@@ -346,9 +346,10 @@ export class RevisionStore {
     const revision = this.get(name);
     const repository = this.repositoryOf(revision);
     return tracedUpdate(repository, revision.name, update.action ?? 'edit', context, async () => {
-      if (update.action === 'approve' && revision.lifecycle === 'Proposed')
-        await checkApproval(revision, () => this.evaluate(name), this.#approvalProblem, update, context);
-      return repository.update(revision.name, update, context);
+      if (update.action !== 'approve' || revision.lifecycle !== 'Proposed')
+        return repository.update(revision.name, update, context);
+      const checked = await checkApproval(revision, () => this.evaluate(name), this.#approvalProblem, update, context);
+      return repository.update(revision.name, checked, context);
     });
   }
 

@@ -95,7 +95,7 @@ function asPublished(evaluation: RevisionEvaluation): RevisionEvaluation {
   if (isPlaceholder(revision) || !isPublished(revision)) return evaluation;
   const unknown = { approveOnly: false, condition: undefined, verdict: undefined, changed: [], since: undefined };
   if (revision.outOfBand !== undefined) {
-    const explanation = 'not evaluated: the revision was not published through Sluice';
+    const explanation = 'not evaluated: the publication does not count';
     return { ...evaluation, gates: gates.map((gate) => ({ ...gate, ...unknown, state: 'Unproven', explanation })) };
   }
   const stated = publishedRecordOf(revision.tip.facts)?.gates;

@@ -33,9 +33,9 @@ export async function checkSignatures(
       const fact = 'fact' in item ? item.fact : item.tip;
       const signed = 'fact' in item ? item.fact.signed : item.tip.text.value.facts.statement;
       if (fact.signer !== undefined || signed === undefined) continue;
-      // Statements of this process are in the commit: a tag on it can have another message.
-      const isInTag = 'tip' in item && item.tip.text.value.statementTag !== undefined;
-      const own = isInTag ? undefined : ownStatements.signerOf(item.oid);
+      // A statement of this process is known by the object that carries it: a tag on its commit can have another message.
+      const statementTag = 'tip' in item ? item.tip.text.value.statementTag : undefined;
+      const own = ownStatements.signerOf(statementTag ?? item.oid);
       if (own !== undefined && 'fact' in item) item.fact.isOwn = true;
       fact.signer = own ?? (await trust.signerOf(signed));
     }

@@ -22,8 +22,8 @@ export interface TrustView {
   readonly trust: RepositoryTrust;
   /** Returns whether a commit is on the first-parent line of `head`; undefined while that line was not read. */
   isOnLine(commit: Oid, head: Oid): boolean | undefined;
-  /** True for a commit that this process makes and that is not shown yet. */
-  isUnderWay(commit: Oid): boolean;
+  /** True for a commit or tag with a statement that this process makes and that is not shown yet. */
+  isUnderWay(oid: Oid): boolean;
 }
 
 const NOTHING_ADOPTED: AdoptionList = new Map();
@@ -145,7 +145,7 @@ export class TrustRules {
     const tag = publishedTagOf(candidate);
     if (mark === undefined || mark.digest === publicationDigest(tag)) return undefined;
     // Its mark is raised when it is committed.
-    if (tag.statementTag === undefined && this.#view.isUnderWay(tag.commit)) return undefined;
+    if (this.#view.isUnderWay(tag.statementTag ?? tag.commit)) return undefined;
     const { commit, isDeleted } = parsePublicationDigest(mark.digest);
     const flaw = { reason: 'RolledBack', behind: mark.sequence };
     if (isDeleted && commit === tag.commit)

@@ -27,6 +27,10 @@ export interface Step {
     /** Approvals with this one, as the model counts them. */
     readonly approvals: { readonly given: number; readonly needed: number };
     readonly nextNumber: number;
+    /** It names a commit of the Git host. */
+    readonly isMerged: boolean;
+    /** What the model notes as a publication that does not count. */
+    readonly isBypass: boolean;
   };
   /** Tags, and the main branch, that another actor changed. */
   readonly foreign?: readonly string[];
@@ -109,7 +113,7 @@ export class Driver {
   }
 
   #step(draws: Draws): Step {
-    const kind = draws.below(this.#foreign ? 52 : 32);
+    const kind = draws.below(this.#foreign ? 55 : 32);
     const targets = this.world.list();
     const target = draws.of(targets);
     const open = targets.filter(({ lifecycle }) => lifecycle === 'Draft' || lifecycle === 'Proposed');
@@ -130,6 +134,10 @@ export class Driver {
       this.model.inUse = draws.below(3) === 0;
       this.world.dependents = this.model.inUse ? ['r.other.w1'] : [];
       return {};
+    }
+    if (kind > 51) {
+      const proposed = targets.find(({ lifecycle }) => lifecycle === 'Proposed');
+      return proposed === undefined ? {} : this.#moves.merge(proposed, draws);
     }
     if (kind > 31) return this.#moves.make(draws, targets, edited);
     if (edited === undefined) return {};
@@ -157,20 +165,30 @@ export class Driver {
     const reason = [undefined, 'because', 'because', ' '][draws.below(4)];
     const breakGlass = draws.below(3) === 0;
     const { workspace } = target;
+    const made = action === 'approve' && draws.below(4) > 0 ? this.#moves.merges.get(workspace) : undefined;
+    const merged = made === undefined ? undefined : { commit: made, recordBypass: draws.below(2) === 0 };
     const entry = this.#entry(workspace);
     const kept = this.model.kept(workspace);
     const asked: ModelRequest = {
       ...{ action, actor: actor.name, groups: actor.groups, isController: faceOf(actor) === 'controller' },
-      ...{ expected, reason, breakGlass },
+      ...{ expected, reason, breakGlass, merged },
     };
     const against = this.model.against(entry, kept, asked);
     const open = this.model.gates(entry, kept, 'approve').every((type) => this.model.isOpen(entry, kept, type));
     const approvals = this.model.approvals(entry, kept, asked);
     const mayBreakGlass = breakGlass && !open;
     const nextNumber = this.model.nextNumber();
-    const decision = this.world.request(target, { action, actor, expectedCommit: expected, reason, breakGlass });
-    if (against.size === 0) this.#apply(workspace, entry, kept, asked, approvals);
-    return { request: { target, action, decision, against, open, mayBreakGlass, approvals, nextNumber } };
+    const isBypass = this.model.isBypass(entry, kept, asked);
+    const asking = { action, actor, expectedCommit: expected, reason, breakGlass, merged };
+    const decision = this.world.request(target, asking);
+    if (against.size === 0) this.#apply(workspace, entry, kept, asked, approvals, isBypass);
+    const isMerged = merged !== undefined;
+    return {
+      request: {
+        ...{ target, action, decision, against, open, mayBreakGlass, approvals, nextNumber },
+        ...{ isMerged, isBypass },
+      },
+    };
   }
 
   /** Does in the model what it allowed. */
@@ -180,6 +198,7 @@ export class Driver {
     kept: ModelRecord,
     asked: ModelRequest,
     approvals: { readonly given: number; readonly needed: number },
+    isBypass: boolean,
   ): void {
     const { records } = this.model;
     const { action, actor } = asked;
@@ -187,14 +206,16 @@ export class Driver {
       const content = `all ${entry.content} ${entry.object}`;
       for (const [person, approved] of kept.approvals) if (approved !== content) kept.approvals.delete(person);
       kept.approvals.set(actor, content);
-      if (approvals.given < approvals.needed) {
+      if (asked.merged === undefined && approvals.given < approvals.needed) {
         this.#wrote(workspace, kept);
         return;
       }
     }
     this.model.apply(workspace, entry, kept, asked, this.world.refs.get(MAIN) ?? '');
-    if (action === 'approve') records.published(workspace, entry.version, entry.commit, kept.given);
-    else if (action === 'delete') records.deleted(workspace);
+    if (action === 'approve') {
+      const { version, commit } = entry;
+      records.published(workspace, { version, commit, counts: !isBypass }, kept.given);
+    } else if (action === 'delete') records.deleted(workspace);
     else this.#wrote(workspace, kept);
     this.model.records.look(this.model.tags(), this.model.main);
   }

@@ -22,6 +22,8 @@ export class ForeignMoves {
   readonly #world: World;
   readonly #model: Model;
   readonly #forger: Forger;
+  /** Commits that a Git host made of proposals, the last one of each workspace. */
+  readonly merges = new Map<string, string>();
   /** Tags that the server published. */
   readonly #published = new Map<string, Set<string>>();
   #content = 1;
@@ -197,6 +199,19 @@ export class ForeignMoves {
     if (tag === undefined || commit === undefined) return NOTHING;
     if (this.#putTag(tag.slice(tag.lastIndexOf('/') + 1), commit) === undefined) return NOTHING;
     return { replayed: tag, attack: 'replayed tag' };
+  }
+
+  /** The button of a Git host: what is proposed comes to the main branch, now and then with other changes. */
+  merge({ workspace, commit: proposed }: ListedRevision, draws: Draws): ForeignMove {
+    const { store, at } = this.#world;
+    const data = draws.below(6) === 0 ? this.fresh(draws) : this.#world.data(proposed);
+    const isSquashed = draws.below(2) === 0;
+    const parents = [...store.mainParents(), ...(isSquashed ? [] : [proposed])];
+    const commit = store.commit({ data, parents, action: undefined, time: at });
+    this.merges.set(workspace, commit);
+    // Onto another branch.
+    if (draws.below(8) === 0 || this.#model.main === undefined) return NOTHING;
+    return this.#setMain(commit);
   }
 
   /** A commit on the main branch, which may claim to be an approval. */

@@ -79,10 +79,19 @@ export class ModelRecords {
     this.held.set(workspace, oid);
   }
 
-  published(workspace: string, version: string, commit: string, given: ReadonlyMap<string, ModelVerdict>): void {
+  /** `counts` is false for a merge that passed by gates or approvals. */
+  published(
+    workspace: string,
+    { version, commit, counts }: { version: string; commit: string; counts: boolean },
+    given: ReadonlyMap<string, ModelVerdict>,
+  ): void {
     this.#order += 1;
     this.#latest.set(workspace, { what: 'publication', order: this.#order, isProven: true });
     this.held.delete(workspace);
+    if (!counts) {
+      this.#publications.delete(`${version} ${commit}`);
+      return;
+    }
     const publication = { commit, key: this.key, given: new Map(given), onMain: true, wasThere: false };
     this.#publications.set(`${version} ${commit}`, publication);
   }
@@ -98,7 +107,7 @@ export class ModelRecords {
     for (const { version, commit } of tags) {
       const found = this.#publications.get(`${version} ${commit}`);
       if (found === undefined || found.onMain !== undefined) continue;
-      found.onMain = this.#isOnLine(commit, main) || this.#isOnLine(commit, this.#main);
+      found.onMain = this.isOnLine(commit, main) || this.isOnLine(commit, this.#main);
     }
     this.#main = main ?? this.#main;
     for (const [workspace, oid] of this.held) {
@@ -122,7 +131,7 @@ export class ModelRecords {
 
   rotate(key: string): void {
     for (const publication of this.#publications.values()) {
-      if (publication.key === this.key) publication.wasThere = this.#isOnLine(publication.commit, this.#main);
+      if (publication.key === this.key) publication.wasThere = this.isOnLine(publication.commit, this.#main);
     }
     this.key = key;
   }
@@ -132,6 +141,10 @@ export class ModelRecords {
     const found = this.#publications.get(`${version} ${commit}`);
     if (found === undefined || found.onMain === false) return undefined;
     return found.key === this.key || found.wasThere ? found.given : undefined;
+  }
+
+  commitAt(oid: string): CommitData | undefined {
+    return this.#commits.get(oid);
   }
 
   /** `tags` are the published revisions. */
@@ -214,7 +227,7 @@ export class ModelRecords {
     }
   }
 
-  #isOnLine(commit: string, head: string | undefined): boolean {
+  isOnLine(commit: string, head: string | undefined): boolean {
     for (let at = head; at !== undefined; at = this.#commits.get(at)?.parents[0]) if (at === commit) return true;
     return false;
   }

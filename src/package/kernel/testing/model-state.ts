@@ -44,6 +44,8 @@ export interface ModelRequest {
   expected: string | undefined;
   reason: string | undefined;
   breakGlass: boolean;
+  /** The commit that the Git host is said to have made of the proposal, and whether a bypass is to be recorded. */
+  merged: { commit: string; recordBypass: boolean } | undefined;
 }
 
 export function copyOf(entry: ModelRevision): ModelRevision {

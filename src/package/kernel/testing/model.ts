@@ -2,7 +2,7 @@ import type { EffectivePolicy } from '../../model/policy/policy.ts';
 import { inputsSeen } from './inputs-seen.ts';
 import type { ModelRecords } from './model-records.ts';
 import { copyOf, type ModelRecord, type ModelRequest, type ModelRevision, type ModelVerdict } from './model-state.ts';
-import { PACKAGE } from './package-data.ts';
+import { PACKAGE, treeOf } from './package-data.ts';
 
 /*
  * The rules of the lifecycle as a second, plainer program, to hold the kernel against. Written from the rules in words:
@@ -19,6 +19,9 @@ import { PACKAGE } from './package-data.ts';
  *   with a reason.
  * - Where a policy forbids that people approve their own changes, neither who proposed nor who changed the content approves, and no
  *   controller does. If one of them is not known, two people have to approve the same content.
+ * - A Git host may merge a proposal. The commit that it made is published in the place of one of the server if it lies on the main
+ *   branch, after another commit, and holds just what is proposed. If gates or approvals are missing, this is refused, or noted as a
+ *   publication that does not count, as the request says.
  * - The commit that the actor evaluated must be the current one.
  * - What is known beyond the branch itself is what the server wrote last, as long as that is there: see model-records.ts.
  */
@@ -112,12 +115,38 @@ export class Model {
     if (asked.action === 'approve') {
       if (this.main === undefined || this.nextNumber() > 999_999_999) reasons.add('Conflict');
       if (kept.lost) reasons.add('WrongState');
-      if (this.policy.forbidSelfApproval && !this.#isOther(kept, asked)) reasons.add('NotAllowed');
+      if (asked.merged !== undefined && !this.#isMerge(entry, asked.merged.commit)) reasons.add('NotMerged');
+      if (asked.merged?.recordBypass !== true) {
+        const flaw = this.unapproved(entry, kept, asked);
+        if (flaw !== undefined && (flaw === 'NotAllowed' || asked.merged !== undefined)) reasons.add(flaw);
+      }
     }
     // A proposal of a package that cannot be proposed does not evaluate gates; an approval reports all reasons.
     const result = asked.action === 'approve' || reasons.size === 0;
     if (this.policy.enforcement === 'enforce' && result) this.#addClosed(entry, kept, asked, reasons);
     return reasons;
+  }
+
+  /** The reason why the approvals are not enough with this one. */
+  unapproved(entry: ModelRevision, kept: ModelRecord, asked: ModelRequest): 'NotAllowed' | 'NotApproved' | undefined {
+    if (this.policy.forbidSelfApproval && !this.#isOther(kept, asked)) return 'NotAllowed';
+    const { given, needed } = this.approvals(entry, kept, asked);
+    return given < needed ? 'NotApproved' : undefined;
+  }
+
+  /** True for an approval of a merge that does not count: the Git host passed by enforced gates, or by approvals. */
+  isBypass(entry: ModelRevision, kept: ModelRecord, asked: ModelRequest): boolean {
+    if (asked.merged === undefined) return false;
+    const open = this.gates(entry, kept, 'approve').every((type) => this.isOpen(entry, kept, type));
+    const closed = !open && this.policy.enforcement === 'enforce' && !asked.breakGlass;
+    return closed || this.unapproved(entry, kept, asked) !== undefined;
+  }
+
+  #isMerge(entry: ModelRevision, commit: string): boolean {
+    const { data, parents = [] } = this.records.commitAt(commit) ?? {};
+    const proposed = this.records.commitAt(entry.commit)?.data;
+    const same = data !== undefined && proposed !== undefined && treeOf(data) === treeOf(proposed);
+    return same && parents.length > 0 && this.records.isOnLine(commit, this.main);
   }
 
   /** Number of users who have approved this content including this approval, and number of required users. */
@@ -156,6 +185,10 @@ export class Model {
         return;
       case 'approve': {
         const number = this.nextNumber();
+        if (asked.merged !== undefined) {
+          Object.assign(entry, { place: 'tag', version: `v${number}`, number, commit: asked.merged.commit });
+          return;
+        }
         this.entries.set('main', { ...copyOf(entry), place: 'main', version: 'main', number: -1, commit: made });
         Object.assign(entry, { place: 'tag', version: `v${number}`, number, commit: made });
         this.main = made;
@@ -195,6 +228,7 @@ export class Model {
       if (!may || (asked.reason ?? '').trim() === '') reasons.add('NotAllowed');
       return;
     }
+    if (asked.merged?.recordBypass === true) return;
     for (const type of closed) {
       const given = kept.given.get(type);
       if (entry.conditions.get(type)?.status !== 'True' || given?.status !== 'True') reasons.add('GateUnmet');

@@ -37,6 +37,16 @@ export class Refs {
     return this.last;
   }
 
+  /** An annotated tag carries the statement of a publication: it reads as if the commit did. */
+  annotate(oid: Oid, data: Pick<CommitData, 'workspace' | 'revision' | 'statement'>): void {
+    const commit = this.commits.get(oid);
+    if (commit === undefined) throw new Error(`there is no ${oid}`);
+    this.commits.set(oid, { ...commit, ...data });
+    this.#facts.delete(oid);
+    this.#signers.delete(oid);
+    this.#onMain.delete(oid);
+  }
+
   set(ref: string, oid: Oid | undefined, byServer: boolean): void {
     const before = this.refs.get(ref);
     if (before === oid) return;
@@ -79,7 +89,7 @@ export class Refs {
       const heads = [this.refs.get(MAIN), this.#records.trust.mainHead];
       this.#onMain.set(
         oid,
-        heads.some((head) => head !== undefined && this.#isOnLine(oid, head)),
+        heads.some((head) => head !== undefined && this.isOnLine(oid, head)),
       );
     }
   }
@@ -115,7 +125,7 @@ export class Refs {
     const revocation = trust.revocationOf(signer);
     if (revocation !== undefined) {
       const { head, key } = revocation;
-      if (head === undefined || !this.#isOnLine(oid, head)) return revoked(key);
+      if (head === undefined || !this.isOnLine(oid, head)) return revoked(key);
     }
     if (this.#onMain.get(oid) !== false) return undefined;
     return { reason: 'NotOnMain', message: 'it was not on the main branch' };
@@ -164,7 +174,7 @@ export class Refs {
     return false;
   }
 
-  #isOnLine(oid: Oid, head: Oid): boolean {
+  isOnLine(oid: Oid, head: Oid): boolean {
     for (let at: Oid | undefined = head; at !== undefined; at = this.commits.get(at)?.parents[0]) {
       if (at === oid) return true;
     }

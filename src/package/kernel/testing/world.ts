@@ -9,7 +9,15 @@ import { deletionProposedRef, draftRef, parseRef, proposedRef } from '../../mode
 import type { EffectivePolicy } from '../../model/policy/policy.ts';
 import type { PublicationStatement } from '../../model/record/commit-message.ts';
 import { type Approval, emptyRecord, type RevisionRecord, withContributor } from '../../model/record/record.ts';
-import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../../model/revision/revision-state.ts';
+import type {
+  Action,
+  Allowed,
+  Decision,
+  Lifecycle,
+  MergedProposal,
+  MergeFacts,
+  RevisionState,
+} from '../../model/revision/revision-state.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import { decide } from '../decide.ts';
@@ -33,6 +41,7 @@ export interface WorldRequest {
   readonly expectedCommit: Oid | undefined;
   readonly reason: string | undefined;
   readonly breakGlass: boolean;
+  readonly merged?: MergedProposal | undefined;
 }
 
 /**
@@ -104,7 +113,18 @@ export class World {
     return this.store.commits.get(commit)?.data;
   }
 
-  stateOf(revision: ListedRevision): RevisionState {
+  #mergeOf({ commit }: ListedRevision, merged: MergedProposal | undefined): MergeFacts | undefined {
+    const made = merged && this.store.commits.get(merged.commit);
+    if (merged === undefined || made === undefined) return undefined;
+    const [proposed, head] = [this.data(commit), this.refs.get(MAIN)];
+    return {
+      isOnMain: head !== undefined && this.store.isOnLine(merged.commit, head),
+      onto: made.parents[0],
+      hasProposedTree: made.data !== undefined && proposed !== undefined && treeOf(made.data) === treeOf(proposed),
+    };
+  }
+
+  stateOf(revision: ListedRevision, merged?: MergedProposal): RevisionState {
     const data = this.data(revision.commit);
     const nameOf = (workspace: string) => revisionName(revisionKeyOf(workspace));
     return stateFrom({
@@ -121,19 +141,21 @@ export class World {
       nestedWith: this.nestedWith,
       dependents: this.dependents,
       mainHead: this.refs.get(MAIN),
+      merge: this.#mergeOf(revision, merged),
       refAt: (name) => this.refs.get(name),
     });
   }
 
   /** Runs a decision of the kernel and applies its plan. Throws if the plan does not fit the current refs. */
   request(revision: ListedRevision, asking: WorldRequest): Decision {
-    const state = this.stateOf(revision);
-    const { action, actor, expectedCommit, reason, breakGlass } = asking;
+    const { action, actor, expectedCommit, reason, breakGlass, merged } = asking;
+    const state = this.stateOf(revision, merged);
     const face = faceOf(actor);
     const request = {
       ...{ action, actor, face, breakGlass },
       ...(expectedCommit === undefined ? {} : { expectedCommit }),
       ...(reason === undefined ? {} : { reason }),
+      ...(merged === undefined ? {} : { merged }),
     };
     const decision = decide(state, request, this.policy, this.at);
     if (!decision.allowed) return decision;
@@ -250,7 +272,7 @@ export class World {
         made ??=
           become.kind === 'removal'
             ? this.store.commit({ data: undefined, parents, action: 'delete', time: this.at })
-            : this.#publish(revision, asking, decision, record, state);
+            : this.#publish(revision, asking, decision, record, state, become.kind === 'statement');
         this.store.set(ref, made, true);
       }
     }
@@ -262,13 +284,14 @@ export class World {
     }
   }
 
-  /** The approval commit with its statement. */
+  /** The approval commit with its statement, or the commit of the Git host with a tag that has it. */
   #publish(
     revision: ListedRevision,
-    { actor, reason }: WorldRequest,
-    { next, bypassed, brokeGlass }: Allowed,
+    { actor, reason, merged }: WorldRequest,
+    { next, bypassed, brokeGlass, mergeBypass }: Allowed,
     { verdicts, steps, contributors = [], approvals = [] }: RevisionRecord,
     state: RevisionState,
+    isMerged: boolean,
   ): Oid {
     const { workspace, commit } = revision;
     const data = this.data(commit);
@@ -278,13 +301,14 @@ export class World {
       ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: REPOSITORY, ...scope(workspace) },
       ...this.records.trust.next(scope(workspace), current),
       ...{ revision: next?.revision ?? 0, tree: treeOf(data), draft: commit },
-      ...{ branch: LAYOUT.branch, onto: this.store.mainParents()[0] ?? '' },
+      ...{ branch: LAYOUT.branch, onto: (isMerged ? state.merge?.onto : this.store.mainParents()[0]) ?? '' },
       record: {
         ...{ verdicts, steps, contributors, approvals, content: state.facts.inputs.content },
         gates: evaluateGates(state.facts, this.policy, this.at).map((gate) => ({
           ...{ type: gate.type, requiredBy: gate.requiredBy, state: gate.state },
         })),
-        ...(bypassed.length === 0 ? {} : { gatesBypassed: true }),
+        ...(bypassed.length === 0 || mergeBypass?.gates === true ? {} : { gatesBypassed: true }),
+        ...(mergeBypass === undefined ? {} : { mergeBypass }),
         ...(brokeGlass === true ? { breakGlass: { by: actor.name, reason: reason ?? '' } } : {}),
       },
     };
@@ -293,6 +317,10 @@ export class World {
     this.records.raise(signedBy(statement, key));
     const parents = [...this.store.mainParents(), commit];
     const signed = { statement: { statement, signature }, workspace, revision: statement.revision };
+    if (isMerged && merged !== undefined) {
+      this.store.annotate(merged.commit, signed);
+      return merged.commit;
+    }
     return this.store.commit({ data, parents, action: 'approve', time: this.at, ...signed });
   }
 

@@ -14,7 +14,7 @@ export interface ReviewPolicy {
     /** A Secret in the namespace of the policy. */
     readonly secretRef: { readonly name: string; readonly key: string };
   };
-  readonly publishOn: 'approval' | 'review';
+  readonly publishOn: 'approval' | 'review' | 'merge';
   /** Whose reviews count, and as whose approval. */
   readonly approvers: readonly { readonly user: string; readonly subject: string }[];
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };

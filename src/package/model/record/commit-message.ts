@@ -58,6 +58,11 @@ export interface FoldedRecord {
   readonly commits?: readonly { readonly commit: string; readonly by: string }[];
   /** Set if a policy permitted the actor to publish with closed gates. */
   readonly breakGlass?: { readonly by: string; readonly reason: string };
+  /** Set if the Git host merged it with closed gates, or without the required approvals: then it is out of band. */
+  readonly mergeBypass?: {
+    /** Why the approvals were not enough. */
+    readonly notApproved?: string;
+  };
 }
 
 /** A gate as it was when the kernel evaluated it. */
@@ -121,6 +126,7 @@ const foldedSchema = z.object({
   approvals: listOf(approvalSchema).optional(),
   commits: listOf(z.object({ commit: z.string(), by: z.string() })).optional(),
   breakGlass: z.object({ by: z.string(), reason: z.string() }).optional(),
+  mergeBypass: z.object({ notApproved: z.string().optional() }).optional(),
 });
 
 const publicationSchema = statementHeadSchema.extend({

@@ -22,6 +22,31 @@ export interface TransitionRequest {
   readonly reason?: string;
   /** The actor wants to publish with closed gates; a policy names who may. */
   readonly breakGlass?: boolean;
+  /** The Git host merged the proposal: its commit becomes the publication, and the main branch does not move. */
+  readonly merged?: MergedProposal;
+  /** A required condition that the caller found to be false now, whatever is recorded: its gate is closed. */
+  readonly closedNow?: string;
+}
+
+/** A proposal that the Git host merged into the main branch, by a merge commit, as a squash or by rebasing it. */
+export interface MergedProposal {
+  /** The commit that this made on the main branch; of several, the last one. */
+  readonly commit: Oid;
+  /**
+   * Record the publication although gates are closed or approvals are missing, since the merge cannot be refused any more. It is out of
+   * band then, and its statement lists what was bypassed.
+   */
+  readonly recordBypass?: boolean;
+}
+
+/** The commit of a merge, as far as it is relevant for the publication of a proposal. */
+export interface MergeFacts {
+  /** On the first-parent line of the main branch, where publications are. */
+  readonly isOnMain: boolean;
+  /** First parent. */
+  readonly onto: Oid | undefined;
+  /** The package in it is that of the proposal. */
+  readonly hasProposedTree: boolean;
 }
 
 /** The input of the kernel: one revision and its environment. Plain values, read at one point in time. */
@@ -61,6 +86,8 @@ export interface RevisionState {
   readonly mainHead: Oid | undefined;
   /** Object id of `refs.deletionProposed`. */
   readonly deletionProposed: Oid | undefined;
+  /** The commit of `TransitionRequest.merged`; undefined if there is no such commit, or none in the request. */
+  readonly merge?: MergeFacts | undefined;
 }
 
 /** A push brought content that no request proposed. */
@@ -88,7 +115,7 @@ export interface RevisionRefs {
   tagFor(revision: number): string;
 }
 
-/** A ref and its new value; the caller writes the commit for `approval` and `removal`. */
+/** A ref and its new value; the caller writes the commit for `approval` and `removal`, and the tag for `statement`. */
 export interface RefStep {
   readonly ref: string;
   /** Expected old value; null requires that it does not exist. */
@@ -97,6 +124,8 @@ export interface RefStep {
     | { readonly kind: 'commit'; readonly oid: Oid }
     /** The package's tree on top of the main head, with the draft as second parent. */
     | { readonly kind: 'approval' }
+    /** An annotated tag with the statement, on a commit of the Git host. */
+    | { readonly kind: 'statement'; readonly on: Oid }
     /** The main head without the package's folder. */
     | { readonly kind: 'removal' }
     | { readonly kind: 'absent' };
@@ -108,6 +137,8 @@ export type RefusalCode =
   | 'WrongState'
   | 'NestedPackage'
   | 'NotAllowed'
+  | 'NotApproved'
+  | 'NotMerged'
   | 'Conflict'
   | 'Unreadable'
   | 'InvalidKptfile'
@@ -125,10 +156,17 @@ export interface Allowed {
   readonly plan: readonly RefStep[];
   /** The resulting state of the revision; undefined if it is deleted. */
   readonly next: { readonly lifecycle: Lifecycle; readonly revision: number } | undefined;
-  /** Closed gates that were ignored because the repository does not enforce them. */
+  /** Closed gates that were ignored: the repository does not enforce them, the actor broke the glass, or the Git host merged anyway. */
   readonly bypassed: readonly Refusal[];
   /** The closed gates were bypassed because the actor may use break-glass. */
   readonly brokeGlass?: boolean;
+  /** Set where the Git host merged what would have been refused: the publication is recorded, and is out of band. */
+  readonly mergeBypass?: {
+    /** `bypassed` has enforced gates. */
+    readonly gates: boolean;
+    /** Why the approvals were not enough. */
+    readonly notApproved?: string;
+  };
   /** Set where an approval counts and is not enough: the revision stays Proposed. */
   readonly approvals?: {
     readonly given: number;

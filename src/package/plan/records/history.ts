@@ -77,11 +77,14 @@ function rank({ action }: HistoryEntry): number {
   return ['push', 'init', 'copy', 'edit', ...ACTIONS].indexOf(action);
 }
 
-/** Returns the approval commit, and the gates that it bypassed. */
+/** Returns the approval commit, or the approval of a commit that the Git host made, and the gates that it bypassed. */
 async function approvalEntry(repo: RepositoryContext, revision: PackageRevision): Promise<HistoryEntry> {
   const { commit, tip } = revision;
   const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
-  const entry = entryOf(await repo.git.readCommit(commit), by, approvalOf(revision)?.face);
+  const approval = approvalOf(revision);
+  const made = entryOf(await repo.git.readCommit(commit), by, approval?.face);
+  const isMerged = approval !== undefined && tip.statementTag !== undefined;
+  const entry = isMerged ? { ...stepEntry(approval, commit), what: made.what, commit } : made;
   const step = publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve');
   if (step?.gates === undefined) return entry;
   const broken = publishedRecordOf(tip.facts)?.breakGlass === undefined ? '' : ' (break-glass)';

@@ -41,10 +41,10 @@ export const reviewSchema = z
       })
       .describe('Host of the repositories.'),
     publishOn: z
-      .enum(['approval', 'review'])
+      .enum(['approval', 'review', 'merge'])
       .default('approval')
       .describe(
-        'What publishes a proposal: approval, as without pull requests (default), or review, approving reviews by enough of the approvers.',
+        'What publishes a proposal: approval, as without pull requests (default); review, approving reviews by enough of the approvers; or merge, the merge of its pull request.',
       ),
     approvers: z
       .array(
