@@ -107,9 +107,8 @@ export class Gitea {
 
   /** Lets a user push to a repository. */
   async addWriter(username: string, repository: string): Promise<void> {
-    await this.api('PUT', `/repos/${OWNER.username}/${repository}/collaborators/${username}`, {
-      permission: 'write',
-    });
+    const path = `/repos/${OWNER.username}/${repository}/collaborators/${username}`;
+    await this.api('PUT', path, { permission: 'write' });
   }
 
   /** Creates a user who may push to a repository and administers nothing. */
