@@ -5,6 +5,7 @@ import { triggerSource } from '../../src/controller/source.ts';
 import type { Forge, ForgeErrorDetails, PullRequest, Review } from '../../src/forge/forge.ts';
 import { type ErrorCode, isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import { isOid } from '../../src/git/objects/object-id.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
 import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
@@ -47,6 +48,8 @@ export interface PullRequestOptions {
 /** Between two polls of a repository with proposals, while there are changes, and once there were none for some minutes. */
 const POLL_MS = 10_000;
 const QUIET_POLL_MS = 30_000;
+/** Until a merge is looked for again in what was fetched. */
+const MERGE_FETCH_MS = 1000;
 const QUIET_AFTER_MS = 300_000;
 /** Only an operator can change what these say; they are tried again now and then. */
 const PERMANENT: readonly ErrorCode[] = ['Refused', 'NotFound', 'Unauthenticated', 'InvalidInput', 'Unsupported'];
@@ -248,9 +251,16 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { object, review, pull } = merged;
     if (pull.state === 'merged' && review.publishOn === 'merge') {
       const { mayApprove } = options;
-      if (await publishMerge({ store, events, mayApprove, signal }, merged)) return undefined;
+      const { revision } = merged.evaluation;
+      const commit = pull.merged?.commit ?? '';
+      // The host reports a merge before it was fetched.
+      const [found] = await store
+        .repositoryOf(revision)
+        .git.statObjects(isOid(commit) ? [`${commit}:${revision.path}`] : []);
+      const isFetched = found !== undefined;
+      if (isFetched && (await publishMerge({ store, events, mayApprove, signal }, merged))) return undefined;
       requests?.add(repositoryOf(keyOf(object)), 'branches');
-      return { requeueAfter: POLL_MS, reason: 'the main branch has to be read, or the proposal corrected' };
+      return { requeueAfter: isFetched ? POLL_MS : MERGE_FETCH_MS, reason: 'the main branch has to be read' };
     }
     if (pull.state === 'merged') {
       const by = pull.merged?.by === undefined ? '' : ` by ${plainLine(pull.merged.by)}`;
