@@ -12,7 +12,10 @@ export type Send = (
 ) => Promise<{ readonly data: unknown; readonly url: string }>;
 
 /** Options of an octokit that neither repeats nor delays requests, which the caller decides about, and writes nothing to the console. */
-export function octokitOptions(transport: ForgeTransport, fetch: ReturnType<typeof githubFetch>) {
+export function octokitOptions(
+  transport: ForgeTransport,
+  fetch: ReturnType<typeof githubFetch>,
+): NonNullable<ConstructorParameters<typeof Octokit>[0]> {
   const ignore = (): void => undefined;
   return {
     ...{ baseUrl: transport.api, userAgent: 'sluice', request: { fetch } },
