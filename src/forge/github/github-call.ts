@@ -3,7 +3,7 @@ import type { ZodType } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkedForm } from '../http/checked-form.ts';
 import { type ForgeTransport, requestName } from '../http/forge-transport.ts';
-import type { githubFetch } from './github-fetch.ts';
+import type { GithubFetch } from './github-fetch.ts';
 
 /** Calls one of octokit's methods, with the options that every call takes. */
 export type Send = (
@@ -12,10 +12,7 @@ export type Send = (
 ) => Promise<{ readonly data: unknown; readonly url: string }>;
 
 /** Options of an octokit that neither repeats nor delays requests, which the caller decides about, and writes nothing to the console. */
-export function octokitOptions(
-  transport: ForgeTransport,
-  fetch: ReturnType<typeof githubFetch>,
-): NonNullable<ConstructorParameters<typeof Octokit>[0]> {
+export function octokitOptions(transport: ForgeTransport, fetch: GithubFetch) {
   const ignore = (): void => undefined;
   return {
     ...{ baseUrl: transport.api, userAgent: 'sluice', request: { fetch } },

@@ -23,6 +23,9 @@ interface FetchOptions {
   readonly signal?: AbortSignal | null;
 }
 
+/** In place of the global `fetch`. */
+export type GithubFetch = (url: string, options: FetchOptions) => Promise<Response>;
+
 /**
  * The `fetch` of octokit, over the connections of Sluice. GitHub does not count a conditional request whose response has not changed, so that
  * each GET is one; octokit sees the whole response in any case. `readToken` returns the token, which octokit then never sees; without it, octokit authenticates.
@@ -30,7 +33,7 @@ interface FetchOptions {
 export function githubFetch(
   transport: ForgeTransport,
   readToken?: (signal: AbortSignal) => Promise<string>,
-): (url: string, options: FetchOptions) => Promise<Response> {
+): GithubFetch {
   const kept = new LruCache<string, ForgeResponse & { readonly etag: string }>({
     maxEntries: MAX_ENTRIES,
     maxSize: MAX_CHARACTERS,
