@@ -37,6 +37,10 @@ type Packed = z.infer<typeof packedSchema>;
 
 let folder: string;
 let app: string;
+/** Milliseconds; an installation takes ten seconds. */
+const INSTALL_MS = 120_000;
+const INSTALL_ATTEMPTS = 4;
+
 let packed: Packed;
 let environment: NodeJS.ProcessEnv;
 const running = new Set<ChildProcess>();
@@ -51,9 +55,18 @@ beforeAll(async () => {
   const [listed] = Object.values(JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as object);
   packed = packedSchema.parse(listed);
   const words = ['install', '--omit=optional', '--prefer-offline', '--no-audit', '--no-fund'];
-  // A registry that stops in the middle of a response is asked again: npm's own limit of 5 minutes exceeds that of this hook.
+  // npm waits for ever for a registry that stops in the middle of a response. What it has downloaded is in its cache.
   words.push('--fetch-timeout=20000', '--fetch-retries=10', '--fetch-retry-mintimeout=1000');
-  await run('npm', [...words, join(folder, packed.filename)], { cwd: app, env: environment });
+  const options = { cwd: app, env: environment, timeout: INSTALL_MS, killSignal: 'SIGKILL' } as const;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await run('npm', [...words, join(folder, packed.filename)], options);
+      break;
+    } catch (error) {
+      const isLate = (error as { readonly killed?: boolean }).killed === true;
+      if (!isLate || attempt === INSTALL_ATTEMPTS) throw error;
+    }
+  }
 }, 600_000);
 afterEach(() => {
   for (const { pid, exitCode } of running) if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGKILL');
