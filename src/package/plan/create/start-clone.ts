@@ -27,8 +27,7 @@ export async function startClone(
       ? await upstreams.revision(reference.revision)
       : await upstreams.address(reference.git, repo.namespace, context);
   const { revision } = upstream;
-  const followsBranch = 'revision' in reference && reference.followsBranch === true;
-  if (revision !== undefined && isPlaceholder(revision) && !followsBranch) {
+  if (revision !== undefined && isPlaceholder(revision)) {
     throw new SluiceError(
       'Refused',
       `upstream revision may not be the placeholder package revision ${revision.key.repository}/${revision.name}; clone a published revision`,
