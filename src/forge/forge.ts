@@ -6,7 +6,8 @@
  * - They reject with a SluiceError: `NotFound` (no such repository or pull request, or the token cannot read it), `Unauthenticated` (the token
  *   is not valid), `Refused` (the token lacks a permission, or a rule of the host forbids it), `TooManyRequests` (with
  *   ForgeErrorDetails), `Conflict`, `InvalidInput` (the host rejects a value), `Unavailable` and `Timeout` (the request may have been
- *   executed; repeat it), `Corrupt` (a response without the documented form, or a too long one). No message contains a token.
+ *   executed; repeat it), `Corrupt` (a response without the documented form), `LimitExceeded` (a too long
+ *   response, or too many reviews). No message contains a token.
  * - Writes are safe to repeat: `open` returns the open pull request, `setChecks` and `addLabels` write only what is missing.
  * - Texts of users (titles, bodies, comments, names) are returned as they are; the caller neutralises them before it writes them anywhere.
  */
@@ -14,13 +15,13 @@ export interface Forge {
   /** The address of the repository in the API, for messages. Contains no credentials. */
   readonly address: string;
 
-  /** All open pull requests to a branch, at most `limit` of those that changed last. */
+  /** All open pull requests to a branch, at most `limit` of those that changed last. Leaves out those that `get` rejects as too long. */
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
 
-  /** Pull requests in any state that changed at or after `since` (RFC 3339), changed last first, at most `limit`. */
+  /** Pull requests in any state that changed at or after `since` (RFC 3339), changed last first, at most `limit`. Leaves out the same. */
   listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
 
-  /** Rejects with NotFound. */
+  /** Rejects with NotFound, and with LimitExceeded where its texts are too long. */
   get(number: number, signal: AbortSignal): Promise<PullRequest>;
 
   /** Opens a pull request, or returns the open one from `head` to `base` as it is. */
@@ -33,7 +34,10 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<PullRequest>;
 
-  /** Reviews with a verdict that were submitted, oldest first, at most the first 500. Reviews of teams and comments are left out. */
+  /**
+   * All submitted reviews with a verdict, oldest first; of each author the last one suffices, and earlier ones may be missing. Reviews of teams
+   * and comments are left out. Never a part of them: rejects with LimitExceeded where there are too many to read.
+   */
   reviews(number: number, signal: AbortSignal): Promise<readonly Review[]>;
 
   /**

@@ -1,5 +1,7 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { inject } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { GiteaForge } from '../../src/forge/gitea/gitea-forge.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { describeForge, type ForgeHost } from '../support/forge-conformance.ts';
@@ -22,7 +24,16 @@ function createUsers(): Promise<ReadonlyMap<string, Login>> {
   );
 }
 
-async function open(): Promise<ForgeHost> {
+const NO_SIGNAL = new AbortController().signal;
+
+type Host = ForgeHost & {
+  /** The path of the repository in the API. */
+  readonly path: string;
+  /** The same repository at another address of the API. */
+  at(api: string): GiteaForge;
+};
+
+async function open(): Promise<Host> {
   users ??= createUsers();
   const logins = await users;
   repositories += 1;
@@ -36,9 +47,10 @@ async function open(): Promise<ForgeHost> {
   const path = `/repos/${OWNER.username}/${name}`;
   const forges: GiteaForge[] = [];
 
-  const connect = (options: { token?: 'unknown' | 'read-only'; name?: string }) => {
+  const connect = (options: { token?: 'unknown' | 'read-only'; name?: string; api?: string }) => {
     const forge = new GiteaForge({
-      ...{ api: `${gitea.url}/api/v1`, owner: OWNER.username, name: options.name ?? name, network: DEFAULT_NETWORK },
+      ...{ api: options.api ?? `${gitea.url}/api/v1`, owner: OWNER.username, name: options.name ?? name },
+      network: DEFAULT_NETWORK,
       ...{ token: async () => tokens[options.token ?? 'own'], tokenName: 'Secret default/gitea' },
     });
     forges.push(forge);
@@ -58,6 +70,8 @@ async function open(): Promise<ForgeHost> {
   };
 
   return {
+    path,
+    at: (api) => connect({ api }),
     forge: connect({}),
     names: { sluice, anna: 'pulls-anna', ben: 'pulls-ben' },
     secrets: Object.values(tokens),
@@ -129,3 +143,99 @@ async function open(): Promise<ForgeHost> {
 }
 
 describeForge('pull requests of Gitea', { open, pageSize: PAGE_SIZE, ...skipFor(missing !== '' && missing) });
+
+/** Gitea behind an address where a page has at most so many entries, as with `[api] MAX_RESPONSE_ITEMS`. */
+async function withPagesOf(most: number): Promise<{ readonly api: string; close(): Promise<void> }> {
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const path = (request.url ?? '').replace(/\blimit=(\d+)/, (_, limit) => `limit=${Math.min(Number(limit), most)}`);
+    const answer = await fetch(`${gitea.url}${path}`, {
+      method: request.method ?? 'GET',
+      headers: { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' },
+      body: parts.length === 0 ? null : Buffer.concat(parts).toString(),
+    });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    api: `http://127.0.0.1:${port}/api/v1`,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+describe('limits of Gitea', { ...skipFor(missing !== '' && missing), timeout: 60_000 }, () => {
+  const wanted = { base: 'main', title: 'shop', body: 'text' };
+
+  test('where pages are smaller than asked for, all of them are read', async () => {
+    const { at, path, names, commit, branch, review, checks, close } = await open();
+    const pages = await withPagesOf(3);
+    try {
+      const forge = at(pages.api);
+      const head = await commit('many/0');
+      for (let number = 1; number < 5; number += 1) await branch(`many/${number}`, head);
+      const pulls = [];
+      for (let number = 0; number < 5; number += 1)
+        pulls.push(await forge.open({ ...wanted, head: `many/${number}` }, NO_SIGNAL));
+      expect(await forge.listOpen('main', 100, NO_SIGNAL)).toHaveLength(5);
+      expect(await forge.listUpdated('1970-01-01T00:00:00Z', 100, NO_SIGNAL)).toHaveLength(5);
+
+      const number = pulls[0]?.number ?? 0;
+      for (let at = 0; at < 4; at += 1) await review(names.ben, number, 'comment');
+      await review(names.anna, number, 'request-changes');
+      const reviews = await forge.reviews(number, NO_SIGNAL);
+      expect(reviews.map(({ author, state }) => [author, state])).toEqual([[names.anna, 'changes-requested']]);
+
+      const labels = ['a', 'b', 'c', 'd', 'e'];
+      for (const name of labels) await gitea.api('POST', `${path}/labels`, { name, color: '#ff0000' });
+      await forge.addLabels(await forge.get(number, NO_SIGNAL), ['e'], NO_SIGNAL);
+      expect(await gitea.api('GET', `${path}/labels?limit=50`)).toHaveLength(labels.length);
+
+      const set = labels.map((name) => ({ name, state: 'pending' as const, title: 'waits' }));
+      await forge.setChecks(head, set, NO_SIGNAL);
+      await forge.setChecks(head, set, NO_SIGNAL);
+      expect((await checks(head)).written).toBe(set.length);
+    } finally {
+      await close();
+      await pages.close();
+    }
+  });
+
+  test('a pull request with a body of many megabytes hides no other one', async () => {
+    const { forge, path, names, openFromFork, commit, close } = await open();
+    try {
+      await commit('proposed/first');
+      const first = await forge.open({ ...wanted, head: 'proposed/first' }, NO_SIGNAL);
+      const long = await openFromFork(names.ben, 'long');
+      await gitea.api('PATCH', `${path}/pulls/${long}`, { body: 'x'.repeat(9 * 1024 * 1024) });
+      await commit('proposed/last');
+      const last = await forge.open({ ...wanted, head: 'proposed/last' }, NO_SIGNAL);
+      for (const list of [
+        await forge.listOpen('main', 100, NO_SIGNAL),
+        await forge.listUpdated('1970-01-01T00:00:00Z', 100, NO_SIGNAL),
+      ])
+        expect(list.map(({ number }) => number).sort()).toEqual([first.number, last.number]);
+      await expect(forge.get(long, NO_SIGNAL)).rejects.toMatchObject({ code: 'LimitExceeded' });
+    } finally {
+      await close();
+    }
+  });
+
+  test('a pull request that was deleted is named', async () => {
+    const { forge, path, commit, close } = await open();
+    try {
+      await commit('proposed/first');
+      const { number } = await forge.open({ ...wanted, head: 'proposed/first' }, NO_SIGNAL);
+      await gitea.api('DELETE', `${path}/issues/${number}`);
+      const named = {
+        code: 'NotFound',
+        message: expect.stringMatching(`pulls/${number}: .*it does not exist, or the token`),
+      };
+      await expect(forge.get(number, NO_SIGNAL)).rejects.toMatchObject(named);
+      await expect(forge.update(number, { body: 'x' }, NO_SIGNAL)).rejects.toMatchObject(named);
+    } finally {
+      await close();
+    }
+  });
+});

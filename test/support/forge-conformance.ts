@@ -168,12 +168,13 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
 
     test('reports a pull request that does not exist', async () => {
       const { forge } = await start();
-      expect(await failure(forge.get(4711, NO_SIGNAL))).toMatch(/^NotFound: /);
-      expect(await failure(forge.update(4711, { title: 'x' }, NO_SIGNAL))).toMatch(/^NotFound: /);
+      const named = /^NotFound: .*pulls\/4711.*it does not exist, or the token/;
+      expect(await failure(forge.get(4711, NO_SIGNAL))).toMatch(named);
+      expect(await failure(forge.update(4711, { title: 'x' }, NO_SIGNAL))).toMatch(named);
       expect(await failure(forge.reviews(4711, NO_SIGNAL))).toMatch(/^NotFound: /);
     });
 
-    test('lists reviews with a verdict and the commit they are of, oldest first, and dismissals', async () => {
+    test('lists reviews with a verdict and the commit they are of, the last of each user, oldest first, and dismissals', async () => {
       const { forge, names, pull, head, commit, review, dismiss } = await startWithPull();
       const { anna, ben } = names;
       expect(await forge.reviews(pull.number, NO_SIGNAL)).toEqual([]);
@@ -187,22 +188,18 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       }, SECOND);
       await review(ben, pull.number, 'approve');
       const reviews = await forge.reviews(pull.number, NO_SIGNAL);
-      // Some hosts dismiss the earlier reviews of a user with the next one.
-      const superseded = expect.stringMatching(/^(changes-requested|dismissed)$/);
       expect(reviews.map(({ author, state, commit }) => [author, state, commit])).toEqual([
-        [ben, superseded, head],
         [anna, 'approved', head],
         [ben, 'approved', next],
       ]);
-      expect(new Set(reviews.map(({ id }) => id)).size).toBe(3);
+      expect(new Set(reviews.map(({ id }) => id)).size).toBe(2);
       for (const { url, submittedAt } of reviews) {
         expect(url).toMatch(/^http/);
         expect(Date.parse(submittedAt)).toBeGreaterThan(Date.parse('2020-01-01'));
       }
-      await dismiss(names.anna, pull.number, reviews[2]?.id ?? '');
+      await dismiss(names.anna, pull.number, reviews[1]?.id ?? '');
       const after = await forge.reviews(pull.number, NO_SIGNAL);
       expect(after.map(({ author, state }) => [author, state])).toEqual([
-        [ben, superseded],
         [anna, 'approved'],
         [ben, 'dismissed'],
       ]);
@@ -214,8 +211,9 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       for (let at = 0; at < many; at += 1)
         await review(names.anna, pull.number, at % 2 === 0 ? 'request-changes' : 'approve');
       const reviews = await forge.reviews(pull.number, NO_SIGNAL);
-      expect(reviews).toHaveLength(many);
-      expect(reviews.at(-1)?.state).toBe(many % 2 === 0 ? 'approved' : 'changes-requested');
+      expect(reviews.map(({ author, state }) => [author, state])).toEqual([
+        [names.anna, many % 2 === 0 ? 'approved' : 'changes-requested'],
+      ]);
     });
 
     test('reports reviewers that the host refuses, and requests the others', async () => {

@@ -1,4 +1,5 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { cleanAddress } from '../clean-address.ts';
 import {
   type Check,
   type Closing,
@@ -9,7 +10,9 @@ import {
   type Review,
 } from '../forge.ts';
 import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
+import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
+import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import {
   type CommitStatus,
@@ -25,9 +28,8 @@ import {
   timelineSchema,
 } from './gitea-schemas.ts';
 
-/** The default maximum of Gitea. */
+/** The default maximum of Gitea. The operator may set a lower one, so that only an empty page is the end. */
 const PAGE = 50;
-const MAX_REVIEWS = 500;
 /** Gitea has columns of 255 characters. */
 const MAX_TITLE_CHARACTERS = 255;
 const LABEL_COLOR = '#1d76db';
@@ -99,17 +101,10 @@ export class GiteaForge implements Forge {
   }
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
-    const found: Review[] = [];
-    for (let page = 1; (page - 1) * PAGE < MAX_REVIEWS; page += 1) {
-      const path = `${this.#path}/pulls/${number}/reviews?page=${page}&limit=${PAGE}`;
-      const reviews = await this.#http.json(reviewsSchema, 'GET', path, { signal });
-      for (const review of reviews) {
-        const read = reviewOf(review);
-        if (read !== undefined) found.push(read);
-      }
-      if (reviews.length < PAGE) break;
-    }
-    return found;
+    const path = `${this.#path}/pulls/${number}/reviews`;
+    return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) =>
+      (await this.#http.json(reviewsSchema, 'GET', `${path}?page=${page}&limit=${PAGE}`, { signal })).map(reviewOf),
+    );
   }
 
   async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
@@ -183,7 +178,7 @@ export class GiteaForge implements Forge {
       const path = `${this.#path}/labels?page=${page}&limit=${PAGE}`;
       const labels = await this.#http.json(labelsSchema, 'GET', path, { signal });
       for (const { id, name } of labels) known.set(name, id);
-      if (labels.length < PAGE) break;
+      if (labels.length === 0) break;
     }
     const ids: number[] = [];
     for (const name of names) {
@@ -202,7 +197,7 @@ export class GiteaForge implements Forge {
       const path = `${this.#path}/commits/${commit}/status?page=${page}&limit=${PAGE}`;
       const statuses = (await this.#http.json(combinedStatusSchema, 'GET', path, { signal })).statuses ?? [];
       for (const status of statuses) present.set(status.context, status);
-      if (statuses.length < PAGE || checks.every(({ name }) => present.has(name))) break;
+      if (statuses.length === 0 || checks.every(({ name }) => present.has(name))) break;
     }
     for (const { name: context, state, title } of checks) {
       const description = shorten(title, MAX_TITLE_CHARACTERS);
@@ -231,15 +226,16 @@ export class GiteaForge implements Forge {
     signal: AbortSignal,
   ): Promise<PullRequest[]> {
     const found = new Map<number, PullRequest>();
-    for (let page = 1; found.size < limit; page += 1) {
-      const path = `${this.#path}/pulls?state=${state}&sort=recentupdate&page=${page}&limit=${PAGE}`;
-      const pulls = (await this.#http.json(pullsSchema, 'GET', path, { signal })).map((pull) => this.#pullOf(pull));
-      for (const pull of pulls) {
-        const sorted = sort(pull);
-        if (sorted === 'last') return [...found.values()].slice(0, limit);
-        if (sorted === 'wanted') found.set(pull.number, pull);
-      }
-      if (pulls.length < PAGE) break;
+    const path = `${this.#path}/pulls?state=${state}&sort=recentupdate`;
+    const pulls = readPages({ size: PAGE, end: 'empty page' }, (page, size) =>
+      this.#http.json(pullsSchema, 'GET', `${path}&page=${page}&limit=${size}`, { signal }),
+    );
+    for await (const read of pulls) {
+      const pull = this.#pullOf(read);
+      const sorted = sort(pull);
+      if (sorted === 'last') break;
+      if (sorted === 'wanted') found.set(pull.number, pull);
+      if (found.size >= limit) break;
     }
     return [...found.values()].slice(0, limit);
   }
@@ -254,7 +250,7 @@ function pullOf(pull: GiteaPull): PullRequest {
   const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base } = pull;
   return {
     number: pull.number,
-    url: pull.html_url,
+    url: cleanAddress(pull.html_url),
     state: merged ? 'merged' : pull.state === 'open' ? 'open' : 'closed',
     title: pull.title,
     body: pull.body ?? '',
@@ -278,7 +274,7 @@ function reviewOf({ id, user, state, dismissed, ...review }: GiteaReview): Revie
     author: user.login,
     state: dismissed === true ? 'dismissed' : verdict,
     commit: commit === undefined || commit === null || commit === '' ? undefined : commit,
-    url,
+    url: cleanAddress(url),
     submittedAt: submittedAt ?? '',
   };
 }

@@ -26,7 +26,10 @@ interface ConnectOptions {
   readonly timeoutMs?: number;
 }
 
-type Host = ForgeHost & { readonly connectWith: (options: ConnectOptions) => GitHubForge };
+type Host = ForgeHost & {
+  readonly connectWith: (options: ConnectOptions) => GitHubForge;
+  readonly repository: ReturnType<GitHubServer['createRepository']>;
+};
 
 /** Makes a repository, in which Sluice is an App or a user. */
 async function open(kind: 'app' | 'user'): Promise<Host> {
@@ -73,6 +76,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
 
   return {
     connectWith: connect,
+    repository,
     forge: connect({}),
     names: { sluice, anna, ben, team: 'reviewers' },
     secrets: [...Object.values(tokens), 'ghs_', server.privateKey.slice(40, 80)],
@@ -247,7 +251,6 @@ describe('failures of GitHub', () => {
   });
 
   test.each([
-    ['too long', JSON.stringify([{ body: 'x'.repeat(9 * 1024 * 1024) }]), /longer than 8388608 bytes/],
     ['no JSON', '<html></html>', /does not have the documented form/],
     ['of another form', '[{"number":"1"}]', /does not have the documented form: 0\.number/],
     ['empty', '', /does not have the documented form/],
@@ -256,6 +259,82 @@ describe('failures of GitHub', () => {
     failOn('GET', { status: 200, body });
     const error = await failure(forge.listOpen('main', 10, NO_SIGNAL));
     expect([error.code, error.message]).toEqual(['Corrupt', expect.stringMatching(message)]);
+  });
+
+  test('a pull request that is too long hides no other one', async () => {
+    const { forge, commit, repository } = await start();
+    const first = await forge.open(wanted, NO_SIGNAL);
+    await commit('proposed/shop/v2');
+    const long = await forge.open({ ...wanted, head: 'proposed/shop/v2' }, NO_SIGNAL);
+    await commit('proposed/shop/v3');
+    const last = await forge.open({ ...wanted, head: 'proposed/shop/v3' }, NO_SIGNAL);
+    for (const pull of repository.pulls) if (pull.number === long.number) pull.body = 'x'.repeat(9 * 1024 * 1024);
+    const numbers = [first.number, last.number];
+    for (const list of [
+      await forge.listOpen('main', 10, NO_SIGNAL),
+      await forge.listUpdated('1970-01-01T00:00:00Z', 10, NO_SIGNAL),
+    ])
+      expect(list.map(({ number }) => number).sort()).toEqual(numbers);
+    const error = await failure(forge.get(long.number, NO_SIGNAL));
+    expect([error.code, error.message]).toEqual([
+      'LimitExceeded',
+      expect.stringMatching(/longer than 8388608 bytes; shorten/),
+    ]);
+  });
+
+  test('comments hide no verdict, and a list of reviews is never a part', async () => {
+    const { forge, repository, names } = await start();
+    const { number } = await forge.open(wanted, NO_SIGNAL);
+    const pull = repository.pulls.find((one) => one.number === number);
+    const at = '2026-01-01T00:00:00Z';
+    const add = (user: string, state: string, count: number) => {
+      for (let id = 1; id <= count; id += 1)
+        pull?.reviews.push({
+          id: id + (pull.reviews.length + 1) * 10,
+          user,
+          state,
+          body: '',
+          commit: pull.head.commit,
+          at,
+        });
+    };
+    add('stranger', 'COMMENTED', 520);
+    add(names.anna, 'CHANGES_REQUESTED', 1);
+    const reviews = await forge.reviews(number, NO_SIGNAL);
+    expect(reviews.map(({ author, state }) => [author, state])).toEqual([[names.anna, 'changes-requested']]);
+    server.fault = ({ url }) => {
+      const page = /\/reviews\?.*\bpage=(\d+)/.exec(url)?.[1];
+      const review = { id: 1, user: null, state: 'COMMENTED', html_url: 'https://github.test/1' };
+      return page === undefined ? undefined : { status: 200, body: JSON.stringify([review]) };
+    };
+    const error = await failure(forge.reviews(number, NO_SIGNAL));
+    expect([error.code, error.message]).toEqual(['LimitExceeded', expect.stringMatching(/200 pages.*; close it/)]);
+  });
+
+  test('addresses of pages are one line without control characters, and bounded', async () => {
+    const { forge } = await start();
+    const pull = await forge.open(wanted, NO_SIGNAL);
+    const address = `https://github.test/\u001b[31m\u202e\n${'x'.repeat(1000)}`;
+    const clean = expect.stringMatching(/^https:\/\/github\.test\/ x{400,}$/);
+    server.fault = ({ url }) => {
+      const review = { id: 1, user: { login: 'anna' }, state: 'APPROVED', html_url: address };
+      const refs = { ref: 'main', sha: pull.head.commit, repo: { id: 1 } };
+      const shown = {
+        number: pull.number,
+        html_url: address,
+        state: 'open',
+        title: '',
+        labels: [],
+        head: refs,
+        base: refs,
+      };
+      if (url.includes('/reviews'))
+        return { status: 200, body: JSON.stringify(url.includes('&page=1') ? [review] : []) };
+      return { status: 200, body: JSON.stringify({ ...shown, updated_at: pull.updatedAt }) };
+    };
+    const got = [(await forge.get(pull.number, NO_SIGNAL)).url, (await forge.reviews(pull.number, NO_SIGNAL))[0]?.url];
+    expect(got).toEqual([clean, clean]);
+    for (const url of got) expect(url?.length).toBeLessThanOrEqual(500);
   });
 
   test.each(['app', 'user'] as const)('a token that the host echoes is in no error, as %s', async (kind) => {

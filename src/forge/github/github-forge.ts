@@ -1,4 +1,5 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { cleanAddress } from '../clean-address.ts';
 import {
   type Check,
   type Closing,
@@ -8,7 +9,9 @@ import {
   type PullRequest,
   type Review,
 } from '../forge.ts';
+import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
+import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
@@ -24,7 +27,6 @@ import {
 } from './github-schemas.ts';
 
 const PAGE = 100;
-const MAX_REVIEWS = 500;
 /** Pages of one pull request's events, and of the comments at its end; what is on further ones does not count. */
 const MAX_PAGES = 20;
 const MAX_TITLE_CHARACTERS = 256;
@@ -100,15 +102,13 @@ export class GitHubForge implements Forge {
   }
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
-    const found: Review[] = [];
-    for (let page = 1; (page - 1) * PAGE < MAX_REVIEWS; page += 1) {
+    const of = { ...this.#repository, pull_number: number, per_page: PAGE };
+    return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) => {
       const reviews = await this.#client.call(reviewsSchema, signal, ({ pulls }, options) =>
-        pulls.listReviews({ ...this.#repository, pull_number: number, per_page: PAGE, page, ...options }),
+        pulls.listReviews({ ...of, page, ...options }),
       );
-      found.push(...reviews.flatMap((review) => reviewOf(review) ?? []));
-      if (reviews.length < PAGE) break;
-    }
-    return found;
+      return reviews.map(reviewOf);
+    });
   }
 
   async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
@@ -209,16 +209,17 @@ export class GitHubForge implements Forge {
     signal: AbortSignal,
   ): Promise<PullRequest[]> {
     const found = new Map<number, PullRequest>();
-    const order = { sort: 'updated', direction: 'desc', per_page: PAGE } as const;
-    for (let page = 1; found.size < limit; page += 1) {
-      const pulls = await this.#client.call(pullsSchema, signal, (rest, options) =>
-        rest.pulls.list({ ...this.#repository, ...filter, ...order, page, ...options }),
-      );
-      for (const pull of pulls.map((one) => this.#pullOf(one))) {
-        if (!isWanted(pull)) return [...found.values()].slice(0, limit);
-        found.set(pull.number, pull);
-      }
-      if (pulls.length < PAGE) break;
+    const order = { sort: 'updated', direction: 'desc' } as const;
+    const pulls = readPages({ size: PAGE, end: 'short page' }, (page, size) =>
+      this.#client.call(pullsSchema, signal, (rest, options) =>
+        rest.pulls.list({ ...this.#repository, ...filter, ...order, per_page: size, page, ...options }),
+      ),
+    );
+    for await (const read of pulls) {
+      const pull = this.#pullOf(read);
+      if (!isWanted(pull)) break;
+      found.set(pull.number, pull);
+      if (found.size >= limit) break;
     }
     return [...found.values()].slice(0, limit);
   }
@@ -239,7 +240,7 @@ function pullOf(pull: GitHubPull): PullRequest {
   const isMerged = mergedAt !== undefined && mergedAt !== null;
   return {
     number: pull.number,
-    url: pull.html_url,
+    url: cleanAddress(pull.html_url),
     state: isMerged ? 'merged' : pull.state,
     title: pull.title,
     body: pull.body ?? '',
@@ -258,6 +259,10 @@ function reviewOf({ id, user, state, ...review }: GitHubReview): Review | undefi
   if (verdict === undefined || user === undefined || user === null) return undefined;
   return {
     ...{ id: String(id), author: user.login, state: verdict },
-    ...{ commit: review.commit_id ?? undefined, url: review.html_url, submittedAt: review.submitted_at ?? '' },
+    ...{
+      commit: review.commit_id ?? undefined,
+      url: cleanAddress(review.html_url),
+      submittedAt: review.submitted_at ?? '',
+    },
   };
 }

@@ -150,7 +150,10 @@ async function readBounded(
     if (size > MAX_RESPONSE_BYTES) {
       body.on('error', () => undefined);
       body.destroy();
-      throw new SluiceError('Corrupt', `the response to ${what} is longer than ${MAX_RESPONSE_BYTES} bytes`);
+      throw new SluiceError(
+        'LimitExceeded',
+        `the response to ${what} is longer than ${MAX_RESPONSE_BYTES} bytes; shorten its texts on the host`,
+      );
     }
     parts.push(part);
   }
