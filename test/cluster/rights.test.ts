@@ -27,6 +27,8 @@ const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/rep
 const TARGETS = '/apis/sluice.dev/v1alpha1/namespaces/default/deliverytargets';
 const DELIVERIES = '/apis/sluice.dev/v1alpha1/namespaces/default/packagedeliveries';
 const NOTIFICATIONS = '/apis/sluice.dev/v1alpha1/namespaces/default/notifications';
+const VARIANTS = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/packagevariants';
+const SETS = '/apis/config.porch.kpt.dev/v1alpha2/namespaces/default/packagevariantsets';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/sluice';
 const CREDENTIALS = { username: 'sluice', password: 'secret' };
 
@@ -191,6 +193,18 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
       spec: { selector: {}, git: repo('east') },
     });
     await publish('web');
+    const targets = (...packageNames: string[]) => [{ repositories: [{ name: 'apps', packageNames }] }];
+    await create(SETS, {
+      ...{ apiVersion: 'config.porch.kpt.dev/v1alpha2', kind: 'PackageVariantSet', metadata: { name: 'fleet' } },
+      spec: { upstream: { repo: 'apps', package: 'web' }, targets: targets('web-a', 'web-b') },
+    });
+    for (const name of ['web-a', 'web-b']) await ready(`${VARIANTS}/fleet-apps-${name}`);
+    const fewer = { spec: { targets: targets('web-a') } };
+    expect((await installation.admin.patch(`${SETS}/fleet`, fewer)).status).toBe(200);
+    await eventually(
+      () => installation.admin.list(VARIANTS),
+      ({ body: { items } }) => items.length === 1,
+    );
     await create(REVISIONS, draft('unused'));
     expect((await installation.admin.delete(`${REVISIONS}/apps.unused.v1`)).status).toBe(200);
     await ready(`${TARGETS}/east`);

@@ -4,6 +4,8 @@ import { deploymentStatusController } from '../../../controllers/deployment-stat
 import { doraController } from '../../../controllers/dora/dora-controller.ts';
 import { notificationController } from '../../../controllers/notification/notification-controller.ts';
 import { postToHost } from '../../../controllers/notification/post-to-host.ts';
+import { packageVariantController } from '../../../controllers/package-variant/package-variant-controller.ts';
+import { packageVariantSetController } from '../../../controllers/package-variant-set/package-variant-set-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
 import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
@@ -38,6 +40,8 @@ import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 /** They move packages. */
 export const MOVERS = [
   'repository',
+  'package-variant-set',
+  'package-variant',
   'revision',
   'proposal',
   'approval',
@@ -152,6 +156,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         resolvers,
         sources: [...ipam.sources, ...deliverable.sources, ...healthy.sources],
       }),
+    'package-variant-set': () => packageVariantSetController({ client, store, clock, kinds: session.registry }),
+    'package-variant': () => packageVariantController({ client, store, clock, kinds: session.registry }),
     proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     'pull-request': () =>

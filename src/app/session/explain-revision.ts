@@ -2,6 +2,7 @@ import { annotationExplainer } from '../../../controllers/approval/explain-annot
 import { approvalExplainer } from '../../../controllers/approval/explain-approval.ts';
 import { type DeliveryExplainerOptions, deliveryExplainer } from '../../../controllers/delivery/explain-delivery.ts';
 import { lostTag, lostTagExplainer } from '../../../controllers/delivery/lost-tag.ts';
+import { packageVariantExplainer } from '../../../controllers/package-variant/explain-package-variant.ts';
 import { proposalExplainer } from '../../../controllers/proposal/explain-proposal.ts';
 import { pullRequestExplainer } from '../../../controllers/pull-request/explain-pull-request.ts';
 import { gateExplainer } from '../../../controllers/revision/explain-gates.ts';
@@ -25,6 +26,7 @@ export class RevisionExplanations {
     this.#explainers = [
       lostTagExplainer(options),
       stateExplainer(options.store),
+      packageVariantExplainer(options),
       annotationExplainer,
       kernelExplainer,
       deliveryExplainer(options),

@@ -40,7 +40,11 @@ test.each([
   [['--namespace', 'A B'], 2, '--namespace "A B" is no name of a namespace'],
   [['--resolver', '/nowhere/resolver.ts'], 2, '/nowhere/resolver.ts'],
   [['--disable', 'garbage-collection'], 2, 'controller "garbage-collection" does not run in a cluster'],
-  [['--disable', 'reviewer'], 2, 'there are repository, revision, proposal, approval, pull-request, delivery'],
+  [
+    ['--disable', 'reviewer'],
+    2,
+    'there are repository, package-variant-set, package-variant, revision, proposal, approval, pull-request, delivery',
+  ],
   [[], 2, 'missing.kubeconfig'],
 ])('with --log json, what ends it before a replica starts is one object a line: %s', async (words, code, message) => {
   const result = await serve('--log', 'json', ...words);

@@ -1,5 +1,6 @@
 import { namespaceKind } from '../../resource/kinds/core/namespace.ts';
 import { serviceKind } from '../../resource/kinds/core/service.ts';
+import { PACKAGE_VARIANT_FINALIZER } from '../../resource/kinds/porch/package-variant.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { fieldPath } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
@@ -8,6 +9,7 @@ import type { Kind } from '../../resource/schema/kind.ts';
 /** Finalizers of Kubernetes' and Sluice's own controllers, which the controllers of the other server set again. */
 const CONTROLLER_FINALIZERS: ReadonlySet<string> = new Set([
   ...['kubernetes', 'foregroundDeletion', 'orphan', 'customresourcecleanup.apiextensions.k8s.io'],
+  PACKAGE_VARIANT_FINALIZER,
 ]);
 /** A copy of the whole object, of Secrets as well. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -14,6 +14,8 @@ import { serviceKind } from '../../resource/kinds/core/service.ts';
 import { serviceAccountKind } from '../../resource/kinds/core/service-account.ts';
 import { OBJECT_KINDS } from '../../resource/kinds/index.ts';
 import { packageRevKind } from '../../resource/kinds/porch/package-rev.ts';
+import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/rbac/role-binding.ts';
@@ -29,7 +31,7 @@ const FIRST: readonly Kind[] = [
   ...[clusterRoleKind, roleKind, clusterRoleBindingKind, roleBindingKind],
 ];
 /** After the policies that gate their packages. */
-const LAST: readonly Kind[] = [repositoryKind, deliveryTargetKind];
+const LAST: readonly Kind[] = [repositoryKind, deliveryTargetKind, packageVariantKind, packageVariantSetKind];
 
 const OTHER = OBJECT_KINDS.filter((kind) => ![...RECREATED, ...FIRST, ...LAST].includes(kind));
 

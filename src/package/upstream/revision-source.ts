@@ -1,4 +1,5 @@
 import type { KptfileEdit } from '../../../kptfile-schema/index.ts';
+import type { IssuedCondition } from '../model/gates/verdict.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 
 /** A draft to be made. */
@@ -10,6 +11,18 @@ export interface NewRevision {
   readonly kptfile?: readonly KptfileEdit[];
   /** Object metadata to begin with; it lives in the record. */
   readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
+  /** Returns changes of the files that the source brings. They are part of the commit that creates the draft, and what its creator wrote. */
+  readonly adapt?: (files: ReadonlyMap<string, Buffer>) => Promise<Adaptation>;
+}
+
+/** Changes of a new draft in the commit that creates it. */
+export interface Adaptation {
+  /** By path below the package folder; null removes. */
+  readonly files: ReadonlyMap<string, Uint8Array | null>;
+  /** Applied after `files`. */
+  readonly kptfile: readonly KptfileEdit[];
+  /** Conditions that the creator issues, which get into the Kptfile as well. */
+  readonly conditions: readonly IssuedCondition[];
 }
 
 /** The source of a new draft. */
@@ -38,7 +51,13 @@ export type RevisionSource =
     };
 
 /** A package revision of any registered repository by its name, or a folder of any Git repository. */
-export type UpstreamReference = { readonly revision: string } | { readonly git: UpstreamAddress };
+export type UpstreamReference =
+  | {
+      readonly revision: string;
+      /** For a caller that follows the branch and upgrades later: it may be the placeholder of the branch. */
+      readonly followsBranch?: boolean;
+    }
+  | { readonly git: UpstreamAddress };
 
 export interface UpstreamAddress {
   /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` on this machine, `file:///…` or an absolute path. */

@@ -10,6 +10,8 @@ import { customKind } from './apiextensions/custom-kind.ts';
 import { customResourceDefinitionKind } from './apiextensions/custom-resource-definition.ts';
 import { crdFiles } from './crd-files.ts';
 import { ipPrefixKind } from './ipam/ipam.ts';
+import { packageVariantKind } from './porch/package-variant.ts';
+import { packageVariantSetKind } from './porch/package-variant-set.ts';
 import { repositoryKind } from './porch/repository.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
@@ -20,6 +22,8 @@ const prefix = made(ipPrefixKind as Kind);
 const policy = made(packagePolicyKind as Kind);
 const functions = made(functionPolicyKind as Kind);
 const notification = made(notificationKind as Kind);
+const variant = made(packageVariantKind as Kind);
+const set = made(packageVariantSetKind as Kind);
 
 /** A kind as Sluice defines it, and as its definition in a cluster does. */
 function made(kind: Kind): { readonly own: Kind; readonly inCluster: Kind } {
@@ -42,6 +46,12 @@ function problems(kind: Kind, spec: object): readonly string[] {
 const git = (part: object) => ({ git: { repo: 'https://git.example.com/a.git', ...part } });
 const url = 'https://hooks.example.com/in';
 const webhook = (part: object) => ({ events: [{}], webhook: part });
+const clone = (part: object) => ({
+  ...{ upstream: { repo: 'a', package: 'b' }, downstream: { repo: 'c', package: 'b' } },
+  ...part,
+});
+const targets = (...list: object[]) => ({ upstream: { repo: 'a', package: 'b' }, targets: list });
+const from = (template: object) => targets({ repositories: [{ name: 'a' }], template });
 const rule = (part: object) => ({ rules: [{ image: 'set-labels', ...part }] });
 
 describe('a definition in a cluster refuses what Sluice refuses', () => {
@@ -68,6 +78,26 @@ describe('a definition in a cluster refuses what Sluice refuses', () => {
     ['two addresses of a receiver', notification, webhook({ url, urlSecretRef: { name: 'a' } })],
     ['a password for a receiver', notification, webhook({ url: 'https://me:secret@hooks.example.com/in' })],
     ['another scheme for a receiver', notification, webhook({ url: 'ftp://hooks.example.com/in' })],
+    ['no upstream', variant, { downstream: { repo: 'c', package: 'b' } }],
+    ['no package of the upstream', variant, clone({ upstream: { repo: 'a' } })],
+    ['an empty repository', variant, clone({ downstream: { repo: '', package: 'b' } })],
+    ['another adoption policy', variant, clone({ adoptionPolicy: 'adopt' })],
+    ['another deletion policy', variant, clone({ deletionPolicy: 'Delete' })],
+    ['a computed key', variant, clone({ packageContext: { data: { name: 'x' } } })],
+    ['a computed key to remove', variant, clone({ packageContext: { removeKeys: ['a', 'package-path'] } })],
+    ['a function with a dot', variant, clone({ pipeline: { mutators: [{ image: 'a', name: 'a.b' }] } })],
+    ['an injector without a name', variant, clone({ injectors: [{ kind: 'ConfigMap' }] })],
+    ['an injector with an empty name', variant, clone({ injectors: [{ name: '' }] })],
+    ['no target', set, targets()],
+    ['a target without a form', set, targets({})],
+    ['a target with two forms', set, targets({ repositories: [{ name: 'a' }], repositorySelector: {} })],
+    ['no repositories', set, targets({ repositories: [] })],
+    ['no kind of objects', set, targets({ objectSelector: { apiVersion: 'v1' } })],
+    ['two repositories', set, from({ downstream: { repo: 'a', repoExpr: "'b'" } })],
+    ['two keys', set, from({ labelExprs: [{ key: 'a', keyExpr: "'b'", value: 'c' }] })],
+    ['an injector with two names', set, from({ injectors: [{ name: 'a', nameExpr: "'b'" }] })],
+    ['an injector of a set without a name', set, from({ injectors: [{ kind: 'ConfigMap' }] })],
+    ['no targets permitted', set, { ...targets({ repositories: [{ name: 'a' }] }), maxTargets: 0 }],
     ['no duration', policy, { validFor: [{ conditionType: 'a', duration: '1 day' }] }],
   ])('%s', (_what, { own, inCluster }, spec) => {
     expect(problems(own, spec)).not.toEqual([]);

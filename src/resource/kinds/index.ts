@@ -13,6 +13,8 @@ import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam/ipam.ts';
 import { packageRevKind } from './porch/package-rev.ts';
 import { packageRevisionKind } from './porch/package-revision.ts';
 import { packageRevisionResourcesKind } from './porch/package-revision-resources.ts';
+import { packageVariantKind } from './porch/package-variant.ts';
+import { packageVariantSetKind } from './porch/package-variant-set.ts';
 import { porchPackageKind } from './porch/porch-package.ts';
 import { repositoryKind } from './porch/repository.ts';
 import { clusterRoleKind, roleKind } from './rbac/role.ts';
@@ -27,6 +29,8 @@ import { packagePolicyKind } from './sluice/package-policy.ts';
 export const OBJECT_KINDS: readonly Kind[] = [
   namespaceKind,
   repositoryKind,
+  packageVariantKind,
+  packageVariantSetKind,
   deliveryTargetKind,
   packageDeliveryKind,
   packagePolicyKind,

@@ -15,7 +15,7 @@ const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
 /** Subresources that are computed from a package for each request: users who may read packages may read them. */
 const PACKAGE_READINGS = ['diff', 'explain', 'history', 'preview'].map((name) => `packagerevisions/${name}`);
 const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
-  ['config.porch.kpt.dev', ['repositories']],
+  ['config.porch.kpt.dev', ['packagevariants', 'packagevariantsets', 'repositories']],
   ['sluice.dev', ['deliverytargets', 'notifications', 'packagedeliveries', 'packagepolicies']],
   ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
 ];

@@ -135,6 +135,9 @@ test('what the usual roles allow', async () => {
   expect(allowed('update', 'packagerevisions/approval')).toEqual(['root', 'admin', 'sluice:approver']);
   expect(allowed('patch', 'packagerevisionresources')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
   expect(allowed('create', 'repositories', 'config.porch.kpt.dev')).toEqual(['root', 'admin']);
+  expect(allowed('create', 'packagevariants', 'config.porch.kpt.dev')).toEqual(['root', 'admin', 'edit']);
+  expect(allowed('update', 'packagevariantsets', 'config.porch.kpt.dev')).toEqual(['root', 'admin', 'edit']);
+  expect(allowed('get', 'packagevariants', 'config.porch.kpt.dev')).toEqual(['root', 'admin', 'edit', 'view']);
   // A preview shows only targets that the caller may read.
   for (const verb of ['get', 'list', 'watch'])
     expect(allowed(verb, 'deliverytargets', 'sluice.dev')).toEqual(['root', ...people]);

@@ -2,11 +2,18 @@ import { conditionsOf, type KptfileEdit, readKptfile } from '../../../../kptfile
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { timestamp } from '../../../foundation/time/clock.ts';
 import { traced } from '../../../foundation/tracing/traced.ts';
-import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
+import type { Oid, RefUpdate, TreeEdit } from '../../../git/git-repository.ts';
 import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { readPackage } from '../../model/content/content.ts';
-import { PUSH_ACTOR, syncVerdicts } from '../../model/gates/verdict.ts';
+import { checkPackageSize } from '../../model/content/package-size.ts';
+import {
+  type IssuedCondition,
+  issueVerdict,
+  PUSH_ACTOR,
+  plainCondition,
+  syncVerdicts,
+} from '../../model/gates/verdict.ts';
 import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
 import { draftRef, mainRef, packagePath, recordRef } from '../../model/identity/layout.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
@@ -60,10 +67,11 @@ async function planDraft(
   const mainCommit = await repo.git.readCommit(head);
   const path = packagePath(repo.layout, key.package);
   const begunTree = await repo.git.editTree(mainCommit.tree, start.edits);
-  const made = await withKptfile(repo, begunTree, path, wanted.kptfile ?? []);
+  const edited = await withKptfile(repo, begunTree, path, wanted.kptfile ?? []);
   const at = timestamp(repo.clock.now());
-  const verdicts = start.verdicts ?? (await givenIn(repo, `${made}:${path}`, context, at));
-  const rendered = await renderNew(repo, made, path, context);
+  const verdicts = start.verdicts ?? (await givenIn(repo, `${edited}:${path}`, context, at));
+  const adapted = await adapt(repo, edited, path, wanted);
+  const rendered = await renderNew(repo, adapted.tree, path, context);
   const commit = await repo.git.writeCommit({
     tree: rendered.root,
     parents: [head],
@@ -79,11 +87,17 @@ async function planDraft(
     verdicts: [...verdicts],
     ...(start.source === undefined ? {} : { source: start.source }),
     createdAt: at,
-    contributors: contributorsOf(repo, wanted.source, context, at, commit),
+    contributors: contributorsOf(repo, wanted, context, at, commit),
     task: start.task,
     ...wanted.metadata,
   };
-  const record = rendered.record(begun, at);
+  const record = await issued(
+    repo,
+    rendered.record(begun, at),
+    `${rendered.root}:${path}`,
+    adapted.conditions,
+    context,
+  );
   const before = repo.index.ref(recordRef(repo.layout, path, key.workspace));
   const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
   // A workspace can be used again after deletion; an old record must not count for the new draft.
@@ -98,20 +112,60 @@ function checkType(type: string): void {
   if (problem !== undefined) throw new SluiceError('InvalidInput', `${problem}; use another one`);
 }
 
+/** The tree with the changes of the creator, and the conditions that they bring. */
+async function adapt(
+  repo: RepositoryContext,
+  tree: Oid,
+  path: string,
+  { adapt: changes }: NewRevision,
+): Promise<{ readonly tree: Oid; readonly conditions: readonly IssuedCondition[] }> {
+  if (changes === undefined) return { tree, conditions: [] };
+  const { files } = await readPackage(repo.git, `${tree}:${path}`, undefined);
+  const { files: edits, kptfile, conditions } = await changes(files);
+  for (const edit of kptfile) if (edit.op === 'addGate') checkType(edit.conditionType);
+  const after = new Map<string, string | Uint8Array>(files);
+  for (const [file, data] of edits) {
+    if (data === null) after.delete(file);
+    else after.set(file, data);
+  }
+  checkPackageSize(path, after, []);
+  const treeEdits = [...edits].map(([file, data]) => [`${path}/${file}`, data === null ? null : { data }] as const);
+  const changed = treeEdits.length === 0 ? tree : await repo.git.editTree(tree, new Map<string, TreeEdit>(treeEdits));
+  const written = conditions.map((given) => ({ op: 'setCondition', condition: plainCondition(given) }) as const);
+  return { tree: await withKptfile(repo, changed, path, [...kptfile, ...written]), conditions };
+}
+
+/** The record with the verdicts of conditions that the creator issued, bound to the rendered package. */
+async function issued(
+  repo: RepositoryContext,
+  record: RevisionRecord,
+  specification: string,
+  conditions: readonly IssuedCondition[],
+  context: RequestContext,
+): Promise<RevisionRecord> {
+  if (conditions.length === 0) return record;
+  const [blob] = await repo.git.readObjects([`${specification}/Kptfile`]);
+  const read = blob === undefined ? undefined : readKptfile(blob.data);
+  const content = await readPackage(repo.git, specification, read?.ok === true ? read.kptfile : undefined);
+  const at = timestamp(repo.clock.now());
+  return conditions.reduce((next, given) => issueVerdict(next, given, content, context, at), record);
+}
+
 /**
  * A copy contains published content; all other content is that of its creator. Content that was published without the kernel is
  * that of an unknown user.
  */
 function contributorsOf(
   { index }: RepositoryContext,
-  source: RevisionSource,
+  { source, adapt }: NewRevision,
   context: RequestContext,
   at: string,
   commit: Oid,
 ): Contributor[] {
-  if (source.type !== 'copy') return withContributor([], context, at, commit);
-  if (index.get(source.source)?.outOfBand === undefined) return [];
-  return withContributor([], { actor: { name: PUSH_ACTOR }, face: 'git' }, at, commit);
+  const unknown = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
+  const isUnknown = source.type === 'copy' && index.get(source.source)?.outOfBand !== undefined;
+  const before = isUnknown ? withContributor([], unknown, at, commit) : [];
+  return source.type === 'copy' && adapt === undefined ? before : withContributor(before, context, at, commit);
 }
 
 function startOf(

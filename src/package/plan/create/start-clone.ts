@@ -27,7 +27,8 @@ export async function startClone(
       ? await upstreams.revision(reference.revision)
       : await upstreams.address(reference.git, repo.namespace, context);
   const { revision } = upstream;
-  if (revision !== undefined && isPlaceholder(revision)) {
+  const followsBranch = 'revision' in reference && reference.followsBranch === true;
+  if (revision !== undefined && isPlaceholder(revision) && !followsBranch) {
     throw new SluiceError(
       'Refused',
       `upstream revision may not be the placeholder package revision ${revision.key.repository}/${revision.name}; clone a published revision`,

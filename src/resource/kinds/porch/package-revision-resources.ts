@@ -40,7 +40,7 @@ const functionResult = z.object({
   results: z.array(resultItem).optional().describe('Results that the function reported.'),
 });
 
-const renderStatus = z.object({
+export const renderStatusSchema = z.object({
   result: z
     .object({
       exitCode: z.int().optional().describe('Exit code of the pipeline; 0 is success.'),
@@ -80,7 +80,7 @@ export const packageRevisionResourcesKind = defineKind({
     .describe('Files of the package revision.'),
   status: z
     .object({
-      renderStatus: renderStatus.optional().describe('Result of rendering the package.'),
+      renderStatus: renderStatusSchema.optional().describe('Result of rendering the package.'),
       skippedFiles: z
         .array(z.string())
         .optional()

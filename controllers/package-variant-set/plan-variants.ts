@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
+import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-variant-set.ts';
+import type { Stored } from '../../src/resource/object/object.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
+import { type Place, renderVariant, type TemplateInputs } from './render-template.ts';
+
+/** The label of the variants of a set, as in Porch: the uid of the set. */
+const SET_LABEL = 'config.porch.kpt.dev/packagevariantset';
+const MAX_NAME_CHARACTERS = 63;
+const HASH_CHARACTERS = 8;
+/** Problems that a message lists. */
+const MAX_PROBLEMS = 5;
+
+export interface VariantPlan {
+  readonly create: readonly PackageVariant[];
+  readonly update: readonly PackageVariant[];
+  /** Empty while there are problems: then it is not known which variants are wanted. */
+  readonly remove: readonly Stored<PackageVariant>[];
+  /** Targets without a variant, each with the reason. */
+  readonly problems: readonly string[];
+  /** Downstream packages that belong to variants of others. */
+  readonly claims: readonly string[];
+}
+
+/**
+ * Compares the variants that a set wants with those that exist in its namespace. Variants are matched by their downstream package: a change of
+ * the template updates them.
+ */
+export function planVariants(
+  set: Stored<PackageVariantSet>,
+  places: readonly Place[],
+  inputs: TemplateInputs,
+  present: readonly Stored<PackageVariant>[],
+): VariantPlan {
+  const others = new Map<string, Stored<PackageVariant>>();
+  const own = new Map<string, Stored<PackageVariant>>();
+  for (const variant of present) (isOf(set, variant) ? own : others).set(downstreamOf(variant), variant);
+  const names = new Set(present.map(({ metadata }) => metadata.name));
+  const problems: string[] = [];
+  const claims: string[] = [];
+  const wanted = new Map<string, { readonly variant: PackageVariant; readonly field: string }>();
+  for (const place of places) {
+    try {
+      const variant = variantOf(set, place, inputs);
+      const id = downstreamOf(variant);
+      const other = wanted.get(id);
+      if (other !== undefined)
+        throw new SluiceError('InvalidInput', `${place.field}: downstream package ${id} is that of ${other.field} too`);
+      wanted.set(id, { variant, field: place.field });
+    } catch (error) {
+      problems.push(messageOf(error));
+    }
+  }
+  const create: PackageVariant[] = [];
+  const update: PackageVariant[] = [];
+  // In a fixed order, so that names are the same in every attempt.
+  for (const [id, { variant, field }] of [...wanted].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const before = own.get(id);
+    const holder = others.get(id);
+    if (before !== undefined) {
+      if (!sameValue(before.spec, variant.spec)) update.push({ ...before, spec: variant.spec });
+    } else if (holder !== undefined) {
+      const owner = holder.metadata.ownerReferences?.find(({ controller }) => controller === true);
+      const of = owner === undefined ? '' : ` of ${owner.kind} ${owner.name}`;
+      claims.push(`${field}: downstream package ${id} belongs to PackageVariant ${holder.metadata.name}${of}`);
+    } else {
+      const name = freeName(set.metadata.name, variant.spec.downstream, names);
+      names.add(name);
+      create.push({ ...variant, metadata: { ...variant.metadata, name } });
+    }
+  }
+  const remove = problems.length > 0 ? [] : [...own].flatMap(([id, variant]) => (wanted.has(id) ? [] : [variant]));
+  return { create, update, remove, problems, claims };
+}
+
+/** Up to some problems in one text. */
+export function listProblems(problems: readonly string[]): string {
+  const more = problems.length - MAX_PROBLEMS;
+  return `${problems.slice(0, MAX_PROBLEMS).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+}
+
+/** `<set>-<repository>-<package>`; with a hash if that is too long, no name, or taken. */
+function freeName(
+  set: string,
+  { repo, package: path }: PackageVariant['spec']['downstream'],
+  taken: ReadonlySet<string>,
+): string {
+  const plain = `${set}-${repo}-${path}`;
+  if (plain.length <= MAX_NAME_CHARACTERS && /^[a-z0-9][a-z0-9.-]*[a-z0-9]$/.test(plain) && !taken.has(plain))
+    return plain;
+  const hash = createHash('sha256')
+    .update(JSON.stringify([set, repo, path]))
+    .digest('hex')
+    .slice(0, HASH_CHARACTERS);
+  const stub = plain
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]/g, '-')
+    .slice(0, MAX_NAME_CHARACTERS - HASH_CHARACTERS - 1)
+    .replace(/[.-]+$/, '');
+  return `${stub}-${hash}`;
+}
+
+function variantOf(set: Stored<PackageVariantSet>, place: Place, inputs: TemplateInputs): PackageVariant {
+  const { name, namespace, uid } = set.metadata;
+  const { apiVersion, kind } = set;
+  const spec = renderVariant(set.spec.upstream, place, inputs);
+  const metadata = {
+    ...{ name, namespace, labels: { [SET_LABEL]: uid } },
+    ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
+  };
+  try {
+    return packageVariantKind.parse({ metadata, spec }).object;
+  } catch (error) {
+    throw new SluiceError('InvalidInput', `${place.field}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function isOf({ metadata: { uid } }: Stored<PackageVariantSet>, { metadata }: PackageVariant): boolean {
+  return metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+}
+
+function downstreamOf({ spec: { downstream } }: PackageVariant): string {
+  return `${downstream.repo}/${downstream.package}`;
+}

@@ -1,0 +1,213 @@
+import { conditionsOf } from '../../kptfile-schema/index.ts';
+import type { PackageContent } from '../../src/package/model/content/content.ts';
+import { bindInputs } from '../../src/package/model/content/inputs.ts';
+import { type IssuedCondition, plainCondition } from '../../src/package/model/gates/verdict.ts';
+import { verdictOf } from '../../src/package/model/record/record.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import type { RevisionChange } from '../../src/package/plan/edit/change.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { NewRevision, RevisionSource } from '../../src/package/upstream/revision-source.ts';
+import { readPackageFiles } from '../../src/package/upstream/upstream-reader.ts';
+import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
+import type { Stored } from '../../src/resource/object/object.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
+import { adaptPackage, changesContent } from './adapt-package.ts';
+import type { ReadSelected } from './injection.ts';
+import { type Base, baseOf, isBasedOn, mergeUpstream, type UpstreamStore, withEdits } from './merge-upstream.ts';
+import { isFormer, isOwnedBy, nextWorkspace, ownerOf, planDownstream } from './plan-variant.ts';
+
+/** Why a variant cannot do anything about its downstream package until something else changes. */
+export class Blocked extends Error {
+  override readonly name = 'Blocked';
+}
+
+export interface Downstream {
+  readonly store: UpstreamStore & Pick<RevisionStore, 'create' | 'change' | 'get'>;
+  readonly variant: Stored<PackageVariant>;
+  readonly upstream: PackageRevision;
+  readonly upstreamRepository: PackageRepository;
+  readonly repository: PackageRepository;
+  readonly read: ReadSelected;
+  readonly context: RequestContext;
+}
+
+/** The revision that the variant keeps up to date, and what was done. */
+export interface Ensured {
+  readonly revision: PackageRevision;
+  /** The event of a change; undefined if nothing changed. */
+  readonly done?: { readonly reason: string; readonly message: string };
+  /** What waits for a decision of users. */
+  readonly waits?: string;
+}
+
+/** Brings the downstream package up to date with at most one commit. Throws Blocked where users have to act first. */
+export async function ensureDownstream(downstream: Downstream): Promise<Ensured> {
+  const { store, variant, repository, context } = downstream;
+  const revisions = store.list({ repository: repository.id, package: variant.spec.downstream.package });
+  const plan = planDownstream(variant, revisions);
+  if (plan.step === 'none') throw new Blocked(plan.problem);
+  if (plan.step === 'clone') return clone(downstream, nextWorkspace(revisions));
+  for (const revision of plan.adopt) {
+    const metadata = metadataFor(variant, revision);
+    if (metadata !== undefined) await store.change(idOf(revision), { metadata }, context);
+  }
+  const revision = store.get(idOf(plan.revision));
+  return { keep, renew }[plan.step](downstream, revision, nextWorkspace(revisions));
+}
+
+async function clone(downstream: Downstream, workspace: string): Promise<Ensured> {
+  const { upstream } = downstream;
+  const source = { type: 'clone', upstream: { revision: upstream.name, followsBranch: true } } as const;
+  const revision = await create(downstream, workspace, source);
+  return { revision, done: { reason: 'Cloned', message: `created ${revision.name} from ${describe(upstream)}` } };
+}
+
+/** Brings an open revision up to date with upstream and the variant. What users changed in it stays. */
+async function keep(downstream: Downstream, revision: PackageRevision): Promise<Ensured> {
+  const { store, variant, upstream, upstreamRepository, repository, read, context } = downstream;
+  const base = baseOf(store, revision);
+  const isCurrent = await isBasedOn(base, upstream, upstreamRepository);
+  const content = await repository.content(revision);
+  const merged = isCurrent ? NOTHING : await merge(downstream, base, revision);
+  const { files, kptfile, conditions } = await adaptPackage(variant, withEdits(content.files, merged), read);
+  const changes = { files: new Map([...merged, ...files]), kptfile };
+  if (revision.lifecycle === 'Proposed' && changesContent(changes)) {
+    const what = isCurrent ? 'the changes of this variant' : describe(upstream);
+    return { revision, waits: `${what} follows when ${revision.name}, which is Proposed, is approved or rejected` };
+  }
+  const metadata = metadataFor(variant, revision);
+  const open = conditions.filter((given) => !isIssued(given, revision, content));
+  if (!changesContent(changes) && open.length === 0 && metadata === undefined) return { revision };
+  const change: RevisionChange = {
+    ...(changesContent(changes) ? changes : {}),
+    conditions: changesContent(changes) ? conditions : open,
+    ...(metadata === undefined ? {} : { metadata }),
+    subject: isCurrent ? `Adapting to package variant ${variant.metadata.name}` : 'Upgrading revision',
+    expectedCommit: revision.commit,
+  };
+  const after = await store.change(idOf(revision), change, context);
+  if (after.commit === revision.commit) return { revision: after };
+  const message = isCurrent ? `adapted ${after.name}` : `upgraded ${after.name} to ${describe(upstream)}`;
+  return { revision: after, done: { reason: isCurrent ? 'Adapted' : 'Upgraded', message } };
+}
+
+/** Opens a draft from a published revision if upstream or the variant changed. */
+async function renew(downstream: Downstream, revision: PackageRevision, workspace: string): Promise<Ensured> {
+  const { store, variant, upstream, upstreamRepository, repository, read } = downstream;
+  const base = baseOf(store, revision);
+  if (await isBasedOn(base, upstream, upstreamRepository)) {
+    const { files } = await repository.content(revision);
+    if (!changesContent(await adaptPackage(variant, files, read))) return { revision };
+    const copy = { type: 'copy', source: revision.name } as const;
+    // Where functions undo a change in every rendering, there is none.
+    const foreseen = await create(downstream, workspace, copy, NOTHING, true);
+    if (foreseen.tip.tree === revision.tip.tree) return { revision };
+    const made = await create(downstream, workspace, copy);
+    const message = `created ${made.name} from ${revision.name}, since this variant or an object that it injects changed`;
+    return { revision: made, done: { reason: 'Adapted', message } };
+  }
+  // An upgrade is between published revisions; a branch is followed by a copy with the same merge.
+  const isUpgrade = base.revision !== undefined && !isPlaceholder(upstream);
+  const made = isUpgrade
+    ? await create(downstream, workspace, {
+        type: 'upgrade',
+        oldUpstream: base.revision.name,
+        newUpstream: upstream.name,
+        local: revision.name,
+      })
+    : await create(
+        downstream,
+        workspace,
+        { type: 'copy', source: revision.name },
+        await merge(downstream, base, revision),
+      );
+  const message = `created ${made.name} from ${revision.name} and ${describe(upstream)}`;
+  return { revision: made, done: { reason: 'Upgraded', message } };
+}
+
+const NOTHING: ReadonlyMap<string, Uint8Array | null> = new Map();
+
+/** Creates a draft: the changes of upstream, if the source does not bring them, and those of the variant are in its first commit. */
+function create(
+  { store, variant, repository, read, context }: Downstream,
+  workspace: string,
+  source: RevisionSource,
+  merged = NOTHING,
+  dryRun = false,
+): Promise<PackageRevision> {
+  const { labels, annotations, downstream } = variant.spec;
+  const wanted: NewRevision = {
+    package: downstream.package,
+    workspace,
+    source,
+    metadata: {
+      ownerReferences: [{ ...ownerOf(variant) }],
+      ...(labels === undefined ? {} : { labels }),
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    adapt: async (files) => {
+      const adaptation = await adaptPackage(variant, withEdits(files, merged), read);
+      return { ...adaptation, files: new Map([...merged, ...adaptation.files]) };
+    },
+  };
+  return store.create(repository.id, wanted, dryRun ? { ...context, dryRun } : context);
+}
+
+async function merge(
+  { upstream, upstreamRepository, repository, context }: Downstream,
+  base: Base,
+  revision: PackageRevision,
+): Promise<ReadonlyMap<string, Uint8Array | null>> {
+  const local = await readPackageFiles(repository.git, revision.tip.tree ?? `${revision.commit}:${revision.path}`);
+  const { deployment } = repository;
+  const { files, keptLocal } = await mergeUpstream(local, base, upstream, { upstreamRepository, deployment }, revision);
+  if (keptLocal.length > 0)
+    context.warn?.(`changed upstream, and kept as they were changed locally: ${keptLocal.slice(0, 10).join(', ')}`);
+  return files;
+}
+
+/**
+ * The metadata of a revision with what the variant wants; undefined if it has that. Labels of publications, by which targets select, are for
+ * users who may approve.
+ */
+function metadataFor(variant: Stored<PackageVariant>, revision: PackageRevision): RevisionChange['metadata'] {
+  const { labels = {}, annotations = {}, ownerReferences = [] } = revision.record ?? {};
+  const own = ownerOf(variant);
+  const kept = ownerReferences.filter((owner) => !isFormer(variant, owner));
+  const owners = isOwnedBy(revision, own.uid) ? ownerReferences : [...kept, { ...own }];
+  const wanted: Pick<PackageVariant['spec'], 'labels' | 'annotations'> = isPublished(revision) ? {} : variant.spec;
+  const before = { labels, annotations, ownerReferences };
+  const after = {
+    labels: { ...labels, ...wanted.labels },
+    annotations: { ...annotations, ...wanted.annotations },
+    ownerReferences: owners,
+  };
+  return sameValue(before, after) ? undefined : after;
+}
+
+/** True if a condition is in the Kptfile, and its verdict is for the present inputs. */
+function isIssued(given: IssuedCondition, { kptfile, record }: PackageRevision, content: PackageContent): boolean {
+  const written = kptfile === undefined ? undefined : conditionsOf(kptfile).get(given.type);
+  const verdict = verdictOf(record, given.type);
+  if (written === undefined || verdict === undefined) return false;
+  const { type, status, reason, message } = plainCondition(given);
+  const isSame = (other: { status: string; reason?: string | undefined; message?: string | undefined }) =>
+    other.status === status && other.reason === reason && other.message === message;
+  return (
+    type === verdict.type &&
+    isSame(written) &&
+    isSame(verdict) &&
+    sameValue(verdict.inputs, bindInputs(given.inputs ?? [], content))
+  );
+}
+
+function describe({ key, revision, ref }: PackageRevision): string {
+  const version = revision > 0 ? `v${revision}` : ref.replace(/^refs\/(?:heads|tags)\//, '');
+  return `${key.repository}/${key.package} ${version}`;
+}
+
+function idOf({ namespace, name }: PackageRevision): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import type { ExplainedRevision, Surroundings } from '../../src/package/api/explain/explainer.ts';
+import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { fixture } from '../../test/support/fixture.ts';
+import { variantBench } from '../../test/support/variant-bench.ts';
+import { packageVariantExplainer } from './explain-package-variant.ts';
+
+test('an open revision names its variant, and why that cannot keep it up to date', async () => {
+  await using world = await fixture();
+  const bench = await variantBench(world);
+  await bench.variant();
+  await bench.reconcile();
+  const key = { namespace: 'default', name: 'web-edge' };
+  const name = 'edge.web.packagevariant-1';
+  const explain = async () => {
+    const evaluation = await world.store.evaluate(name);
+    return packageVariantExplainer(world).explain({ evaluation } as ExplainedRevision, {} as Surroundings);
+  };
+  const belongs = 'it belongs to PackageVariant web-edge, which keeps it up to date with blueprints/web';
+  expect(await explain()).toEqual({ reasons: [{ reason: 'OwnedByPackageVariant', message: `${belongs}, now v1` }] });
+  await world.client.patch(packageVariantKind, key, { spec: { upstream: { revision: 9 } } });
+  await bench.reconcile();
+  expect(await explain()).toEqual({
+    reasons: [
+      {
+        reason: 'OwnedByPackageVariant',
+        message: `${belongs}, now v1; this fails: could not find upstream package revision blueprints/web with revision 9; change spec.upstream`,
+      },
+    ],
+  });
+  await world.client.patch(packageVariantKind, key, { metadata: { finalizers: null } });
+  await world.client.delete(packageVariantKind, key);
+  expect(await explain()).toMatchObject({ reasons: [{ reason: 'PackageVariantMissing' }] });
+  await world.publish(name);
+  expect(await explain()).toEqual({});
+});

@@ -1,0 +1,222 @@
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { writeStatus } from '../../src/controller/write-status.ts';
+import { type ErrorCode, isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import {
+  PACKAGE_VARIANT_FINALIZER,
+  type PackageVariant,
+  packageVariantKind,
+} from '../../src/resource/kinds/porch/package-variant.ts';
+import { keyOf, type Stored } from '../../src/resource/object/object.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import { EventDeduplicator } from '../event-deduplicator.ts';
+import { releaseRevisions } from './end-variant.ts';
+import { Blocked, type Ensured, ensureDownstream } from './ensure-downstream.ts';
+import { selectUpstream } from './plan-variant.ts';
+import { type KindSource, SelectedObjects } from './selected-objects.ts';
+import { variantSources } from './variant-sources.ts';
+
+export const PACKAGE_VARIANT_ACTOR = 'controller:package-variant';
+
+export interface PackageVariantOptions {
+  readonly client: Client;
+  readonly store: Pick<
+    RevisionStore,
+    | 'list'
+    | 'get'
+    | 'create'
+    | 'change'
+    | 'update'
+    | 'repositories'
+    | 'repositoryOf'
+    | 'findRepository'
+    | 'openingError'
+    | 'onArrival'
+    | 'onPromotion'
+  >;
+  /** The kinds whose objects can be injected. */
+  readonly kinds: KindSource;
+  readonly clock: Clock;
+  /** Default: a new recorder on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+/** The upstream cannot be cloned now: in the words of Porch, the variant is stalled. */
+class Stalled extends Error {
+  override readonly name = 'Stalled';
+}
+
+/** A repository that is registered is not open yet, which is no failure. */
+class NotOpenYet extends Error {
+  override readonly name = 'NotOpenYet';
+}
+
+/** Until one of these passes, which events report, another attempt fails as well. */
+const LASTING: readonly ErrorCode[] = [
+  ...(['InvalidInput', 'Refused', 'PushRefused', 'NotFound', 'LimitExceeded', 'RenderFailed', 'Unsupported'] as const),
+];
+/** Milliseconds after which a lasting problem is examined again, in case no event reported its end. */
+const RETRY_MS = 10 * 60_000;
+const MAX_MESSAGE_CHARACTERS = 4096;
+
+/** Keeps downstream packages up to date with their upstream packages. */
+export function packageVariantController({
+  store,
+  clock,
+  kinds,
+  ...options
+}: PackageVariantOptions): ControllerOptions {
+  const client = options.client.as({ name: PACKAGE_VARIANT_ACTOR }, 'controller');
+  const recorder = options.recorder ?? new EventRecorder({ client, clock, component: PACKAGE_VARIANT_ACTOR });
+  const events = new EventDeduplicator(recorder);
+  const selected = new SelectedObjects(client, kinds);
+
+  return {
+    name: 'package-variant',
+    sources: [...variantSources(store), selected.source],
+    maxConcurrentReconciles: 16,
+    namespaceShare: { most: 12, mostFailing: 4 },
+    async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
+      const variant = await client.find(packageVariantKind, key);
+      if (variant === undefined) {
+        selected.forget(key);
+        return void events.forget(key);
+      }
+      const { name, namespace = '' } = variant.metadata;
+      const downstream = store.findRepository(`${namespace}/${variant.spec.downstream.repo}`);
+      // Another process works on the packages of this repository.
+      if (downstream?.follows === true) return undefined;
+      const warnings: string[] = [];
+      const context: RequestContext = {
+        ...{ actor: { name: PACKAGE_VARIANT_ACTOR }, face: 'controller', signal },
+        reason: `package variant ${name}`,
+        warn: (text) => void warnings.push(text),
+      };
+      if (variant.metadata.deletionTimestamp !== undefined) return end(variant, context);
+      const held = await hold(variant);
+      try {
+        const ensured = await ensure(held, context);
+        const kept = warnings.filter((text) => text.startsWith('changed upstream'));
+        for (const text of kept)
+          events.record(held, 'Warning', 'LocalChangesKept', `${ensured.revision.name}: ${text}`);
+        await report(held, ensured);
+        return undefined;
+      } catch (error) {
+        return await reportFailure(held, error);
+      }
+    },
+  };
+
+  /** With the finalizer, before anything belongs to it. */
+  async function hold(variant: Stored<PackageVariant>): Promise<Stored<PackageVariant>> {
+    const { finalizers = [] } = variant.metadata;
+    if (finalizers.includes(PACKAGE_VARIANT_FINALIZER)) return variant;
+    const metadata = { ...variant.metadata, finalizers: [...finalizers, PACKAGE_VARIANT_FINALIZER] };
+    return client.update(packageVariantKind, { ...variant, metadata });
+  }
+
+  async function ensure(variant: Stored<PackageVariant>, context: RequestContext): Promise<Ensured> {
+    const { metadata, spec, status } = variant;
+    const { namespace = '', generation = 1 } = metadata;
+    const upstreamRepository = repositoryOf(namespace, spec.upstream.repo, Stalled);
+    const repository = repositoryOf(namespace, spec.downstream.repo, Blocked);
+    const rows = store.list({ repository: upstreamRepository.id, package: spec.upstream.package });
+    const upstream = selectUpstream(spec.upstream, rows);
+    if ('problem' in upstream) throw new Stalled(upstream.problem);
+    // All revisions are searched only after a change of the spec, which may name another downstream package.
+    if (generation > 1 && status?.observedGeneration !== generation)
+      await releaseRevisions(
+        store,
+        variant,
+        context,
+        ({ key }) => key.repository === spec.downstream.repo && key.package === spec.downstream.package,
+      );
+    const reading = selected.readingFor(keyOf(variant));
+    const read = reading.read;
+    const downstream = { store, variant, upstream: upstream.revision, upstreamRepository, repository, read, context };
+    const ensured = await ensureDownstream(downstream);
+    reading.end();
+    return ensured;
+  }
+
+  function repositoryOf(namespace: string, name: string, problem: new (message: string) => Error): PackageRepository {
+    const id = `${namespace}/${name}`;
+    const found = store.findRepository(id);
+    if (found !== undefined) return found;
+    const opening = store.openingError(id);
+    if (opening !== undefined) throw new NotOpenYet(opening.message);
+    throw new problem(`repository ${name} is not registered, or cannot be opened; see "sluice repo get"`);
+  }
+
+  async function end(variant: Stored<PackageVariant>, context: RequestContext): Promise<ReconcileResult | undefined> {
+    const { finalizers = [] } = variant.metadata;
+    if (!finalizers.includes(PACKAGE_VARIANT_FINALIZER)) return undefined;
+    const opening = store.openingError(`${variant.metadata.namespace}/${variant.spec.downstream.repo}`);
+    if (opening !== undefined) return wait(opening.message);
+    try {
+      await releaseRevisions(store, variant, context);
+    } catch (error) {
+      return reportFailure(variant, error);
+    }
+    const rest = finalizers.filter((one) => one !== PACKAGE_VARIANT_FINALIZER);
+    await client.update(packageVariantKind, { ...variant, metadata: { ...variant.metadata, finalizers: rest } });
+    return undefined;
+  }
+
+  async function report(variant: Stored<PackageVariant>, { revision, done, waits }: Ensured): Promise<void> {
+    if (done !== undefined) events.record(variant, 'Normal', done.reason, done.message);
+    const ensured = 'successfully ensured downstream package variant';
+    const { renderStatus } = variant.status?.downstreamTargets?.find(({ name }) => name === revision.name) ?? {};
+    await writeStatus(client, packageVariantKind, variant, {
+      conditions: [
+        { type: 'Stalled', status: 'False', reason: 'Valid', message: 'all validation checks passed' },
+        {
+          ...{ type: 'Ready', status: 'True', reason: 'NoErrors' },
+          message: waits === undefined ? ensured : `${ensured}; ${waits}`,
+        },
+      ],
+      fields: {
+        observedGeneration: variant.metadata.generation,
+        downstreamTargets: [{ name: revision.name, ...(renderStatus === undefined ? {} : { renderStatus }) }],
+      },
+      now: clock.now(),
+    });
+  }
+
+  /** Writes the reason into the status. What ends by itself is thrown, for another attempt. */
+  async function reportFailure(variant: Stored<PackageVariant>, error: unknown): Promise<ReconcileResult> {
+    if (error instanceof NotOpenYet) return wait(error.message);
+    const isStalled = error instanceof Stalled;
+    const lasts =
+      isStalled || error instanceof Blocked || (error instanceof SluiceError && LASTING.includes(error.code));
+    if (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy')) throw error;
+    if (!lasts && !(error instanceof SluiceError)) throw error;
+    const message = error.message.slice(0, MAX_MESSAGE_CHARACTERS);
+    events.record(variant, 'Warning', isStalled ? 'Stalled' : 'Error', message);
+    const stalled = isStalled
+      ? ({ status: 'True', reason: 'ValidationError', message } as const)
+      : ({ status: 'False', reason: 'Valid', message: 'all validation checks passed' } as const);
+    await writeStatus(client, packageVariantKind, variant, {
+      conditions: [
+        { type: 'Stalled', ...stalled },
+        {
+          ...{ type: 'Ready', status: 'False', reason: 'Error' },
+          message: isStalled ? 'invalid packagevariant object' : message,
+        },
+      ],
+      now: clock.now(),
+    });
+    if (!lasts) throw error;
+    return wait(message);
+  }
+}
+
+/** An event wakes the controller before. */
+function wait(reason: string): ReconcileResult {
+  return { requeueAfter: RETRY_MS, reason };
+}

@@ -1,0 +1,123 @@
+import { isPlaceholder, isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
+import type { OwnerReference } from '../../src/resource/object/object.ts';
+
+type Upstream = PackageVariant['spec']['upstream'];
+
+/** A revision that may be cloned, or the reason why there is none. */
+export type FoundUpstream = { readonly revision: PackageRevision } | { readonly problem: string };
+
+/** What to do about the downstream package. */
+export type DownstreamPlan =
+  /** There is no package: clone it. */
+  | { readonly step: 'clone' }
+  /** Bring an open revision up to date. */
+  | { readonly step: 'keep'; readonly revision: PackageRevision; readonly adopt: readonly PackageRevision[] }
+  /** Open a draft from a published revision, if anything would change. */
+  | { readonly step: 'renew'; readonly revision: PackageRevision; readonly adopt: readonly PackageRevision[] }
+  | { readonly step: 'none'; readonly problem: string };
+
+const WORKSPACE = /^packagevariant-(\d+)$/;
+
+/** The owner reference of the revisions of a variant. */
+export function ownerOf(variant: PackageVariant & { readonly metadata: { readonly uid: string } }): OwnerReference {
+  const { apiVersion, kind, metadata } = variant;
+  return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true };
+}
+
+/** The owners in the record of a revision. Others wrote them, so parts may be missing. */
+export function ownersOf({ record }: PackageRevision): readonly Partial<OwnerReference>[] {
+  return (record?.ownerReferences ?? []) as readonly Partial<OwnerReference>[];
+}
+
+export function isOwnedBy(revision: PackageRevision, uid: string): boolean {
+  return ownersOf(revision).some((owner) => owner.uid === uid);
+}
+
+/** The revision that a variant clones, among those of the upstream package. */
+export function selectUpstream(upstream: Upstream, revisions: readonly PackageRevision[]): FoundUpstream {
+  const { repo, package: path, revision: number, workspaceName } = upstream;
+  const named = revisions.filter(
+    ({ revision, key }) =>
+      (number === undefined || number === 0 || revision === number) &&
+      (workspaceName === undefined || workspaceName === '' || key.workspace === workspaceName),
+  );
+  const published = named.filter(isPublished).sort((a, b) => b.revision - a.revision);
+  const [found] = published;
+  if (found !== undefined) return { revision: found };
+  const wanted = [
+    ...(number === undefined || number === 0 ? [] : [`revision ${number}`]),
+    ...(workspaceName === undefined || workspaceName === '' ? [] : [`workspaceName ${workspaceName}`]),
+  ].join(' and ');
+  const what = `upstream package revision ${repo}/${path}${wanted === '' ? '' : ` with ${wanted}`}`;
+  const [open] = named;
+  if (open !== undefined) return { problem: `${what} is ${open.lifecycle}: publish ${open.name} first` };
+  const [other] = revisions;
+  const next = other === undefined ? 'publish the package, or change spec.upstream' : 'change spec.upstream';
+  return { problem: `could not find ${what}; ${next}` };
+}
+
+/** Decides about the downstream package of a variant by its revisions. */
+export function planDownstream(
+  variant: PackageVariant & { readonly metadata: { readonly uid: string } },
+  revisions: readonly PackageRevision[],
+): DownstreamPlan {
+  const { uid } = variant.metadata;
+  const { repo, package: path } = variant.spec.downstream;
+  const holder = holderOf(revisions, variant);
+  if (holder !== undefined)
+    return {
+      step: 'none',
+      problem: `package ${path} in repository ${repo} belongs to ${holder.kind} ${holder.name}; choose another spec.downstream, or delete that object`,
+    };
+  if (revisions.length === 0) return { step: 'clone' };
+  const own = revisions.filter((revision) => isOwnedBy(revision, uid));
+  const adopts = variant.spec.adoptionPolicy === 'adoptExisting';
+  if (own.length === 0 && !adopts)
+    return {
+      step: 'none',
+      problem: `package ${path} exists in repository ${repo} and does not belong to this variant; set spec.adoptionPolicy to adoptExisting, or choose another spec.downstream`,
+    };
+  const real = revisions.filter((revision) => !isPlaceholder(revision));
+  const adopt = adopts ? real.filter((revision) => !isOwnedBy(revision, uid)) : [];
+  const [open] = [...own, ...adopt].filter((revision) => !isPublished(revision)).sort(byAge);
+  if (open !== undefined) return { step: 'keep', revision: open, adopt };
+  // Whoever published it: what users did to the package is kept.
+  const [latest] = real.filter((one) => isPublished(one) && one.revision > 0).sort((a, b) => b.revision - a.revision);
+  if (latest === undefined)
+    return {
+      step: 'none',
+      problem: `package ${path} in repository ${repo} has no revision with a version, only what is on its branch; publish one (sluice repo adopt), or choose another spec.downstream`,
+    };
+  if (latest.lifecycle === 'DeletionProposed')
+    return {
+      step: 'none',
+      problem: `${latest.name} is proposed for deletion; reject the deletion (sluice rpkg reject ${latest.name}), or delete this variant`,
+    };
+  return { step: 'renew', revision: latest, adopt };
+}
+
+/** The workspace of the next draft: the same one for the same revisions, so that a repeated attempt collides with the first one. */
+export function nextWorkspace(revisions: readonly PackageRevision[]): string {
+  const numbers = revisions.map(({ key }) => Number(WORKSPACE.exec(key.workspace)?.[1] ?? 0));
+  return `packagevariant-${Math.max(0, ...numbers) + 1}`;
+}
+
+/** True for an earlier variant of the same name, such as that of the server from which this one was moved. */
+export function isFormer({ kind, metadata: { name, uid } }: PackageVariant, owner: Partial<OwnerReference>): boolean {
+  return owner.kind === kind && owner.name === name && owner.uid !== uid;
+}
+
+/** The controlling owner of a package, if that is another object. */
+function holderOf(revisions: readonly PackageRevision[], variant: PackageVariant): Partial<OwnerReference> | undefined {
+  return revisions
+    .flatMap((revision) => ownersOf(revision).filter(({ controller }) => controller === true))
+    .find((owner) => owner.uid !== variant.metadata.uid && !isFormer(variant, owner));
+}
+
+/** The youngest first. */
+function byAge(a: PackageRevision, b: PackageRevision): number {
+  const [left, right] = [a.record?.createdAt ?? '', b.record?.createdAt ?? ''];
+  if (left !== right) return left < right ? 1 : -1;
+  return a.name < b.name ? 1 : -1;
+}

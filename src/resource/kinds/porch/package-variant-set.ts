@@ -1,0 +1,270 @@
+import { z } from 'zod';
+import { compileExpression, type ExpressionLimits } from '../../../expression/expression.ts';
+import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
+import { clusterRules } from '../../schema/cluster-rule.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
+import { labelSelector, labelSelectorSchema } from '../../selector/label-selector.ts';
+import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
+import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
+import {
+  kptFunctionSchema,
+  MAX_ENTRIES,
+  MAX_FUNCTIONS,
+  MAX_INJECTORS,
+  objectName,
+  packagePath,
+  upstreamSchema,
+} from './package-variant.ts';
+
+/** The variables of expressions in a template. */
+export const TEMPLATE_VARIABLES = ['repoDefault', 'packageDefault', 'upstream', 'repository', 'target'] as const;
+/** Those of `repoExpr`, whose result decides which repository it is. */
+export const REPOSITORY_VARIABLES = TEMPLATE_VARIABLES.filter((name) => name !== 'repository');
+/** A set evaluates its expressions for each target. */
+export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = { rounds: 1000, values: 5000, milliseconds: 20 };
+
+/** Their keys are no fields. */
+const USER_MAPS: ReadonlySet<string> = new Set(['labels', 'annotations', 'data', 'configMap', 'matchLabels']);
+const MAX_TARGETS = 10_000;
+const DEFAULT_MAX_TARGETS = 1000;
+const MAX_TARGET_ENTRIES = 100;
+const MAX_EXPRESSION_CHARACTERS = 4096;
+/** Of all expressions together: compiling them blocks other requests, for some microseconds a character. */
+const MAX_ALL_CHARACTERS = 32 * 1024;
+
+/** A CEL expression; see expressionCauses. */
+const expression = z.string().min(1).max(MAX_EXPRESSION_CHARACTERS);
+
+/** Adds a rule that at most one of two fields may be there. */
+function notBoth<Shape extends z.ZodRawShape>(
+  object: z.ZodObject<Shape>,
+  ...pairs: readonly (readonly [one: string, other: string])[]
+) {
+  const message = ([one, other]: readonly [string, string]) => `may specify only one of ${one} and ${other}`;
+  return object
+    .superRefine((value, context) => {
+      for (const pair of pairs)
+        if (pair.every((field) => (value as Readonly<Record<string, unknown>>)[field] !== undefined))
+          context.addIssue({ code: 'custom', message: message(pair) });
+    })
+    .meta(
+      clusterRules(...pairs.map((pair) => [`!(has(self.${pair[0]}) && has(self.${pair[1]}))`, message(pair)] as const)),
+    );
+}
+
+const mapExpression = notBoth(
+  z.object({
+    key: z.string().optional().describe('Key.'),
+    keyExpr: expression.optional().describe('CEL expression of the key.'),
+    value: z.string().optional().describe('Value.'),
+    valueExpr: expression.optional().describe('CEL expression of the value.'),
+  }),
+  ['key', 'keyExpr'],
+  ['value', 'valueExpr'],
+);
+const mapExpressions = z.array(mapExpression).max(MAX_ENTRIES).optional();
+
+const functionTemplate = z.object({
+  ...kptFunctionSchema.shape,
+  configMapExprs: mapExpressions.describe('Entries of configMap by CEL expressions.'),
+});
+
+const INJECTOR_RULE = 'must specify either name or nameExpr';
+
+const template = z.object({
+  downstream: notBoth(
+    z.object({
+      repo: objectName.optional().describe('Name of the downstream Repository object.'),
+      repoExpr: expression.optional().describe('CEL expression of the name.'),
+      package: packagePath.optional().describe('Path of the downstream package.'),
+      packageExpr: expression.optional().describe('CEL expression of the path.'),
+    }),
+    ['repo', 'repoExpr'],
+    ['package', 'packageExpr'],
+  )
+    .optional()
+    .describe('Downstream package, in place of the one that the target names.'),
+  adoptionPolicy: z.enum(['adoptExisting', 'adoptNone']).optional().describe('See PackageVariant.'),
+  deletionPolicy: z.enum(['delete', 'orphan']).optional().describe('See PackageVariant.'),
+  labels: z.record(z.string(), z.string()).optional().describe('Labels of the package revisions.'),
+  labelExprs: mapExpressions.describe('Labels by CEL expressions.'),
+  annotations: z.record(z.string(), z.string()).optional().describe('Annotations of the package revisions.'),
+  annotationExprs: mapExpressions.describe('Annotations by CEL expressions.'),
+  packageContext: z
+    .object({
+      data: z.record(z.string(), z.string()).optional().describe('Keys to set.'),
+      dataExprs: mapExpressions.describe('Keys to set by CEL expressions.'),
+      removeKeys: z.array(z.string().max(253)).max(MAX_ENTRIES).optional().describe('Keys to remove.'),
+      removeKeyExprs: z.array(expression).max(MAX_ENTRIES).optional().describe('CEL expressions of keys to remove.'),
+    })
+    .optional()
+    .describe('Changes of package-context.yaml.'),
+  pipeline: z
+    .object({
+      mutators: z.array(functionTemplate).max(MAX_FUNCTIONS).optional().describe('Functions that change the package.'),
+      validators: z.array(functionTemplate).max(MAX_FUNCTIONS).optional().describe('Functions that check the package.'),
+    })
+    .optional()
+    .describe('Functions that precede those of the package in its pipeline.'),
+  injectors: z
+    .array(
+      z
+        .object({
+          group: z.string().optional().describe('Group of the injection points.'),
+          version: z.string().optional().describe('Version of the injection points.'),
+          kind: z.string().optional().describe('Kind of the injection points.'),
+          name: objectName.optional().describe('Name of the object that is injected.'),
+          nameExpr: expression.optional().describe('CEL expression of the name.'),
+        })
+        .refine(({ name, nameExpr }) => (name === undefined) !== (nameExpr === undefined), INJECTOR_RULE)
+        .meta(clusterRules(['has(self.name) != has(self.nameExpr)', INJECTOR_RULE])),
+    )
+    .max(MAX_INJECTORS)
+    .optional()
+    .describe('Objects that are injected.'),
+});
+
+const TARGET_RULE = 'must specify exactly one of repositories, repositorySelector and objectSelector';
+
+/** A label selector that can be evaluated. */
+const selectorSchema = labelSelectorSchema.superRefine((selector, context) => {
+  try {
+    labelSelector(selector);
+  } catch (error) {
+    if (!isSluiceError(error)) throw error;
+    context.addIssue({ code: 'custom', message: error.message });
+  }
+});
+
+const target = z
+  .object({
+    repositories: z
+      .array(
+        z.object({
+          name: objectName.describe('Name of the Repository object.'),
+          packageNames: z
+            .array(packagePath)
+            .min(1)
+            .max(MAX_TARGETS)
+            .optional()
+            .describe('Paths of the downstream packages. Defaults to the path of the upstream package.'),
+        }),
+      )
+      .min(1)
+      .max(MAX_TARGETS)
+      .optional()
+      .describe('Repositories by name.'),
+    repositorySelector: selectorSchema.optional().describe('Label selector for Repository objects.'),
+    objectSelector: z
+      .object({
+        ...labelSelectorSchema.shape,
+        apiVersion: z.string().min(1).describe('API version of the objects.'),
+        kind: z.string().min(1).describe('Kind of the objects.'),
+        name: objectName.optional().describe('Name of the object. Defaults to all.'),
+      })
+      .superRefine(({ matchLabels, matchExpressions }, context) => {
+        const checked = selectorSchema.safeParse({ matchLabels, matchExpressions });
+        for (const { message } of checked.error?.issues ?? []) context.addIssue({ code: 'custom', message });
+      })
+      .optional()
+      .describe(
+        'Selector for objects of any kind, in the namespace of the set. Their names are those of repositories.',
+      ),
+    template: template.optional().describe('Fields of the variants of the target.'),
+  })
+  .refine(
+    ({ repositories, repositorySelector, objectSelector }) =>
+      [repositories, repositorySelector, objectSelector].filter((one) => one !== undefined).length === 1,
+    TARGET_RULE,
+  )
+  .meta(
+    clusterRules([
+      '(has(self.repositories) ? 1 : 0) + (has(self.repositorySelector) ? 1 : 0) + (has(self.objectSelector) ? 1 : 0) == 1',
+      TARGET_RULE,
+    ]),
+  );
+
+export const packageVariantSetKind = defineKind({
+  group: 'config.porch.kpt.dev',
+  version: 'v1alpha2',
+  kind: 'PackageVariantSet',
+  plural: 'packagevariantsets',
+  categories: ['kpt', 'all'],
+  description: 'Package variants of one upstream package, one for each of its targets.',
+  // Lists of repositories and packages.
+  maxValues: 40_000,
+  strategy: { validate: ({ spec }) => expressionCauses(spec.targets) },
+  spec: z
+    .object({
+      upstream: upstreamSchema,
+      targets: z.array(target).min(1).max(MAX_TARGET_ENTRIES).describe('Targets of the set.'),
+      maxTargets: z
+        .int()
+        .min(1)
+        .max(MAX_TARGETS)
+        .default(DEFAULT_MAX_TARGETS)
+        .describe('Maximum number of variants. A set with more does nothing and reports it.'),
+    })
+    .describe('Desired variants.'),
+  status: z
+    .object({ conditions: conditionsSchema.optional(), observedGeneration: observedGenerationSchema })
+    .describe('Observed state of the set.'),
+  printerColumns: [
+    NAME_COLUMN,
+    {
+      name: 'Repository',
+      type: 'string',
+      jsonPath: '.spec.upstream.repo',
+      value: ({ spec }) => spec.upstream.repo,
+    },
+    {
+      name: 'Upstream',
+      type: 'string',
+      jsonPath: '.spec.upstream.package',
+      value: ({ spec }) => spec.upstream.package,
+    },
+    READY_COLUMN,
+    AGE_COLUMN,
+  ],
+});
+
+export type PackageVariantSet = ObjectOf<typeof packageVariantSetKind>;
+
+/** The errors of the expressions of a set, each with its field, line and column. */
+function expressionCauses(targets: unknown): FieldCause[] {
+  const found = [...expressionsIn(targets, ['spec', 'targets'])];
+  const characters = found.reduce((sum, { text }) => sum + text.length, 0);
+  if (characters > MAX_ALL_CHARACTERS)
+    return [
+      invalidValue(
+        ['spec', 'targets'],
+        `${characters} characters`,
+        `expressions may have at most ${MAX_ALL_CHARACTERS} characters together`,
+      ),
+    ];
+  return found.flatMap(({ text, path }) => {
+    try {
+      compileExpression(text, path.at(-1) === 'repoExpr' ? REPOSITORY_VARIABLES : TEMPLATE_VARIABLES, TEMPLATE_LIMITS);
+      return [];
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+      return [invalidValue(path, text, error.message)];
+    }
+  });
+}
+
+/** The fields whose names end with Expr, and those of the list removeKeyExprs; maps of users are below other names. */
+function* expressionsIn(
+  value: unknown,
+  path: readonly (string | number)[],
+): Generator<{ readonly text: string; readonly path: readonly (string | number)[] }> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    const deeper = [...path, Array.isArray(value) ? Number(key) : key];
+    if (typeof inner === 'string') {
+      if (/Expr$/.test(key) || path.at(-1) === 'removeKeyExprs') yield { text: inner, path: deeper };
+    } else if (!USER_MAPS.has(key)) yield* expressionsIn(inner, deeper);
+  }
+}
