@@ -1,5 +1,6 @@
 import { LruCache } from '../../foundation/lru-cache.ts';
-import { type ForgeResponse, type ForgeTransport, type Method, requestName } from '../http/forge-transport.ts';
+import type { ForgeResponse, Method } from '../http/forge-response.ts';
+import { type ForgeTransport, requestName } from '../http/forge-transport.ts';
 
 const API_VERSION = '2022-11-28';
 /** Of the responses that are kept for conditional requests. */

@@ -4,7 +4,7 @@ import { ManualClock, settle } from '../../foundation/time/manual-clock.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
 import { ForgeBudget, type ForgeRequestRecord, forgeRequests } from './forge-budget.ts';
 import { ForgeBudgets } from './forge-budgets.ts';
-import type { ForgeResponse, Method } from './forge-transport.ts';
+import type { ForgeResponse, Method } from './forge-response.ts';
 
 const NO_SIGNAL = new AbortController().signal;
 const DONE: ForgeResponse = { status: 200, headers: {}, text: '' };

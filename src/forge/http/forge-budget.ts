@@ -4,7 +4,7 @@ import { sleep } from '../../foundation/time/backoff.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { measurement } from '../../foundation/time/measurement.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
-import type { ForgeResponse, Method } from './forge-transport.ts';
+import type { ForgeResponse, Method } from './forge-response.ts';
 import { isRateLimit, type Rate, rateOf, retryAfter, UNKNOWN_LIMIT_MS } from './rate-limit.ts';
 
 /** As octokit; GitHub permits 100. */
@@ -88,7 +88,7 @@ export class ForgeBudget {
   async run(request: BudgetedRequest, send: () => Promise<ForgeResponse>): Promise<ForgeResponse> {
     try {
       this.#checkPause(request);
-      if (createsContent(request.method)) await this.#waitForTurn(request);
+      if (createsContent(request)) await this.#waitForTurn(request);
     } catch (error) {
       this.#publish('delayed');
       throw error;
@@ -206,8 +206,9 @@ export class ForgeBudget {
 }
 
 /** All that can be content, notify users, or make something that lasts: GitHub does not publish which of them count. */
-function createsContent(method: Method): boolean {
-  return method === 'POST' || method === 'PUT';
+function createsContent({ method, what }: BudgetedRequest): boolean {
+  // What GraphQL is used for is mostly reads.
+  return (method === 'POST' || method === 'PUT') && !what.endsWith('/graphql');
 }
 
 function delayed(message: string, retryAfterMs: number): SluiceError<ForgeErrorDetails> {

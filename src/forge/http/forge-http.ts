@@ -1,7 +1,8 @@
 import type { ZodType } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkedForm } from './checked-form.ts';
-import { ForgeTransport, type ForgeTransportOptions, type Method, requestName } from './forge-transport.ts';
+import type { Method } from './forge-response.ts';
+import { ForgeTransport, type ForgeTransportOptions, requestName } from './forge-transport.ts';
 import { tokenAccount } from './token-account.ts';
 import { TokenCache } from './token-cache.ts';
 

@@ -1,10 +1,10 @@
-import type { Dispatcher } from 'undici';
 import { type ErrorCode, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { checkRemoteUrl, cleanText } from '../../git/network/remote-url.ts';
 import { ConnectionPool } from '../../git/remote/http/connection-pool.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
 import type { ForgeBudgets } from './forge-budgets.ts';
+import type { ForgeResponse, Method } from './forge-response.ts';
 import { isRateLimit, retryAfter, UNKNOWN_LIMIT_MS } from './rate-limit.ts';
 
 /** Bodies of pull requests have up to 256 kB, and a page has up to 100 of them; most have some kB. */
@@ -40,8 +40,6 @@ export interface ForgeTransportOptions {
   readonly budgets?: ForgeBudgets;
 }
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-
 export interface ForgeRequest {
   /** The address, below that of the API. */
   readonly url: string;
@@ -53,13 +51,6 @@ export interface ForgeRequest {
   /** Identity of the credentials that the host limits, without a secret: requests with the same one share a budget. Default: none. */
   readonly account?: string | undefined;
   readonly signal: AbortSignal;
-}
-
-export interface ForgeResponse {
-  readonly status: number;
-  readonly headers: Dispatcher.ResponseData['headers'];
-  /** The body; that of a failure without the token. */
-  readonly text: string;
 }
 
 /** Sends requests to the API of a host. The rules for Git hosts apply, redirects are not followed, responses are bounded. */

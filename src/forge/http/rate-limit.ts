@@ -1,4 +1,4 @@
-import type { ForgeResponse } from './forge-transport.ts';
+import type { ForgeResponse } from './forge-response.ts';
 
 const MAX_RETRY_AFTER_MS = 3_600_000;
 /** GitHub: without a header that says how long, at least a minute. */
