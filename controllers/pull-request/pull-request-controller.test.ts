@@ -107,25 +107,23 @@ describe('pull-request controller', () => {
     expect(await world.events(name)).toEqual([`PullRequestOpened: it is reviewed in ${pull?.url}`]);
   });
 
-  test('proposals show why their pull requests cannot be read, once, and again if the reason changes', async () => {
+  test('a proposal shows why the pull requests of its repository cannot be read, once, and again if the reason changes', async () => {
     await policy();
-    const names = [await propose('w1'), await propose('w2')];
-    for (const name of names) await reconcile(name);
+    const name = await propose();
+    await reconcile(name);
     await reconcile('apps');
     const fail = (message: string) => {
       forge.before = () => {
         throw new SluiceError('Refused', message);
       };
     };
-    const failures = async (name: string) =>
-      (await world.events(name)).filter((event) => event.startsWith('PullRequestFailed'));
+    const failures = async () => (await world.events(name)).filter((event) => event.startsWith('PullRequestFailed'));
     fail('This installation has been suspended');
     for (let turn = 0; turn < 3; turn += 1) expect(await reconcile('apps')).toMatchObject({ requeueAfter: 60_000 });
-    for (const name of names)
-      expect(await failures(name)).toEqual(['PullRequestFailed: This installation has been suspended']);
+    expect(await failures()).toEqual(['PullRequestFailed: This installation has been suspended']);
     fail('the App is not installed');
     await reconcile('apps');
-    expect(await failures(names[0] ?? '')).toHaveLength(2);
+    expect(await failures()).toHaveLength(2);
     forge.before = () => undefined;
     expect(await reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
   });

@@ -10,8 +10,9 @@ interface Payload {
 }
 
 const events = ['pull_request', 'pull_request_review', 'check_run', 'check_suite', 'issue_comment', 'merge_group'];
+const require = createRequire(import.meta.url);
 /** As GitHub documents them. */
-const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as readonly {
+const examples = require('@octokit/webhooks-examples') as readonly {
   readonly name: string;
   readonly examples: readonly unknown[];
 }[];
