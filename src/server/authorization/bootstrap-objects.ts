@@ -18,6 +18,7 @@ const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = 
   ['config.porch.kpt.dev', ['packagevariants', 'packagevariantsets', 'repositories']],
   ['sluice.dev', ['deliverytargets', 'notifications', 'packagedeliveries', 'packagepolicies']],
   ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
+  ['infra.nephio.org', ['workloadclusters']],
 ];
 
 function rule(group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {

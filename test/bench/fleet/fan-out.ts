@@ -36,6 +36,7 @@ const VARIANTS = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/package
 const SETS = '/apis/config.porch.kpt.dev/v1alpha2/namespaces/default/packagevariantsets';
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const MANIFESTS = 10;
+const TEMPLATE = { packageContext: { dataExprs: [{ key: 'site', valueExpr: 'target.package' }] } };
 /** Packages of other users that are approved during the fan-out, one after the other, and milliseconds between them. */
 const APPROVALS = 60;
 const APPROVAL_INTERVAL_MS = 150;
@@ -65,6 +66,9 @@ export async function fanOut(
     await succeed(() => api.post(SETS, setOf(edges, targets, perRepository)));
     await published;
     const first = performance.now() - start;
+    // A change of the template; it lets the next drafts be written once each.
+    const spec = { targets: [{ repositories: repositoriesOf(edges, targets, perRepository), template: TEMPLATE }] };
+    await succeed(() => api.patch(`${SETS}/fleet`, { spec }));
     await nextRevision(api);
     for (const edge of edges)
       await cp(join(folder, `${edge}.git`), join(folder, `floor-${edge}.git`), { recursive: true });
@@ -87,8 +91,10 @@ export async function fanOut(
     await rest(pid);
     const drafts = await draftsAhead(folder, edges);
     const floor = await fanOutFloor(folder, edges, server.url);
+    const code = await up.end();
     const failures = up.ownFailures();
-    if (failures.length > 0) throw new Error(`the server reports defects:\n${failures.slice(0, 5).join('\n')}`);
+    if (code !== 0 || failures.length > 0)
+      throw new Error(`sluice up ended with ${code}:\n${failures.slice(0, 5).join('\n')}`);
     // An approval is one push; so is the publication of the blueprint.
     const pushes = traffic.pushes - times.length - 1;
     return {
@@ -113,19 +119,20 @@ function repository(name: string, url: string): string {
   return `---\n${JSON.stringify({ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name }, spec })}\n`;
 }
 
-/** The first revisions are approved automatically, the next ones remain drafts. */
-function setOf(edges: readonly string[], targets: number, perRepository: number): object {
-  const repositories = edges.map((name, index) => ({
+function repositoriesOf(edges: readonly string[], targets: number, perRepository: number): object[] {
+  return edges.map((name, index) => ({
     name,
     packageNames: Array.from(
       { length: Math.min(perRepository, targets - index * perRepository) },
       (_, number) => `site-${index * perRepository + number}`,
     ),
   }));
-  const template = {
-    annotations: { 'approval.nephio.org/policy': 'initial' },
-    packageContext: { dataExprs: [{ key: 'site', valueExpr: 'target.package' }] },
-  };
+}
+
+/** The first revisions are approved automatically. */
+function setOf(edges: readonly string[], targets: number, perRepository: number): object {
+  const repositories = repositoriesOf(edges, targets, perRepository);
+  const template = { ...TEMPLATE, annotations: { 'approval.nephio.org/policy': 'initial' } };
   return {
     ...{ apiVersion: 'config.porch.kpt.dev/v1alpha2', kind: 'PackageVariantSet', metadata: { name: 'fleet' } },
     spec: { upstream: { repo: 'blueprints', package: 'web' }, targets: [{ repositories, template }] },
