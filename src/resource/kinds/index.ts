@@ -19,6 +19,8 @@ import { porchPackageKind } from './porch/porch-package.ts';
 import { repositoryKind } from './porch/repository.ts';
 import { clusterRoleKind, roleKind } from './rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
+import { analysisRunKind } from './sluice/analysis-run.ts';
+import { analysisTemplateKind } from './sluice/analysis-template.ts';
 import { deliveryTargetKind } from './sluice/delivery-target.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
@@ -36,6 +38,8 @@ export const OBJECT_KINDS: readonly Kind[] = [
   packagePolicyKind,
   functionPolicyKind,
   notificationKind,
+  analysisTemplateKind,
+  analysisRunKind,
   secretKind,
   configMapKind,
   serviceAccountKind,
