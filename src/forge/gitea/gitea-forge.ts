@@ -4,6 +4,7 @@ import {
   type Check,
   type Closing,
   COMMENT_AGE_MS,
+  type Comment,
   type Forge,
   type NewPullRequest,
   type PullRequest,
@@ -14,6 +15,7 @@ import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
+import { GiteaComments } from './gitea-comments.ts';
 import {
   type CommitStatus,
   combinedStatusSchema,
@@ -52,12 +54,14 @@ export class GiteaForge implements Forge {
   readonly #http: ForgeHttp;
   readonly #path: string;
   readonly #mergedBy = new MergedBy();
+  readonly #comments: GiteaComments;
   /** Ids by name. */
   readonly #knownLabels = new Map<string, number>();
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
     this.#path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+    this.#comments = new GiteaComments(this.#http, this.#path);
     this.address = `${options.api.replace(/\/+$/, '')}${this.#path}`;
   }
 
@@ -208,6 +212,18 @@ export class GiteaForge implements Forge {
         signal,
       });
     }
+  }
+
+  comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
+    return this.#comments.list(number, since, limit, signal);
+  }
+
+  setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
+    return this.#comments.set(number, topic, body, signal);
+  }
+
+  mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#comments.mayWrite(user, signal);
   }
 
   close(): Promise<void> {
