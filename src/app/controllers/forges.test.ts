@@ -46,7 +46,7 @@ async function open(
       gateChecks: [],
     },
   };
-  const forge = openForges({ client, network: DEFAULT_NETWORK })(review, 'default', address);
+  const forge = openForges({ client, network: DEFAULT_NETWORK, clock: systemClock })(review, 'default', address);
   forges.push(forge);
   return forge;
 }

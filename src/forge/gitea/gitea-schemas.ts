@@ -70,6 +70,11 @@ export const conversationSchema = z
 export const ownUserSchema = user;
 export const permissionSchema = z.object({ permission: z.string() });
 
-const statusSchema = z.object({ context: z.string(), status: z.string(), description: z.string().nullish() });
+const statusSchema = z.object({
+  context: z.string(),
+  status: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
+});
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema).nullish() });
 export type CommitStatus = z.infer<typeof statusSchema>;

@@ -52,16 +52,22 @@ export type GitHubComment = z.infer<typeof commentSchema>;
 export const ownUserSchema = z.object({ login: z.string() });
 export const permissionSchema = z.object({ permission: z.string() });
 
-const statusSchema = z.object({ context: z.string(), state: z.string(), description: z.string().nullish() });
+const statusSchema = z.object({
+  context: z.string(),
+  state: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
+});
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema) });
 export type CommitStatus = z.infer<typeof statusSchema>;
 
-const checkRunSchema = z.object({
+export const checkRunSchema = z.object({
   id: z.int(),
   name: z.string(),
   status: z.string(),
   conclusion: z.string().nullish(),
-  output: z.object({ title: z.string().nullish() }),
+  external_id: z.string().nullish(),
+  output: z.object({ title: z.string().nullish(), annotations_count: z.int().nullish() }),
   app: z.object({ id: z.int() }).nullish(),
 });
 export const checkRunsSchema = z.object({ check_runs: z.array(checkRunSchema) });
