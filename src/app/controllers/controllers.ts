@@ -166,7 +166,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     'pull-request': () =>
       pullRequestController({
         ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
-        openForge: openForges({ client, network: session.network }),
+        openForge: openForges({ client, network: session.network, clock }),
       }),
     analysis: () => analysisController({ client, clock, fetch: fetchJson(session.network) }),
     delivery: () =>

@@ -22,6 +22,7 @@ import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts'
 import { analysisRunKind } from './sluice/analysis-run.ts';
 import { analysisTemplateKind } from './sluice/analysis-template.ts';
 import { deliveryTargetKind } from './sluice/delivery-target.ts';
+import { freezeKind } from './sluice/freeze.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
 import { packageDeliveryKind } from './sluice/package-delivery.ts';
@@ -36,6 +37,7 @@ export const OBJECT_KINDS: readonly Kind[] = [
   deliveryTargetKind,
   packageDeliveryKind,
   packagePolicyKind,
+  freezeKind,
   functionPolicyKind,
   notificationKind,
   analysisTemplateKind,
