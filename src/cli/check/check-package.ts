@@ -23,10 +23,11 @@ export async function checkPackage(
   const findings = notes.map((message) => findingAt('Kptfile', { severity: 'warning', message, code: 'Skipped' }));
   findings.push(...lintFiles(files));
   // A package that cannot be read cannot be rendered.
-  if (findings.some(({ severity }) => severity === 'error')) return findingsBelow(folder, findings);
+  const isReadable = findings.every(({ severity }) => severity !== 'error');
   findings.push(
     ...gateFindings(files.get('Kptfile') ?? '', requireGates).map((finding) => findingAt('Kptfile', finding)),
   );
+  if (!isReadable) return findingsBelow(folder, findings);
 
   const input = { files, rules: [], validatorConditions: new Map() };
   const { edits, steps, failure } = await runner.run(input, signal);
