@@ -150,6 +150,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'rollback',
     'dora',
   ],
+  'src/rollout': ['analysis', 'wave'],
   'src/server': [
     ...[
       'certificates',
