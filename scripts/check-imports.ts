@@ -137,7 +137,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'catalog',
       'external',
     ],
-    ...['pipeline', 'worker', 'renderer'],
+    ...['pipeline', 'worker', 'renderer', 'lint'],
   ],
   'src/delivery': [
     '.',
@@ -151,6 +151,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'rollback',
     'dora',
   ],
+  'src/rollout': ['analysis', 'wave'],
   'src/server': [
     ...[
       'certificates',

@@ -20,7 +20,10 @@ import { porchPackageKind } from './porch/porch-package.ts';
 import { repositoryKind } from './porch/repository.ts';
 import { clusterRoleKind, roleKind } from './rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
+import { analysisRunKind } from './sluice/analysis-run.ts';
+import { analysisTemplateKind } from './sluice/analysis-template.ts';
 import { deliveryTargetKind } from './sluice/delivery-target.ts';
+import { freezeKind } from './sluice/freeze.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
 import { packageDeliveryKind } from './sluice/package-delivery.ts';
@@ -35,8 +38,11 @@ export const OBJECT_KINDS: readonly Kind[] = [
   deliveryTargetKind,
   packageDeliveryKind,
   packagePolicyKind,
+  freezeKind,
   functionPolicyKind,
   notificationKind,
+  analysisTemplateKind,
+  analysisRunKind,
   secretKind,
   configMapKind,
   serviceAccountKind,
