@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineKind } from '../../schema/define-kind.ts';
-import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema } from '../common/condition-schema.ts';
 
@@ -49,5 +48,3 @@ export const workloadClusterKind = defineKind({
     AGE_COLUMN,
   ],
 });
-
-export type WorkloadCluster = ObjectOf<typeof workloadClusterKind>;
