@@ -9,6 +9,7 @@ import { podKind } from './core/pod.ts';
 import { secretKind } from './core/secret.ts';
 import { serviceKind } from './core/service.ts';
 import { serviceAccountKind } from './core/service-account.ts';
+import { workloadClusterKind } from './infra/workload-cluster.ts';
 import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam/ipam.ts';
 import { packageRevKind } from './porch/package-rev.ts';
 import { packageRevisionKind } from './porch/package-revision.ts';
@@ -57,6 +58,7 @@ export const OBJECT_KINDS: readonly Kind[] = [
   networkInstanceKind,
   ipPrefixKind,
   ipClaimKind,
+  workloadClusterKind,
 ];
 
 /** Kinds whose objects are a view of the packages in Git. */

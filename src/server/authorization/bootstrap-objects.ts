@@ -29,6 +29,7 @@ const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = 
     ],
   ],
   ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
+  ['infra.nephio.org', ['workloadclusters']],
 ];
 
 function rule(group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
