@@ -1,3 +1,4 @@
+import type { Actor, EntryPoint } from '../../resource/object/request-context.ts';
 import { evaluateGates, type Gate } from '../model/gates/gates.ts';
 import { MAX_REVISION } from '../model/identity/layout.ts';
 import { type EffectivePolicy, isActor } from '../model/policy/policy.ts';
@@ -5,6 +6,7 @@ import {
   ACTIONS,
   type Action,
   type Allowed,
+  type BlockingRule,
   type Decision,
   type Lifecycle,
   type MergedProposal,
@@ -15,7 +17,8 @@ import {
   type RevisionState,
   type TransitionRequest,
 } from '../model/revision/revision-state.ts';
-import { type ApprovalFacts, approvalStatus } from './approvals.ts';
+import { type ApprovalFacts, type ApprovalStatus, approvalStatus, areEnough, quorumProblem } from './approvals.ts';
+import { blockingRules } from './blocking-rules.ts';
 
 /**
  * The one decision on every lifecycle transition, for every actor and every face. Pure and total: for every state and
@@ -124,9 +127,16 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   if (refused !== undefined && !isRecorded) refusals.push(refused);
   const unmet = unmetGates(state, policy, now, () => true, request.closedNow);
   const isClosed = policy.enforcement === 'enforce' && unmet.length > 0;
-  const brokeGlass = request.breakGlass === true && isClosed;
+  const approvals = countApprovals(state, request, policy);
+  const isPublication = merged !== undefined || !areMissing(approvals);
+  // An approval that does not publish yet is recorded at any time.
+  const blocking = isPublication ? blockingRules(state, policy, now) : [];
+  const blocked = blocking.map(refuseBlocked);
+  const brokeGlass = request.breakGlass === true && (isClosed || blocked.length > 0);
   if (brokeGlass) refusals.push(...refuseBreakGlass(request, policy));
   else if (isClosed && !isRecorded) refusals.push(...unmet);
+  const isWaiting = blocked.length > 0 && !brokeGlass && merged === undefined && mayWait(state, request, policy);
+  if (blocked.length > 0 && !brokeGlass && !isRecorded && !isWaiting) refusals.push(...blocked);
   const revision = nextRevision(state);
   if (revision > MAX_REVISION) {
     refusals.push({
@@ -135,11 +145,10 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     });
   }
   if (refusals.length > 0 || state.mainHead === undefined) return { allowed: false, refusals };
-  const approvals = countApprovals(state, request, policy);
-  if (merged === undefined && areMissing(approvals)) {
+  if (isWaiting || (merged === undefined && areMissing(approvals))) {
     return {
       ...allow([], { lifecycle: 'Proposed', revision: 0 }, unmet),
-      approvals,
+      approvals: isWaiting ? { ...approvals, waitsFor: blocking } : approvals,
       ...(brokeGlass ? { brokeGlass } : {}),
     };
   }
@@ -156,12 +165,13 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     { ref: state.refs.proposed, expect: state.commit, become: { kind: 'absent' } },
   ];
   const gates = isClosed && !brokeGlass;
-  const notApproved = refused === undefined ? {} : { notApproved: refused.message };
+  // Without a bypass all of them were refused.
+  const bypassed = [...(refused === undefined ? [] : [refused]), ...(brokeGlass ? [] : blocked)];
+  const notApproved = bypassed.length === 0 ? {} : { notApproved: bypassed.map(({ message }) => message).join('; ') };
   return {
-    ...allow(plan, { lifecycle: 'Published', revision }, unmet),
+    ...allow(plan, { lifecycle: 'Published', revision }, [...unmet, ...blocked]),
     ...(brokeGlass ? { brokeGlass } : {}),
-    // Without a bypass both were refused.
-    ...(gates || refused !== undefined ? { mergeBypass: { gates, ...notApproved } } : {}),
+    ...(gates || bypassed.length > 0 ? { mergeBypass: { gates, ...notApproved } } : {}),
   };
 }
 
@@ -217,13 +227,33 @@ function refuseUnseen({ name, commit }: RevisionState, { proposed, files }: Push
   };
 }
 
-/** Closed gates are bypassed only by an actor in a policy, and with a reason that is stored in the statement. */
+function refuseBlocked(blockedBy: BlockingRule): Refusal {
+  const { message, since, until, resolvedBy } = blockedBy;
+  const times = [since === undefined ? '' : `since ${since}`, until === undefined ? '' : `until ${until}`];
+  const when = times.filter((text) => text !== '').join(' ');
+  return {
+    code: 'Blocked',
+    message: `${message}${when === '' ? '' : `; blocked ${when}`}; it is resolved by ${resolvedBy}`,
+    blockedBy,
+  };
+}
+
+/** True if the approval of the actor completes what policies require of users, so that a controller publishes it when no rule blocks. */
+function mayWait(state: RevisionState, { actor, face }: TransitionRequest, policy: EffectivePolicy): boolean {
+  if (face === 'controller' || policy.automatic.length === 0) return false;
+  const facts = approvalFacts(state);
+  const status = approvalStatus(facts, policy);
+  if (!policy.forbidSelfApproval && status.quorums.length === 0) return false;
+  return !facts.approvals.some(({ subject, content }) => subject === actor.name && content === facts.content);
+}
+
+/** Closed gates and blocking rules are bypassed only by an actor in a policy, and with a reason that is stored in the statement. */
 function refuseBreakGlass({ actor, reason }: TransitionRequest, { breakGlass }: EffectivePolicy): Refusal[] {
   if (!breakGlass.some((pattern) => isActor(pattern, actor))) {
     return [
       {
         code: 'NotAllowed',
-        message: `no policy permits ${actor.name} to publish with closed gates (spec.approval.breakGlass)`,
+        message: `no policy permits ${actor.name} to publish with closed gates or blocking rules (spec.approval.breakGlass)`,
       },
     ];
   }
@@ -236,16 +266,18 @@ function refuseApprover(
   request: TransitionRequest,
   policy: EffectivePolicy,
 ): Refusal | undefined {
-  if (!policy.forbidSelfApproval) return undefined;
+  const status = approvalStatus(approvalFacts(state), policy);
+  if (!policy.forbidSelfApproval && status.quorums.length === 0) return undefined;
   const { name } = request.actor;
   if (request.face === 'controller') {
+    if (policy.automatic.length > 0 && areEnough(status, policy)) return undefined;
     return {
       code: 'NotAllowed',
       message: `${name} is a controller and must not approve ${state.name}, which a policy reserves for users; a user has to`,
     };
   }
-  const barred = approvalStatus(approvalFacts(state), policy).barred.find((one) => one.name === name);
-  if (barred === undefined) return undefined;
+  const barred = status.barred.find((one) => one.name === name);
+  if (barred === undefined) return refuseOutsider(state, request, status);
   const did = barred.because === 'proposed' ? `proposed ${state.name}` : `changed the content of ${state.name}`;
   return { code: 'NotAllowed', message: `${name} ${did} and must not approve it; another user has to` };
 }
@@ -253,18 +285,59 @@ function refuseApprover(
 /** The approvals that there are with that of the actor, and how many it takes. */
 function countApprovals(
   state: RevisionState,
-  { actor }: TransitionRequest,
+  { actor, face }: TransitionRequest,
   policy: EffectivePolicy,
 ): Allowed['approvals'] & {} {
-  if (!policy.forbidSelfApproval) return { given: 1, needed: 1, missingIn: [] };
-  const { given, needed, elsewhere } = approvalStatus(approvalFacts(state), policy);
-  const here = new Set([actor.name, ...given.map(({ subject }) => subject)]).size;
+  const status = approvalStatus(approvalFacts(state), policy);
+  const quorums = status.quorums.map((one) => {
+    const counts =
+      face !== 'controller' && one.quorum.namespace === undefined && quorumProblem(one, actor) === undefined;
+    const names = new Set([...one.given.map(({ subject }) => subject), ...(counts ? [actor.name] : [])]);
+    const { needed, quorum } = one;
+    const given = Math.min(names.size, needed);
+    return { given, needed, missingIn: given < needed && quorum.namespace !== undefined ? [quorum.namespace] : [] };
+  });
+  const all = [...(policy.forbidSelfApproval ? [countIndependent(status, actor, face)] : []), ...quorums];
+  // Of several requirements, that with the most missing approvals.
+  const [worst = { given: 1, needed: 1 }] = [...all].sort(
+    (a, b) => b.needed - b.given - (a.needed - a.given) || b.needed - a.needed,
+  );
+  return {
+    ...{ given: worst.given, needed: worst.needed },
+    missingIn: [...new Set(all.flatMap(({ missingIn }) => missingIn))],
+  };
+}
+
+/** The approvals by users who neither changed nor proposed the revision. */
+function countIndependent(
+  { given, needed, elsewhere }: ApprovalStatus,
+  actor: Actor,
+  face: EntryPoint,
+): Allowed['approvals'] & {} {
+  const names = given.map(({ subject }) => subject);
+  const here = new Set(face === 'controller' ? names : [actor.name, ...names]).size;
   const missing = elsewhere.filter((one) => one.given.length < needed);
   const there = elsewhere.reduce((sum, one) => sum + Math.min(one.given.length, needed), 0);
   return {
     given: Math.min(here, needed) + there,
     needed: needed * (1 + elsewhere.length),
     missingIn: missing.map(({ namespace }) => namespace),
+  };
+}
+
+/** An approval that counts for none of the quorums that need one would be recorded in vain. */
+function refuseOutsider(
+  { name: revision }: RevisionState,
+  { actor }: TransitionRequest,
+  { quorums }: ApprovalStatus,
+): Refusal | undefined {
+  const open = quorums.filter(({ given, needed, quorum }) => given.length < needed && quorum.namespace === undefined);
+  const problems = open.map((one) => quorumProblem(one, actor));
+  const [first] = problems;
+  if (first === undefined || problems.includes(undefined)) return undefined;
+  return {
+    code: 'NotAllowed',
+    message: `the approval of ${actor.name} for ${revision} does not count: ${actor.name} ${first}; another user has to approve it`,
   };
 }
 
