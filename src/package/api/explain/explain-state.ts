@@ -96,7 +96,10 @@ function publicationReasons({ record: { steps }, revision }: RevisionEvaluation)
   const broken = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.breakGlass : undefined;
   if (broken !== undefined) {
     const gates = approved?.gates?.join(', ') ?? '';
-    const message = `${broken.by} published it with closed gates, as a policy lets them (break-glass): ${gates}; reason: ${broken.reason}`;
+    const rules = publishedRecordOf(revision.tip.facts)?.rulesBypassed ?? [];
+    const how = rules.length === 0 ? 'with closed gates' : 'while rules blocked it';
+    const what = [...(gates === '' ? [] : [gates]), ...rules].join('; ');
+    const message = `${broken.by} published it ${how}, as a policy lets them (break-glass): ${what}; reason: ${broken.reason}`;
     return [{ reason: 'BreakGlass', message }];
   }
   if (approved?.gates === undefined || approved.gates.length === 0) return [];
