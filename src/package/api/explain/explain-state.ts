@@ -44,7 +44,9 @@ export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revi
 /** Explains the kernel's refusals of the next step, except for gates. */
 export const kernelExplainer: Explainer = {
   explain({ refusals, evaluation: { revision } }) {
-    const reasons = refusals.map(({ code, message }): Reason => ({ reason: code, message }));
+    // Rules for approvals are explained with the approvals.
+    const others = refusals.filter(({ blockedBy }) => blockedBy === undefined);
+    const reasons = others.map(({ code, message }): Reason => ({ reason: code, message }));
     if (refusals.length === 0 && revision.lifecycle === 'Draft' && revision.problem !== undefined)
       reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
     return { reasons };
