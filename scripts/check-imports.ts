@@ -136,7 +136,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'catalog',
       'external',
     ],
-    ...['pipeline', 'worker', 'renderer'],
+    ...['pipeline', 'worker', 'renderer', 'lint'],
   ],
   'src/delivery': [
     '.',
