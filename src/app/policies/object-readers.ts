@@ -149,6 +149,11 @@ export class ObjectReaders {
     );
   }
 
+  /** The freezes of all namespaces, also those whose end has passed. */
+  allFreezes(): FreezeRule[] {
+    return this.freezes.list().map((freeze) => freezeRuleOf(freeze, this.systemNamespace));
+  }
+
   /** Has a manager use the same informers, so that its controllers wake up when these readers show the change. */
   share(manager: Manager): void {
     manager.share(this.repositories.informer);

@@ -1,3 +1,5 @@
+import type { ObjectReader } from '../../controller/object-reader.ts';
+import type { DeliveredPackages } from '../../delivery/delivered/delivered-packages.ts';
 import { currentDeploymentOf, deploymentOf } from '../../delivery/status/target-deployment.ts';
 import { type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
 import { selects } from '../../package/store/policy-objects.ts';
@@ -5,10 +7,13 @@ import type { RevisionStore } from '../../package/store/revision-store.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
-import type { ObjectReaders } from './object-readers.ts';
 
 type Store = Pick<RevisionStore, 'list' | 'subscribe'>;
-type Readers = Pick<ObjectReaders, 'targets' | 'delivered' | 'repositories'>;
+interface Readers {
+  readonly targets: Pick<ObjectReader<DeliveryTarget>, 'listIn'>;
+  readonly repositories: Pick<ObjectReader<Repository>, 'get'>;
+  readonly delivered: DeliveredPackages;
+}
 
 /** Selects packages of a policy. */
 export type SelectsPackage = (revision: PackageRevision, repository: Stored<Repository> | undefined) => boolean;
