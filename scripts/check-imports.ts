@@ -77,6 +77,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'kinds/apiregistration',
       'kinds/admissionregistration',
       'kinds/apiextensions',
+      'kinds/infra',
       'kinds/porch',
       'kinds/sluice',
       'kinds/ipam',
@@ -150,6 +151,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'rollback',
     'dora',
   ],
+  'src/rollout': ['analysis', 'wave'],
   'src/server': [
     ...[
       'certificates',
