@@ -5,6 +5,7 @@ import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
+import { freezesAt } from '../../package/model/policy/approval-rules.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
@@ -20,6 +21,7 @@ import { addControllers, type ControllerChoice } from '../controllers/controller
 import type { Session } from '../session/session.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
+import { followFreezes } from './follow-freezes.ts';
 import { InitialOpenings } from './initial-openings.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
@@ -178,6 +180,11 @@ export class SluiceService {
       );
     await this.manager.start();
     this.#started = true;
+    const { freezes, systemNamespace } = session.readers;
+    const { clock: ofFreezes } = session;
+    this.#unsubscribe.push(
+      followFreezes({ freezes: freezes.informer, systemNamespace, clock: ofFreezes, log, events: this.#events }),
+    );
     if (recovery !== undefined) this.#reportWhenFinished(recovery);
     const { serve, webhooks, signal, disabled, openings } = this.#options;
     if (serve === undefined && webhooks === undefined) return;
@@ -278,6 +285,7 @@ export class SluiceService {
       manager: this.manager,
       store: session.store,
       targets: () => session.readers.targets.list(),
+      freezes: () => freezesAt(session.readers.allFreezes(), session.clock.now()),
       quota: session.objects.database?.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
       leadership: this.#options.leadership,
