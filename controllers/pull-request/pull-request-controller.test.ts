@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA } from '../../test/support/fixture.ts';
+import { BERTA, eachProposals, GATE, type Proposals } from '../../test/support/proposal-bench.ts';
 import { SyncRequests } from '../repository/sync-requests.ts';
-import { BERTA, eachProposals, GATE, type Proposals } from './testing-proposals.ts';
 
 describe('pull-request controller', () => {
   const open = eachProposals();

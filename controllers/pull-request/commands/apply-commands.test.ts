@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
-import { eachProposals, GATE, type Proposals } from '../testing-proposals.ts';
+import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 
 const REQUIRED = { requiredGates: [{ conditionType: GATE, approveOnly: true }] };
 

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, expect } from 'vitest';
+import {
+  type PullRequestOptions,
+  pullRequestController,
+} from '../../controllers/pull-request/pull-request-controller.ts';
+import { MemoryForge } from '../../controllers/pull-request/testing-forge.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
-import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
-import { type PullRequestOptions, pullRequestController } from './pull-request-controller.ts';
-import { MemoryForge } from './testing-forge.ts';
+import { ANNA, type Fixture, fixture } from './fixture.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 export const BERTA = { ...ANNA, actor: { name: 'berta' } };
