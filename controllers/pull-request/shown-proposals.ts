@@ -14,6 +14,8 @@ export interface Shown {
   /** What was written last, so that nothing is written twice. */
   text?: string;
   checks?: string;
+  /** Commits of merge queues that merge it and wait for its checks. */
+  queued?: readonly string[];
   isPrepared?: boolean;
   readonly commands: CommandState;
   /** The content that the head was last seen with, and the time of the last change until then, by the clock of the host. */
