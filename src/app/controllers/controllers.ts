@@ -79,6 +79,7 @@ export interface ControllerSettings extends ControllerChoice {
   readonly hasPeer?: boolean;
   /** See the pull-request controller. */
   readonly mayApprove: MayApprove | undefined;
+  readonly maySetConditions: MayApprove | undefined;
   /** The cluster that Sluice runs in, whose engines it reads. */
   readonly cluster?: Client | undefined;
 }
@@ -165,7 +166,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     'pull-request': () =>
       pullRequestController({
-        ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
+        ...{ client, store, clock, requests: choice.requests },
+        ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
         openForge: openForges({ client, network: session.network, clock }),
       }),
     analysis: () => analysisController({ client, clock, fetch: fetchJson(session.network) }),
@@ -173,6 +175,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        systemNamespace: readers.systemNamespace,
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },

@@ -6,6 +6,7 @@ import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
+import { freezesAt } from '../../package/model/policy/approval-rules.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
@@ -22,6 +23,7 @@ import type { Session } from '../session/session.ts';
 import { appWebhooks } from './app-webhooks.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
+import { followFreezes } from './follow-freezes.ts';
 import { InitialOpenings } from './initial-openings.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
@@ -139,10 +141,12 @@ export class SluiceService {
     this.#requests = options.requests ?? new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
-    const mayApprove = options.serve === undefined ? undefined : userRights(() => this.#authorizer());
+    const mayUpdate = (subResource: 'approval' | 'status') =>
+      options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
+    const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status') };
     addControllers(this.manager, session, {
       ...options,
-      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, mayApprove },
+      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, ...rights },
     });
   }
 
@@ -178,6 +182,11 @@ export class SluiceService {
       );
     await this.manager.start();
     this.#started = true;
+    const { freezes, systemNamespace } = session.readers;
+    const { clock: ofFreezes } = session;
+    this.#unsubscribe.push(
+      followFreezes({ freezes: freezes.informer, systemNamespace, clock: ofFreezes, log, events: this.#events }),
+    );
     if (recovery !== undefined) this.#reportWhenFinished(recovery);
     const { serve, webhooks, signal, disabled, openings } = this.#options;
     if (serve === undefined && webhooks === undefined) return;
@@ -288,6 +297,7 @@ export class SluiceService {
       manager: this.manager,
       store: session.store,
       targets: () => session.readers.targets.list(),
+      freezes: () => freezesAt(session.readers.allFreezes(), session.clock.now()),
       quota: session.objects.database?.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
       leadership: this.#options.leadership,
