@@ -67,7 +67,14 @@ export async function runScenario(options: ScenarioOptions): Promise<string> {
     while (world.policyFor(world.store.get(REVISION)).review === undefined) await delay(5);
     const { client, store } = world;
     const controller = pullRequestController({
-      ...{ client, store, clock: systemClock, mayApprove: undefined, openForge: () => forge },
+      ...{
+        client,
+        store,
+        clock: systemClock,
+        mayApprove: undefined,
+        maySetConditions: undefined,
+        openForge: () => forge,
+      },
       recorder: world.recorder('controller:pull-request'),
     });
     const reconcile = (name: string) =>
