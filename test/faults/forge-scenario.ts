@@ -109,6 +109,9 @@ async function decide({ api, token, publishOn }: ScenarioOptions): Promise<void>
   const [pull] = (await call('GET', '/pulls?state=open')) as Pull[];
   if (pull === undefined) return;
   if (publishOn === 'merge') await call('PUT', `/pulls/${pull.number}/merge`, { sha: pull.head.sha });
-  else if (((await call('GET', `/pulls/${pull.number}/reviews`)) as unknown[]).length === 0)
+  else if (((await call('GET', `/pulls/${pull.number}/reviews`)) as unknown[]).length === 0) {
+    // Hosts record times in seconds, and polls are seconds apart: two changes of one second look like one only here.
+    await delay(1000 - (Date.now() % 1000));
     await call('POST', `/pulls/${pull.number}/reviews`, { event: 'APPROVE', body: 'fine' });
+  }
 }
