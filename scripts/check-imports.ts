@@ -138,6 +138,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['pipeline', 'worker', 'renderer'],
   ],
+  'src/rollout': ['wave'],
   'src/delivery': [
     '.',
     'yaml',
