@@ -3,7 +3,11 @@ import type { TargetOrder, TargetRecord, WaveRecord } from './plan-state.ts';
 import type { StateEditor } from './transition.ts';
 import type { PlanSpec } from './wave-spec.ts';
 
-const NOT_PUBLISHED: ReadonlySet<string> = new Set(['Assigned', 'Approving', 'Failed', 'Unreachable']);
+const UNPUBLISHED: ReadonlySet<string> = new Set(['Pending', 'Assigned', 'Approving', 'Failed', 'Unreachable']);
+
+function isUnpublished({ phase, published }: TargetRecord): boolean {
+  return published === undefined && UNPUBLISHED.has(phase);
+}
 
 /** Records targets that join, change or leave. */
 export function followCandidates(editor: StateEditor, { candidates, isUnknown, of }: Observations): void {
@@ -16,7 +20,7 @@ export function followCandidates(editor: StateEditor, { candidates, isUnknown, o
       join(editor, candidate, { joined, key: candidate.key });
     // Another revision of a package that a user has published.
     else if (known.phase === 'Ahead' && isOther(known, candidate)) join(editor, candidate, known.order);
-    else if (known.phase === 'Pending' && isOther(known, candidate))
+    else if (isUnpublished(known) && isOther(known, candidate))
       editor.apply({ type: 'Retargeted', id: known.id, revision: candidate.revision, commit: candidate.commit });
   }
   for (const target of editor.state.targets.values()) {
@@ -30,7 +34,7 @@ export function followCandidates(editor: StateEditor, { candidates, isUnknown, o
         id: target.id,
         reason: 'it is no Proposed revision that the plan selects any more',
       });
-    else if (NOT_PUBLISHED.has(target.phase) && target.published === undefined && revision?.state === 'Gone')
+    else if (isUnpublished(target) && revision?.state === 'Gone')
       editor.apply({
         type: 'Skipped',
         id: target.id,
@@ -51,7 +55,7 @@ function isOther(target: TargetRecord, candidate: Candidate): boolean {
 /** Records what became of approvals: it must be known also of plans that do nothing any more. */
 export function followApprovals(editor: StateEditor, { of }: Observations): void {
   for (const target of editor.state.targets.values()) {
-    if (!NOT_PUBLISHED.has(target.phase) || target.published !== undefined) continue;
+    if (target.phase === 'Pending' || !isUnpublished(target)) continue;
     const { revision } = of(target);
     if (revision?.state === 'Published') editor.apply({ type: 'Approved', id: target.id, published: revision.number });
   }

@@ -27,7 +27,7 @@ test('after any events the state machine is where an independent model is, and a
       let state: PlanState = INITIAL_STATE;
       let actions: readonly Action[] = [];
       for (const event of [{ type: 'wait' as const, ms: 0 }, ...events]) {
-        world.apply(event, actions);
+        world.apply(event, actions, state.targets);
         if (event.type === 'spec') spec = { ...spec, ...event.spec };
         const ms = event.type === 'wait' ? event.ms : 0;
         const next = step(spec, state, world.observations, ms);
@@ -77,7 +77,7 @@ test('with crashes at any write: no wave before the one before it is done, no ap
       let recorded: PlanState = INITIAL_STATE;
       let actions: readonly Action[] = [];
       for (const event of [{ type: 'wait' as const, ms: 0 }, ...events]) {
-        world.apply(event, actions);
+        world.apply(event, actions, recorded.targets);
         if (event.type === 'spec') spec = { ...spec, ...event.spec };
         const next = step(spec, recorded, world.observations, event.type === 'wait' ? event.ms : 0);
         // The transitions of a step are its whole effect.

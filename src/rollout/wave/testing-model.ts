@@ -92,7 +92,8 @@ export class WaveModel {
         if (at < 0) this.entries.push(entry);
         else this.entries[at] = entry;
         this.#joins = Math.max(this.#joins, joined);
-      } else if (!known.isOut && known.wave === undefined && known.commit !== commit)
+      } else if (!known.isOut && known.commit !== commit && !known.published) known.commit = commit;
+      else if (!known.isOut && known.commit !== commit && known.wave === undefined)
         Object.assign(known, { commit, published: false, since: this.#time });
     }
     for (const one of this.entries) {

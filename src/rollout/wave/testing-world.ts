@@ -126,7 +126,7 @@ export class World {
     for (const name of proposed) this.#propose(name);
   }
 
-  apply(event: WorldEvent, actions: readonly Action[]): void {
+  apply(event: WorldEvent, actions: readonly Action[], targets: ReadonlyMap<string, TargetRecord>): void {
     switch (event.type) {
       case 'propose':
         this.#propose(event.id);
@@ -150,7 +150,7 @@ export class World {
         this.#note(event.id, { failure: event.on ? 'no connection' : undefined });
         break;
       case 'carryOut':
-        this.#carryOut(actions.slice(0, event.most));
+        this.#carryOut(actions.slice(0, event.most), targets);
         break;
       case 'analyse':
         for (const key of this.#runs.keys()) this.#runs.set(key, { phase: event.phase, message: '' });
@@ -188,12 +188,14 @@ export class World {
     };
   }
 
-  #carryOut(actions: readonly Action[]): void {
+  #carryOut(actions: readonly Action[], targets: ReadonlyMap<string, TargetRecord>): void {
     for (const action of actions) {
       if (action.type === 'Analyse') this.#runs.set(runName(action.run), { phase: 'Running', message: '' });
       if (action.type !== 'Approve') continue;
       const found = this.#revisions.get(action.id);
       if (found?.state !== 'Proposed' || found.observation.refusal !== undefined) continue;
+      // An approval is for the commit that is recorded.
+      if (targets.get(action.id)?.commit !== String(found.commit)) continue;
       found.state = 'Published';
       this.published.push(`${action.id} ${found.commit}`);
     }
