@@ -56,7 +56,7 @@ export interface Forge {
   /** Adds labels, created where they do not exist. Others stay. */
   addLabels(pull: PullRequest, labels: readonly string[], signal: AbortSignal): Promise<void>;
 
-  /** Sets checks of a commit, by name. A check that has the same state and title already is left alone. */
+  /** Sets checks of a commit, by name. A check that has the same state, title and annotations already is left alone. */
   setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void>;
 
   /** Ends connections. Calls in progress reject. */
@@ -131,4 +131,24 @@ export interface Check {
   readonly state: 'pending' | 'success' | 'failure';
   /** One line; shortened to what the host permits. */
   readonly title: string;
+  /**
+   * What it is about at lines of files, at most `MAX_ANNOTATIONS`. A host that cannot show them there gets the check with a link to the first
+   * one.
+   */
+  readonly annotations?: readonly Annotation[];
+}
+
+/** Of one check. */
+export const MAX_ANNOTATIONS = 200;
+
+/** A remark of a check at a line of a file. */
+export interface Annotation {
+  /** From the root of the repository. */
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+  readonly level: 'failure' | 'warning' | 'notice';
+  /** A few words. */
+  readonly title: string;
+  readonly message: string;
 }

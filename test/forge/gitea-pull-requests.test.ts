@@ -132,6 +132,11 @@ async function open(): Promise<Host> {
       );
       return { current: [...current.values()], written: all.length };
     },
+    annotations: async (commit, check) => {
+      const statuses = await gitea.api('GET', `${path}/statuses/${commit}?limit=50&sort=leastindex`);
+      const all = (statuses as { id: number; context: string; target_url: string }[]).sort((a, b) => a.id - b.id);
+      return all.findLast(({ context }) => context === check)?.target_url ?? '';
+    },
     requested: async (number) => {
       const pull = (await gitea.api('GET', `${path}/pulls/${number}`)) as { requested_reviewers: { login: string }[] };
       return pull.requested_reviewers.map(({ login }) => login);

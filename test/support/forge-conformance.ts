@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, type TestOptions, test, vi } from 'vitest';
-import type { Check, Forge, PullRequest } from '../../src/forge/forge.ts';
+import type { Annotation, Check, Forge, PullRequest } from '../../src/forge/forge.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 
 /** A new repository on a host, as its users see it. `main` has one commit. */
@@ -37,6 +37,8 @@ export interface ForgeHost {
   labels(): Promise<readonly string[]>;
   /** All checks of a commit that count, and how many were ever written. */
   checks(commit: string): Promise<{ readonly current: readonly Check[]; readonly written: number }>;
+  /** The annotations of a check as the host shows them, or its link where the host has only that. */
+  annotations(commit: string, check: string): Promise<readonly Annotation[] | string>;
   /** Whose review is requested: users, and teams. */
   requested(number: number): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -272,6 +274,36 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       const titled: Check = { name: 'sluice/ready', state: 'success', title: 'another title' };
       await forge.setChecks(head, [titled], NO_SIGNAL);
       expect((await checks(head)).current).toContainEqual(titled);
+    });
+
+    test('shows annotations of a check at their lines, or links to the first one, and replaces them', async () => {
+      const { forge, head, checks, annotations: shownOf } = await startWithPull();
+      const remark = (at: number): Annotation => ({
+        ...{ path: `shop/ü b/#${at}.yaml`, line: at + 1, level: at === 0 ? 'failure' : 'warning' },
+        ...{ title: 'InvalidYaml', message: `no resource: ${at}` },
+      });
+      const check: Check = { name: 'sluice/ready', state: 'failure', title: 'not valid' };
+      const expectShown = async (annotations: readonly Annotation[]) => {
+        const shown = await shownOf(head, check.name);
+        if (typeof shown !== 'string') return expect(shown).toEqual(annotations);
+        const { path = '', line } = annotations[0] ?? {};
+        const at = path.split('/').map(encodeURIComponent).join('/');
+        return expect(shown).toMatch(line === undefined ? /^$/ : new RegExp(`^https?://.*/${head}/${at}#L${line}$`));
+      };
+      const many = Array.from({ length: 120 }, (_, at) => remark(at));
+      for (const annotations of [many, many.slice(1), [remark(7), remark(8)], []]) {
+        await forge.setChecks(head, [{ ...check, annotations }], NO_SIGNAL);
+        await expectShown(annotations);
+        const { written, current } = await checks(head);
+        expect(current).toEqual([check]);
+        await forge.setChecks(head, [{ ...check, annotations }], NO_SIGNAL);
+        expect((await checks(head)).written).toBe(written);
+      }
+      // They stay when the check ends in another way.
+      await forge.setChecks(head, [{ ...check, annotations: many }], NO_SIGNAL);
+      await forge.setChecks(head, [{ ...check, state: 'success', annotations: many }], NO_SIGNAL);
+      await expectShown(many);
+      expect((await checks(head)).current).toEqual([{ ...check, state: 'success' }]);
     });
 
     test('sets more checks than one page has once, shortens their titles, and reports an unknown commit', async () => {

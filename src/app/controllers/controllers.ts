@@ -163,7 +163,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     'pull-request': () =>
       pullRequestController({
         ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
-        openForge: openForges({ client, network: session.network }),
+        openForge: openForges({ client, network: session.network, clock }),
       }),
     delivery: () =>
       deliveryController({

@@ -39,7 +39,7 @@ async function open(
     forge: { provider: 'github', api, secretRef: { name: 'forge', key: 'token' } },
     ...{ publishOn: 'approval', approvers: [], reviewers: { users: [], teams: [] }, labels: [], gateChecks: [] },
   };
-  const forge = openForges({ client, network: DEFAULT_NETWORK })(review, 'default', address);
+  const forge = openForges({ client, network: DEFAULT_NETWORK, clock: systemClock })(review, 'default', address);
   forges.push(forge);
   return forge;
 }

@@ -2,7 +2,9 @@ import { secretValue } from '../../../controllers/notification/secret-value.ts';
 import type { OpenForge } from '../../../controllers/pull-request/pull-request-controller.ts';
 import { GiteaForge } from '../../forge/gitea/gitea-forge.ts';
 import { GitHubForge } from '../../forge/github/github-forge.ts';
+import { ForgeBudgets } from '../../forge/http/forge-budgets.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { readRemoteUrl } from '../../git/network/remote-url.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -13,10 +15,13 @@ export interface ForgesOptions {
   readonly client: Client;
   /** Hosts that may be connected to. */
   readonly network: GitNetwork;
+  readonly clock: Clock;
 }
 
 /** Opens repositories on the hosts that policies name, with the credentials of their Secrets. */
-export function openForges({ client, network }: ForgesOptions): OpenForge {
+export function openForges({ client, network, clock }: ForgesOptions): OpenForge {
+  const github = ForgeBudgets.forGitHub(clock);
+  const gitea = new ForgeBudgets(clock);
   return ({ policy, forge: { provider, api, secretRef } }, namespace, address) => {
     const options = {
       ...repositoryAt(address, api, policy),
@@ -27,13 +32,13 @@ export function openForges({ client, network }: ForgesOptions): OpenForge {
     switch (provider) {
       case 'github':
         return new GitHubForge({
-          ...options,
+          ...{ ...options, budgets: github },
           credentials: (signal) => githubCredentials(client, namespace, secretRef, use, signal),
         });
       case 'gitea':
       case 'forgejo':
         return new GiteaForge({
-          ...options,
+          ...{ ...options, budgets: gitea },
           token: (signal) => secretValue(client, namespace, secretRef, use, signal),
         });
     }

@@ -1,4 +1,5 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { annotationLink } from '../annotation-link.ts';
 import { cleanAddress } from '../clean-address.ts';
 import {
   type Check,
@@ -51,6 +52,8 @@ export class GiteaForge implements Forge {
   readonly address: string;
   readonly #http: ForgeHttp;
   readonly #path: string;
+  /** Its page for users. */
+  readonly #page: string;
   readonly #mergedBy = new MergedBy();
   /** Ids by name. */
   readonly #knownLabels = new Map<string, number>();
@@ -58,7 +61,9 @@ export class GiteaForge implements Forge {
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
     this.#path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
-    this.address = `${options.api.replace(/\/+$/, '')}${this.#path}`;
+    const api = options.api.replace(/\/+$/, '');
+    this.address = `${api}${this.#path}`;
+    this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
   }
 
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
@@ -199,12 +204,15 @@ export class GiteaForge implements Forge {
       for (const status of statuses) present.set(status.context, status);
       if (statuses.length === 0 || checks.every(({ name }) => present.has(name))) break;
     }
-    for (const { name: context, state, title } of checks) {
+    for (const check of checks) {
+      const { name: context, state, title } = check;
       const description = shorten(title, MAX_TITLE_CHARACTERS);
+      const link = annotationLink(`${this.#page}/src/commit/${commit}`, check) ?? '';
       const set = present.get(context);
-      if (set?.status === state && (set.description ?? '') === description) continue;
+      const isSet = set?.status === state && (set.description ?? '') === description;
+      if (isSet && (set.target_url ?? '') === link) continue;
       await this.#http.send('POST', `${this.#path}/statuses/${commit}`, {
-        body: { context, state, description },
+        body: { context, state, description, ...(link === '' ? {} : { target_url: link }) },
         signal,
       });
     }

@@ -47,6 +47,11 @@ export const timelineSchema = z
   .transform((entries) => entries ?? []);
 export type Timeline = z.infer<typeof timelineEntrySchema>;
 
-const statusSchema = z.object({ context: z.string(), status: z.string(), description: z.string().nullish() });
+const statusSchema = z.object({
+  context: z.string(),
+  status: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
+});
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema).nullish() });
 export type CommitStatus = z.infer<typeof statusSchema>;

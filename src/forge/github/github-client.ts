@@ -2,9 +2,10 @@ import type { Octokit } from 'octokit';
 import type { ZodType } from 'zod';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
+import { tokenAccount } from '../http/token-account.ts';
 import { TokenCache } from '../http/token-cache.ts';
 import { callGitHub, octokitOptions, type Send } from './github-call.ts';
-import { githubFetch } from './github-fetch.ts';
+import { type AccountToken, githubFetch } from './github-fetch.ts';
 import { type AppCredentials, InstallationTokens } from './installation-tokens.ts';
 
 /** What Sluice authenticates with: a token of a user, or an App that is installed in the repository. */
@@ -23,10 +24,12 @@ export class GitHubClient {
   #octokit: Octokit | undefined;
   readonly #credentials: TokenCache<GitHubCredentials>;
   readonly #installations: InstallationTokens;
+  readonly #owner: string;
 
   constructor(options: GitHubClientOptions) {
     const transport = new ForgeTransport(options);
     this.#transport = transport;
+    this.#owner = options.owner;
     this.#credentials = new TokenCache(options.credentials, options.now);
     this.#installations = new InstallationTokens({ ...options, transport });
   }
@@ -67,8 +70,11 @@ export class GitHubClient {
     return this.#octokit;
   }
 
-  async #token(signal: AbortSignal): Promise<string> {
+  async #token(signal: AbortSignal): Promise<AccountToken> {
     const credentials = await this.#credentials.read(signal);
-    return 'app' in credentials ? this.#installations.token(credentials.app, signal) : credentials.token;
+    if (!('app' in credentials)) return { token: credentials.token, account: tokenAccount(credentials.token) };
+    const token = await this.#installations.token(credentials.app, signal);
+    // GitHub limits an installation, of which an App has one for each owner. Names of owners are case-insensitive.
+    return { token, account: `app ${credentials.app.id} ${this.#owner.toLowerCase()}` };
   }
 }

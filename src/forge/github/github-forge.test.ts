@@ -112,6 +112,14 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
       const current = [...new Map(all.map((check) => [check.name, check])).values()];
       return { current, written: repository.written };
     },
+    annotations: async (commit, check) => {
+      const run = repository.runs.findLast((one) => one.commit === commit && one.name === check);
+      const status = repository.statuses.findLast((one) => one.commit === commit && one.context === check);
+      if (run === undefined) return status?.url ?? '';
+      return run.annotations.map(({ path, start_line: line, annotation_level: level, title = '', message }) => ({
+        ...{ path, line, level, title, message },
+      }));
+    },
     requested: async (number) => {
       const pull = repository.pulls.find((one) => one.number === number);
       return [...(pull?.requestedUsers ?? []), ...(pull?.requestedTeams ?? [])];

@@ -39,16 +39,22 @@ export type GitHubReview = z.infer<typeof reviewSchema>;
 export const eventsSchema = z.array(z.object({ event: z.string(), actor: user }));
 export const commentsSchema = z.array(z.object({ user, body: z.string().nullish() }));
 
-const statusSchema = z.object({ context: z.string(), state: z.string(), description: z.string().nullish() });
+const statusSchema = z.object({
+  context: z.string(),
+  state: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
+});
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema) });
 export type CommitStatus = z.infer<typeof statusSchema>;
 
-const checkRunSchema = z.object({
+export const checkRunSchema = z.object({
   id: z.int(),
   name: z.string(),
   status: z.string(),
   conclusion: z.string().nullish(),
-  output: z.object({ title: z.string().nullish() }),
+  external_id: z.string().nullish(),
+  output: z.object({ title: z.string().nullish(), annotations_count: z.int().nullish() }),
   app: z.object({ id: z.int() }).nullish(),
 });
 export const checkRunsSchema = z.object({ check_runs: z.array(checkRunSchema) });

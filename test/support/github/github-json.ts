@@ -75,20 +75,20 @@ export class GitHubJson {
     return { ...example, id, user: this.user(user), body, created_at: at, updated_at: at };
   }
 
-  run({ id, app, commit, name, status, conclusion, title, summary }: Run): Json {
+  run({ id, app, commit, name, externalId, status, conclusion, title, summary, annotations }: Run): Json {
     const example = this.#api.example('check-run-example-of-completed-conclusion') as Json;
     return {
-      ...{ ...example, id, name, head_sha: commit, status, conclusion, pull_requests: [] },
+      ...{ ...example, id, name, head_sha: commit, external_id: externalId, status, conclusion, pull_requests: [] },
       app: { ...(example.app as Json), id: app },
-      output: { ...(example.output as Json), title, summary, text: null },
+      output: { ...(example.output as Json), title, summary, text: null, annotations_count: annotations.length },
       completed_at: status === 'completed' ? example.completed_at : null,
     };
   }
 
-  status({ id, context, state, description }: Status, isListed = false): Json {
+  status({ id, context, state, description, url }: Status, isListed = false): Json {
     const { statuses } = this.#api.example('combined-commit-status') as { statuses: Json[] };
     const example = isListed ? statuses[0] : (this.#api.example('status') as Json);
-    return { ...example, id, context, state, description, target_url: null };
+    return { ...example, id, context, state, description, target_url: url };
   }
 
   combinedStatus(repository: GitHubRepository, commit: string, page: readonly Status[], total: number): Json {

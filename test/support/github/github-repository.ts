@@ -35,8 +35,19 @@ export interface Run {
   name: string;
   status: string;
   conclusion: string | null;
+  externalId: string;
   title: string;
   summary: string;
+  readonly annotations: RunAnnotation[];
+}
+
+export interface RunAnnotation {
+  readonly path: string;
+  readonly start_line: number;
+  readonly end_line: number;
+  readonly annotation_level: 'failure' | 'warning' | 'notice';
+  readonly title?: string;
+  readonly message: string;
 }
 
 export interface Status {
@@ -45,6 +56,7 @@ export interface Status {
   readonly context: string;
   readonly state: string;
   readonly description: string | null;
+  readonly url: string | null;
 }
 
 let lastId = 1000;

@@ -1,5 +1,13 @@
 import type { GitHubJson } from './github-json.ts';
-import { type GitHubRepository, Invalid, nextId, type Pull, type Run, timeNow } from './github-repository.ts';
+import {
+  type GitHubRepository,
+  Invalid,
+  nextId,
+  type Pull,
+  type Run,
+  type RunAnnotation,
+  timeNow,
+} from './github-repository.ts';
 
 /** A response with another status than 2xx. */
 export class Failure extends Error {
@@ -226,10 +234,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'statuses:write',
     handle: ({ repository, path, body, json }) => {
       const commit = commitOf(repository, path.sha);
-      const { context = 'default', state, description = null } = body as Record<string, string>;
+      const { context = 'default', state, description = null, target_url: url = null } = body as Record<string, string>;
       if ((description?.length ?? 0) > 140)
         throw new Invalid({ resource: 'Status', code: 'custom', field: 'description' });
-      const status = { id: nextId(), commit, context, state: state ?? '', description };
+      const status = { id: nextId(), commit, context, state: state ?? '', description, url };
       repository.statuses.push(status);
       repository.written += 1;
       return { status: 201, body: json.status(status) };
@@ -251,7 +259,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     handle: (call) => {
       const { repository, body, app, json } = call;
       const commit = commitOf(repository, body.head_sha);
-      const run = changed({ id: nextId(), app: app ?? 0, commit, ...EMPTY_RUN }, body);
+      const run = changed({ id: nextId(), app: app ?? 0, commit, ...EMPTY_RUN, annotations: [] }, body);
       repository.runs.push(run);
       repository.written += 1;
       return { status: 201, body: json.run(run) };
@@ -272,17 +280,26 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
 };
 
-const EMPTY_RUN = { name: '', status: 'queued', conclusion: null, title: '', summary: '' };
+const EMPTY_RUN = { name: '', externalId: '', status: 'queued', conclusion: null, title: '', summary: '' };
+/** Of one request. */
+const MAX_ANNOTATIONS = 50;
 
 function changed(run: Run, body: Readonly<Record<string, unknown>>): Run {
-  const { name, status, conclusion, output } = body as {
+  const { name, status, conclusion, ...other } = body as {
     name?: string;
+    external_id?: string;
     status?: string;
     conclusion?: string;
-    output?: { title: string; summary: string };
+    output?: { title: string; summary: string; annotations?: RunAnnotation[] };
   };
+  const { annotations = [], ...output } = other.output ?? {};
+  if (annotations.length > MAX_ANNOTATIONS)
+    throw new Invalid({ resource: 'CheckRun', code: 'custom', field: 'annotations' });
+  // A request adds annotations to those that the run has.
+  run.annotations.push(...annotations);
   return Object.assign(run, {
     ...(name === undefined ? {} : { name }),
+    ...(other.external_id === undefined ? {} : { externalId: other.external_id }),
     ...(status === undefined ? {} : { status, conclusion: null }),
     ...(conclusion === undefined ? {} : { conclusion, status: 'completed' }),
     ...output,
