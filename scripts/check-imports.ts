@@ -77,6 +77,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'kinds/apiregistration',
       'kinds/admissionregistration',
       'kinds/apiextensions',
+      'kinds/infra',
       'kinds/porch',
       'kinds/sluice',
       'kinds/ipam',
@@ -136,7 +137,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'catalog',
       'external',
     ],
-    ...['pipeline', 'worker', 'renderer'],
+    ...['pipeline', 'worker', 'renderer', 'lint'],
   ],
   'src/rollout': ['wave'],
   'src/delivery': [
@@ -151,6 +152,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'rollback',
     'dora',
   ],
+  'src/rollout': ['analysis', 'wave'],
   'src/server': [
     ...[
       'certificates',

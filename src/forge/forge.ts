@@ -8,7 +8,7 @@
  *   ForgeErrorDetails), `Conflict`, `InvalidInput` (the host rejects a value), `Unavailable` and `Timeout` (the request may have been
  *   executed; repeat it), `Corrupt` (a response without the documented form), `LimitExceeded` (a too long
  *   response, or too many reviews). No message contains a token.
- * - Writes are safe to repeat: `open` returns the open pull request, `setChecks` and `addLabels` write only what is missing.
+ * - Writes are safe to repeat: `open` returns the open pull request, `setChecks`, `addLabels` and `setComment` write only what is missing.
  * - Texts of users (titles, bodies, comments, names) are returned as they are; the caller neutralises them before it writes them anywhere.
  */
 export interface Forge {
@@ -58,6 +58,22 @@ export interface Forge {
 
   /** Sets checks of a commit, by name. A check that has the same state, title and annotations already is left alone. */
   setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void>;
+
+  /**
+   * Comments of the conversation of a pull request that were written or changed at or after `since` (RFC 3339), in the order in which they were
+   * written; at most `limit`, which are the first ones. Comments on lines of files and texts of reviews are left out.
+   */
+  comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]>;
+
+  /**
+   * Has one comment of Sluice about a topic (lower-case letters, digits and hyphens) in the conversation of a pull request: creates it, or
+   * changes its text in place. Only comments of the user or App that Sluice authenticates as are changed: others can copy its invisible marker.
+   * `body` is shortened to what hosts permit. Returns the comment.
+   */
+  setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment>;
+
+  /** Whether a user may push to the repository. Undefined where the host does not report it to this token, which is no permission. */
+  mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined>;
 
   /** Ends connections. Calls in progress reject. */
   close(): Promise<void>;
@@ -123,6 +139,20 @@ export interface Closing {
   /** Login. */
   readonly by: string;
   readonly comment: string | undefined;
+}
+
+export interface Comment {
+  /** Increases with the time of writing. */
+  readonly id: string;
+  /** Login; empty where the user does not exist any more. */
+  readonly author: string;
+  /** The beginning of its text, up to `MAX_COMMENT_CHARACTERS`, with line feeds between lines. */
+  readonly body: string;
+  readonly url: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  /** RFC 3339. Later than `createdAt` once the text was changed. */
+  readonly updatedAt: string;
 }
 
 export interface Check {

@@ -37,7 +37,14 @@ async function open(
   const review: ReviewPolicy = {
     policy: 'reviewed',
     forge: { provider: 'github', api, secretRef: { name: 'forge', key: 'token' } },
-    ...{ publishOn: 'approval', approvers: [], reviewers: { users: [], teams: [] }, labels: [], gateChecks: [] },
+    ...{
+      publishOn: 'approval',
+      mergeMethod: 'merge',
+      approvers: [],
+      reviewers: { users: [], teams: [] },
+      labels: [],
+      gateChecks: [],
+    },
   };
   const forge = openForges({ client, network: DEFAULT_NETWORK, clock: systemClock })(review, 'default', address);
   forges.push(forge);

@@ -1,5 +1,5 @@
 import { secretValue } from '../../../controllers/notification/secret-value.ts';
-import type { OpenForge } from '../../../controllers/pull-request/pull-request-controller.ts';
+import type { OpenForge } from '../../../controllers/pull-request/opened-repositories.ts';
 import { GiteaForge } from '../../forge/gitea/gitea-forge.ts';
 import { GitHubForge } from '../../forge/github/github-forge.ts';
 import { ForgeBudgets } from '../../forge/http/forge-budgets.ts';

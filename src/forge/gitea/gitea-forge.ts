@@ -5,6 +5,7 @@ import {
   type Check,
   type Closing,
   COMMENT_AGE_MS,
+  type Comment,
   type Forge,
   type NewPullRequest,
   type PullRequest,
@@ -15,6 +16,7 @@ import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
+import { GiteaComments } from './gitea-comments.ts';
 import {
   type CommitStatus,
   combinedStatusSchema,
@@ -55,12 +57,14 @@ export class GiteaForge implements Forge {
   /** Its page for users. */
   readonly #page: string;
   readonly #mergedBy = new MergedBy();
+  readonly #comments: GiteaComments;
   /** Ids by name. */
   readonly #knownLabels = new Map<string, number>();
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
     this.#path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+    this.#comments = new GiteaComments(this.#http, this.#path);
     const api = options.api.replace(/\/+$/, '');
     this.address = `${api}${this.#path}`;
     this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
@@ -216,6 +220,18 @@ export class GiteaForge implements Forge {
         signal,
       });
     }
+  }
+
+  comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
+    return this.#comments.list(number, since, limit, signal);
+  }
+
+  setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
+    return this.#comments.set(number, topic, body, signal);
+  }
+
+  mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#comments.mayWrite(user, signal);
   }
 
   close(): Promise<void> {

@@ -78,7 +78,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     connectWith: connect,
     repository,
     forge: connect({}),
-    names: { sluice, anna, ben, team: 'reviewers' },
+    names: { sluice, anna, ben, team: 'reviewers', permissions: { writer: true, other: false } },
     secrets: [...Object.values(tokens), 'ghs_', server.privateKey.slice(40, 80)],
     connect: async (other) => connect(other),
     commit: async (branch) => repository.commit(branch),
@@ -97,6 +97,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
       void (await expectDone(user, 'PUT', `/pulls/${number}/reviews/${review}/dismissals`, { message: 'outdated' })),
     comment: async (user, number, body) =>
       void (await expectDone(user, 'POST', `/issues/${number}/comments`, { body })),
+    editComment: async (user, id, body) => void (await expectDone(user, 'PATCH', `/issues/comments/${id}`, { body })),
     setState: async (user, number, state) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { state })),
     merge: async (user, number, sha) => (await call(user, 'PUT', `/pulls/${number}/merge`, { sha })).status === 200,
     label: async (user, number, label) =>

@@ -4,6 +4,7 @@ import {
   type Check,
   type Closing,
   COMMENT_AGE_MS,
+  type Comment,
   type Forge,
   type NewPullRequest,
   type PullRequest,
@@ -15,6 +16,7 @@ import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
+import { GitHubComments } from './github-comments.ts';
 import {
   anySchema,
   commentsSchema,
@@ -44,11 +46,13 @@ export class GitHubForge implements Forge {
   readonly #client: GitHubClient;
   readonly #repository: { readonly owner: string; readonly repo: string };
   readonly #mergedBy = new MergedBy();
+  readonly #comments: GitHubComments;
 
   constructor(options: GitHubClientOptions) {
     const { owner, name } = options;
     this.#client = new GitHubClient(options);
     this.#repository = { owner, repo: name };
+    this.#comments = new GitHubComments(this.#client, this.#repository);
     this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
   }
 
@@ -171,6 +175,18 @@ export class GitHubForge implements Forge {
     await (app === undefined
       ? setStatuses(this.#client, of, checks, signal)
       : setCheckRuns(this.#client, app, of, checks, signal));
+  }
+
+  comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
+    return this.#comments.list(number, since, limit, signal);
+  }
+
+  setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
+    return this.#comments.set(number, topic, body, signal);
+  }
+
+  mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#comments.mayWrite(user, signal);
   }
 
   close(): Promise<void> {

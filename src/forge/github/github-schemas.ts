@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 // The parts of the responses of GitHub's REST API (version 2022-11-28) that are used.
 
-const user = z.object({ login: z.string() }).nullish();
+const user = z.object({ login: z.string(), type: z.string().nullish() }).nullish();
 const label = z.object({ name: z.string() });
 
 /** Also the form in lists, which has no `merged_by`. */
@@ -37,7 +37,20 @@ export const reviewsSchema = z.array(reviewSchema);
 export type GitHubReview = z.infer<typeof reviewSchema>;
 
 export const eventsSchema = z.array(z.object({ event: z.string(), actor: user }));
-export const commentsSchema = z.array(z.object({ user, body: z.string().nullish() }));
+export const commentSchema = z.object({
+  id: z.int().positive(),
+  user,
+  body: z.string().nullish(),
+  html_url: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+  performed_via_github_app: z.object({ id: z.int() }).nullish(),
+});
+export const commentsSchema = z.array(commentSchema);
+export type GitHubComment = z.infer<typeof commentSchema>;
+
+export const ownUserSchema = z.object({ login: z.string() });
+export const permissionSchema = z.object({ permission: z.string() });
 
 const statusSchema = z.object({
   context: z.string(),

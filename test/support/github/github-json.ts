@@ -70,9 +70,27 @@ export class GitHubJson {
     return { ...example, id, event, actor: this.user(actor), created_at: at, performed_via_github_app: null };
   }
 
-  comment({ id, user, body, at }: Pull['comments'][number]): Json {
+  comment(repository: GitHubRepository, pull: Pull, comment: Pull['comments'][number]): Json {
+    const { id, user, app, body, at, updatedAt } = comment;
     const [example] = this.#api.example('issue-comment-items') as Json[];
-    return { ...example, id, user: this.user(user), body, created_at: at, updated_at: at };
+    const run = this.#api.example('check-run-example-of-completed-conclusion') as { app: Json };
+    return {
+      ...{ ...example, id, user: this.user(user), body, created_at: at, updated_at: updatedAt },
+      html_url: `${this.#url}/${repository.owner}/${repository.name}/pull/${pull.number}#issuecomment-${id}`,
+      author_association: repository.writers.has(user) ? 'COLLABORATOR' : 'NONE',
+      performed_via_github_app: app === undefined ? null : { ...run.app, id: app },
+    };
+  }
+
+  ownUser(login: string): Json {
+    return { ...(this.#api.example('private-user-response-with-public-profile-information') as Json), login };
+  }
+
+  permission({ owner, writers }: GitHubRepository, login: string): Json {
+    const permission = login === owner ? 'admin' : writers.has(login) ? 'write' : 'none';
+    const example = this.#api.example('repository-collaborator-permission-response-if-user-has-admin-permissions');
+    const { user } = example as { user: Json };
+    return { permission, role_name: permission, user: { ...user, login, role_name: permission } };
   }
 
   run({ id, app, commit, name, externalId, status, conclusion, title, summary, annotations }: Run): Json {

@@ -24,7 +24,14 @@ export interface Pull {
     readonly commit: string;
     readonly at: string;
   }[];
-  readonly comments: { readonly id: number; readonly user: string; readonly body: string; readonly at: string }[];
+  readonly comments: {
+    readonly id: number;
+    readonly user: string;
+    readonly app: number | undefined;
+    body: string;
+    readonly at: string;
+    updatedAt: string;
+  }[];
   readonly events: { readonly id: number; readonly event: string; readonly actor: string; readonly at: string }[];
 }
 

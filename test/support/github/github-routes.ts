@@ -51,6 +51,8 @@ export interface Route {
 const REPOSITORY = '/repos/{owner}/{repo}';
 const PULL = `${REPOSITORY}/pulls/{pull_number}`;
 const ISSUE = `${REPOSITORY}/issues/{issue_number}`;
+const COMMENT = `${REPOSITORY}/issues/comments/{comment_id}`;
+const MAX_COMMENT_CHARACTERS = 65_536;
 const REVIEW_STATES: Readonly<Record<string, string>> = {
   APPROVE: 'APPROVED',
   REQUEST_CHANGES: 'CHANGES_REQUESTED',
@@ -175,19 +177,43 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'pull_requests:read',
     handle: (call) => {
       const since = Date.parse(call.query.get('since') ?? '1970-01-01T00:00:00Z');
-      const comments = pullOf(call).comments.filter(({ at }) => Date.parse(at) >= since);
-      return list(comments, call.query, (comment) => call.json.comment(comment));
+      const comments = pullOf(call).comments.filter(({ updatedAt }) => Date.parse(updatedAt) >= since);
+      return list(comments, call.query, (comment) => call.json.comment(call.repository, pullOf(call), comment));
     },
   },
   [`POST ${ISSUE}/comments`]: {
     needs: 'pull_requests:write',
     handle: (call) => {
       const pull = pullOf(call);
-      const comment = { id: nextId(), user: call.user, body: String(call.body.body), at: timeNow() };
+      const at = timeNow();
+      const { user, app } = call;
+      const comment = { id: nextId(), user, app, body: bodyOf(call), at, updatedAt: at };
       pull.comments.push(comment);
       pull.updatedAt = comment.at;
-      return { status: 201, body: call.json.comment(comment) };
+      return { status: 201, body: call.json.comment(call.repository, pull, comment) };
     },
+  },
+  [`PATCH ${COMMENT}`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const { pull, comment } = commentOf(call);
+      comment.body = bodyOf(call);
+      comment.updatedAt = timeNow();
+      pull.updatedAt = comment.updatedAt;
+      return { body: call.json.comment(call.repository, pull, comment) };
+    },
+  },
+  [`DELETE ${COMMENT}`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const { pull, comment } = commentOf(call);
+      pull.comments.splice(pull.comments.indexOf(comment), 1);
+      return { status: 204, body: undefined };
+    },
+  },
+  [`GET ${REPOSITORY}/collaborators/{username}/permission`]: {
+    needs: 'metadata:read',
+    handle: ({ repository, path, json }) => ({ body: json.permission(repository, path.username ?? '') }),
   },
   [`POST ${ISSUE}/labels`]: {
     needs: 'pull_requests:write',
@@ -321,6 +347,21 @@ function pullOf({ repository, path }: Call): Pull {
   const pull = repository.pulls.find((one) => String(one.number) === number);
   if (pull === undefined) throw new Failure(404, 'Not Found');
   return pull;
+}
+
+function commentOf({ repository, path }: Call): { readonly pull: Pull; readonly comment: Pull['comments'][number] } {
+  for (const pull of repository.pulls) {
+    const comment = pull.comments.find(({ id }) => String(id) === path.comment_id);
+    if (comment !== undefined) return { pull, comment };
+  }
+  throw new Failure(404, 'Not Found');
+}
+
+function bodyOf({ body }: Call): string {
+  const text = String(body.body);
+  if (text.trim() === '' || text.length > MAX_COMMENT_CHARACTERS)
+    throw new Invalid({ resource: 'IssueComment', code: 'unprocessable', field: 'data' });
+  return text;
 }
 
 function commitOf(repository: GitHubRepository, commit: unknown): string {
