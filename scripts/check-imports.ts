@@ -139,7 +139,6 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['pipeline', 'worker', 'renderer', 'lint'],
   ],
-  'src/rollout': ['wave'],
   'src/delivery': [
     '.',
     'yaml',

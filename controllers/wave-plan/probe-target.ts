@@ -1,7 +1,6 @@
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { GitNetwork } from '../../src/git/network/git-network.ts';
 import { checkRemoteUrl, cleanText } from '../../src/git/network/remote-url.ts';
-import { isOnThisMachine } from '../../src/git/open/open-location.ts';
 import { ConnectionPool } from '../../src/git/remote/http/connection-pool.ts';
 import type { Verification } from '../../src/rollout/wave/observation.ts';
 
@@ -68,10 +67,4 @@ export async function verifyByProbe(probe: Probe, url: string, signal: AbortSign
     const message = cleanText(messageOf(error).replaceAll(url, origin)).slice(0, 300);
     return { result: 'Unreachable', message: `cannot probe ${origin}: ${message}` };
   }
-}
-
-/** True for an address on the machine of the server, which needs a right of its own. */
-export function isLocalProbe(url: string): boolean {
-  const origin = URL.parse(url.replace(/\{(repository|package|name)\}/g, 'x'))?.origin;
-  return origin !== undefined && isOnThisMachine(origin);
 }

@@ -38,8 +38,7 @@ export async function waveBench(world: Fixture, options: Partial<WavePlanOptions
   const runs = new Map<string, AnalysisObservation>();
   const requests: AnalysisRequest[] = [];
   const analyses: AnalysisRuns = {
-    read: async (_namespace, names) =>
-      new Map(names.flatMap((name) => (runs.has(name) ? [[name, runs.get(name) as AnalysisObservation]] : []))),
+    read: async ({ name }) => runs.get(name),
     start: async (request) => {
       requests.push(request);
       runs.set(request.name, { phase: 'Running', message: '' });

@@ -6,8 +6,9 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
-import type { Action, AnalysisObservation, Observations } from '../../src/rollout/wave/observation.ts';
-import { isFinal, type PlanState } from '../../src/rollout/wave/plan-state.ts';
+import { analysesOf, currentWave } from '../../src/rollout/wave/follow-waves.ts';
+import type { Action, AnalysisKey, AnalysisObservation, Observations } from '../../src/rollout/wave/observation.ts';
+import { isFinal, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
 import { step } from '../../src/rollout/wave/step.ts';
 import { type AnalysisRuns, runName } from './analysis-runs.ts';
 import { type ApproveOptions, approveTargets } from './approve-targets.ts';
@@ -112,12 +113,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const own = probes.get(keyText(keyOf(plan))) ?? new ProbeResults();
     probes.set(keyText(keyOf(plan)), own);
     const verifications = await verifyTargets(plan, state, objects, acting, own, signal);
-    const names = state.waves.flatMap(({ name: wave, analysis: attempt }) =>
-      (plan.spec.waves.find(({ name }) => name === wave)?.analysis ?? []).map((_, index) =>
-        runName(plan, { wave, attempt, index }),
-      ),
-    );
-    const runs = names.length === 0 ? new Map<string, AnalysisObservation>() : await analyses.read(namespace, names);
+    const runs = await readRuns(plan, state);
     const memory = memories.of(plan);
     return {
       candidates: observeCandidates(plan, selection, store),
@@ -159,19 +155,33 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       const rollback = await rollBackTarget(target, namespace, targets, name, acting);
       isRollbackMoving ||= memory.noteRollback(target.id, rollback);
     }
-    for (const action of actions)
-      if (action.type === 'Analyse') {
-        const { template, args = [] } =
-          plan.spec.waves.find(({ name: wave }) => wave === action.run.wave)?.analysis[action.run.index] ?? {};
-        if (template === undefined) continue;
-        const all = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
-        const ids = (isReached: boolean) =>
-          all
-            .filter(({ wave, published }) => (wave !== undefined && published !== undefined) === isReached)
-            .map(({ id }) => id);
-        const about = { name: runName(plan, action.run), plan, wave: action.run.wave, template, args };
-        await analyses.start({ ...about, canary: ids(true), untouched: ids(false) });
-      }
+    const all = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
+    const isReached = ({ wave, published }: TargetRecord) => wave !== undefined && published !== undefined;
+    for (const action of actions) {
+      const request = action.type === 'Analyse' ? requestOf(plan, action.run) : undefined;
+      if (request === undefined) continue;
+      const canary = all.filter(isReached).map(({ id }) => id);
+      const untouched = all.filter((target) => !isReached(target)).map(({ id }) => id);
+      await analyses.start({ ...request, canary, untouched });
+    }
     return intents.length > 0 || isRollbackMoving || actions.some(({ type }) => type === 'Analyse');
   }
+
+  async function readRuns(plan: Stored<WavePlan>, state: PlanState): Promise<ReadonlyMap<string, AnalysisObservation>> {
+    const current = currentWave(state);
+    const runs = new Map<string, AnalysisObservation>();
+    for (const key of current === undefined ? [] : analysesOf(current, planSpecOf(plan))) {
+      const request = requestOf(plan, key);
+      const found = request === undefined ? undefined : await analyses.read(request);
+      if (found !== undefined) runs.set(runName(plan, key), found);
+    }
+    return runs;
+  }
+}
+
+function requestOf(plan: Stored<WavePlan>, run: AnalysisKey) {
+  const analysis = plan.spec.waves.find(({ name }) => name === run.wave)?.analysis[run.index];
+  if (analysis === undefined) return undefined;
+  const { template, args = [] } = analysis;
+  return { name: runName(plan, run), plan, wave: run.wave, template, args };
 }

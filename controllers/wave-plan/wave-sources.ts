@@ -3,6 +3,7 @@ import { type Source, toObject, toOwner, watchKind } from '../../src/controller/
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { analysisRunKind } from '../../src/resource/kinds/sluice/analysis-run.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
@@ -20,6 +21,10 @@ export function waveSources(clock: Clock, quietMs = QUIET_MS): Source<ObjectKey>
     // What external programs report; records are written by this controller.
     watchKind(waveTargetKind, {
       predicate: (event) => event.type === 'update' && !sameValue(event.object.status, event.old.status),
+      map: toOwner(wavePlanKind, { controllerOnly: true }),
+    }),
+    watchKind(analysisRunKind, {
+      predicate: (event) => event.type === 'update' && event.object.status?.phase !== event.old.status?.phase,
       map: toOwner(wavePlanKind, { controllerOnly: true }),
     }),
     {

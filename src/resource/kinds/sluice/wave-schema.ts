@@ -9,6 +9,12 @@ const MAX_ANALYSES = 10;
 const MAX_ARGS = 50;
 const MAX_SUBJECTS = 50;
 
+/** A package must not decide which domain its address is in. */
+const PROBE_URL =
+  /^https?:\/\/([A-Za-z0-9.:-]+|(\{repository\}|\{name\}|[A-Za-z0-9.-])+\.[A-Za-z][A-Za-z0-9-]*(:[0-9]{1,5})?)([/?#][^\s]*)?$/;
+const PROBE_URL_RULE =
+  'must be an http:// or https:// URL without a user name or password, with placeholders only before a domain or in the path';
+
 const AMOUNT = 'must be a number of targets, or a percentage such as "2%"';
 const ONE_SIZE = 'must have exactly one of percent, count and selector';
 const ONE_APPROVAL = 'must have exactly one of required and manual';
@@ -119,8 +125,10 @@ export const verificationSchema = z
         url: z
           .string()
           .max(2048)
-          .regex(/^https?:\/\/[^\s@]+$/, 'must be an http:// or https:// URL without a user name or password')
-          .describe('Address. {repository}, {package} and {name} (of the last folder of the package) are replaced.'),
+          .regex(PROBE_URL, PROBE_URL_RULE)
+          .describe(
+            'Address. {repository}, {package} and {name} (the last folder of the package) are replaced; only {repository} and {name} in the host, before a domain.',
+          ),
         interval: durationSchema.default('30s').describe('Time between two requests for one target.'),
       })
       .optional()
