@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { approvalController } from '../approval/approval-controller.ts';
 import { BY_CONDITION, type WaveBench, waveBench } from './testing-bench.ts';
 
 const TWO = {
@@ -306,4 +308,22 @@ test('a rollback publishes the revisions before as new ones, and says where ther
   expect(bench.published()).toEqual(['a v3', 'a v1', 'a v2', 'b v1']);
   const { files } = await world.store.content('apps.a.rollback-v2');
   expect(files.get('a.yaml')?.toString()).toBe('a: a\n');
+});
+
+test('no other controller approves ahead of the wave what an active plan selects', async () => {
+  await start();
+  const { client, store, clock } = world;
+  const recorder = world.recorder('controller:approval');
+  const controller = approvalController({ client, store, clock, recorder });
+  const waiting = (await bench.targets()).find(({ record }) => record?.phase === 'Pending');
+  const name = `apps.${waiting?.spec.package}.w1`;
+  await store.change(name, { metadata: { annotations: { [APPROVAL_POLICY_ANNOTATION]: 'always' } } }, ANNA);
+  const approve = () =>
+    controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
+  await approve();
+  expect(store.get(name).lifecycle).toBe('Proposed');
+  expect(await world.events(name)).toEqual(['NotApproved: WavePlan web selects it, and approves it in its wave']);
+  await bench.change({ abort: true });
+  await approve();
+  expect(store.get(name).lifecycle).toBe('Published');
 });

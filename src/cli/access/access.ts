@@ -1,6 +1,6 @@
 import type { Clock } from '../../foundation/time/clock.ts';
-import type { Actor } from '../../resource/object/request-context.ts';
 import type { Client } from '../../resource/client/client.ts';
+import type { Actor } from '../../resource/object/request-context.ts';
 
 /** The API that a command calls: that of a server, or of a data folder in this process. The actor is part of it. */
 export interface Access {

@@ -38,10 +38,10 @@ export async function serverNames(
           ? await client.list(deliveryTargetKind, filter)
           : kind === 'plans'
             ? await client.list(wavePlanKind, filter)
-          : await client.list(packageRevisionKind, {
-              ...filter,
-              ...(more.length === 0 ? {} : { fieldSelector: `spec.repository=${repository}` }),
-            });
+            : await client.list(packageRevisionKind, {
+                ...filter,
+                ...(more.length === 0 ? {} : { fieldSelector: `spec.repository=${repository}` }),
+              });
     return items.map(({ metadata }) => metadata.name);
   } finally {
     await access.close();
