@@ -3,8 +3,8 @@ import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { BY_CONDITION, type WaveBench, waveBench } from '../../test/support/wave-bench.ts';
 import { approvalController } from '../approval/approval-controller.ts';
-import { BY_CONDITION, type WaveBench, waveBench } from './testing-bench.ts';
 
 const TWO = {
   waves: [

@@ -1,10 +1,10 @@
+import type { AnalysisRequest, AnalysisRuns } from '../../controllers/wave-plan/analysis-runs.ts';
+import { type WavePlanOptions, wavePlanController } from '../../controllers/wave-plan/wave-plan-controller.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { AnalysisObservation } from '../../src/rollout/wave/observation.ts';
-import { ANNA, type Fixture } from '../../test/support/fixture.ts';
-import type { AnalysisRequest, AnalysisRuns } from './analysis-runs.ts';
-import { type WavePlanOptions, wavePlanController } from './wave-plan-controller.ts';
+import { ANNA, type Fixture } from './fixture.ts';
 
 /** A plan of Proposed revisions, and a controller that tests run by hand. */
 export interface WaveBench {
