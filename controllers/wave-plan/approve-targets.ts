@@ -6,6 +6,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revi
 import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { keyText } from '../../src/resource/object/object.ts';
 import { type ApplicableResolvers, obstacleTo } from '../proposal/readiness.ts';
+import { RENDERER } from '../revision/run-state.ts';
 
 export interface ApproveOptions {
   readonly client: Client;
@@ -69,9 +70,14 @@ export async function approve(
   if (object?.spec.lifecycle !== 'Proposed') return undefined;
   const evaluation = await store.evaluate(keyText(key));
   if (evaluation.revision.lifecycle !== 'Proposed' || evaluation.revision.commit !== commit) return undefined;
-  const obstacle = isReturn === true ? undefined : obstacleTo(evaluation, () => true, applicableResolvers);
+  const obstacle = isReturn === true ? undefined : obstacleTo(evaluation, () => true, applicableResolvers, needsReport);
   if (obstacle !== undefined) return obstacle.message;
   const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
   const made = await client.subResource('approval').update(packageRevisionKind, published, { reason });
   return made.spec.lifecycle === 'Published' ? undefined : 'users have to approve it too; "sluice why" names them';
+}
+
+/** Of a package that was only rendered the controller of revisions reports nothing, unless it is marked for automatic steps. */
+function needsReport(applicable: readonly string[]): boolean {
+  return applicable.some((name) => name !== RENDERER);
 }

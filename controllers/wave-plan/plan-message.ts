@@ -9,8 +9,15 @@ import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
 const MAX_MESSAGE_CHARACTERS = 1000;
 
 /** What a plan waits for, with who can end the wait, or why it ended. */
-export function planMessage(plan: WavePlan, state: PlanState, analysisOf: Observations['analysisOf']): string {
+export function planMessage(
+  plan: WavePlan,
+  state: PlanState,
+  analysisOf: Observations['analysisOf'],
+  unread: string | undefined,
+): string {
   const spec = planSpecOf(plan);
+  if (state.phase === 'Pending' && unread !== undefined)
+    return `it starts once repository ${unread} can be read; "sluice repo get ${unread}" shows why it cannot`;
   return textOf(plan, spec, state, analysisOf).slice(0, MAX_MESSAGE_CHARACTERS);
 }
 
@@ -22,10 +29,11 @@ function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Ob
     case 'Aborted':
       return 'a user aborted it; nothing more is approved';
     case 'RolledBack': {
+      const count = (wanted: string) => [...state.targets.values()].filter(({ phase }) => phase === wanted).length;
       const left = [...state.targets.values()].filter(({ phase }) => phase === 'NotRolledBack');
       const [first] = left;
       return first === undefined
-        ? 'every target was rolled back'
+        ? `${count('RolledBack')} targets were rolled back`
         : `${left.length} targets were not rolled back, such as ${first.id}: ${first.reason}`;
     }
     case 'RollingBack': {

@@ -26,6 +26,8 @@ export interface WriteContext {
   readonly observations: Observations;
   /** True if the time of the plan is to be recorded although nothing else has changed. */
   readonly isDue: boolean;
+  /** A repository that cannot be read yet. */
+  readonly unread: string | undefined;
 }
 
 /** Writes of the targets of one plan at a time. */
@@ -47,7 +49,7 @@ export class PlanWriter {
     objects: ReadonlyMap<string, Stored<WaveTarget>>,
     before: PlanState,
     { state, transitions }: Step,
-    { spec, observations, isDue }: WriteContext,
+    { spec, observations, isDue, unread }: WriteContext,
   ): Promise<boolean> {
     const { client, clock } = this.#options;
     const log = logOf(transitions, state.elapsedMs, new Date(clock.now()).toISOString());
@@ -62,7 +64,7 @@ export class PlanWriter {
     const fields = statusOf(state, plan.status, log.plan, (wave) =>
       waveMessage(spec, state, wave, observations.analysisOf),
     );
-    const message = planMessage(plan, state, observations.analysisOf);
+    const message = planMessage(plan, state, observations.analysisOf, unread);
     const isDone = state.phase === 'Completed';
     const ready = { type: 'Ready', status: isDone ? 'True' : 'False', reason: state.phase, message } as const;
     const observedGeneration = plan.metadata.generation;

@@ -22,6 +22,8 @@ export interface Selection {
   wavesOf(revision: PackageRevision): string[];
   /** True for a repository that is registered. */
   hasRepository(name: string): boolean;
+  /** Names of the registered repositories that the plan may select revisions of. */
+  readonly repositories: readonly string[];
 }
 
 /** Reads what the selectors of a plan depend on. */
@@ -46,6 +48,7 @@ export async function readSelection(plan: WavePlan, { client, store }: Selection
         )
         .map(({ name }) => name),
     hasRepository: (name) => repositories.has(name),
+    repositories: [...repositories.keys()].filter((name) => packages.repositories?.includes(name) ?? true),
   };
 }
 

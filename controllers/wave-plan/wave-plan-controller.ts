@@ -94,6 +94,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       spec,
       observations,
       isDue: memory.isDue(OBSERVE_MS),
+      unread: observations.unread,
     });
     if (isRecorded) memory.recorded();
     const acted = await carryOut(plan, next.state, next.actions, signal);
@@ -107,16 +108,20 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     state: PlanState,
     objects: ReadonlyMap<string, Stored<WaveTarget>>,
     signal: AbortSignal,
-  ): Promise<Observations> {
+  ): Promise<Observations & { readonly unread: string | undefined }> {
     const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
     const selection = await readSelection(plan, { client, store });
+    const unread = selection.repositories.find((name) => store.findRepository(`${namespace}/${name}`) === undefined);
     const own = probes.get(keyText(keyOf(plan))) ?? new ProbeResults();
     probes.set(keyText(keyOf(plan)), own);
     const verifications = await verifyTargets(plan, state, objects, acting, own, signal);
     const runs = await readRuns(plan, state);
     const memory = memories.of(plan);
     return {
-      candidates: observeCandidates(plan, selection, store),
+      // A start must not miss the targets of a repository that is still being opened.
+      candidates:
+        state.waves.length === 0 && unread !== undefined ? undefined : observeCandidates(plan, selection, store),
+      unread,
       isUnknown: (id) => isUnknown(namespace, id, selection, store),
       of: (target) => {
         const verification = verifications.get(target.id);
@@ -140,14 +145,19 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
   ): Promise<boolean> {
     const { namespace = DEFAULT_NAMESPACE, name } = plan.metadata;
     const memory = memories.of(plan);
+    // It is not known what there is in a repository that is not open.
+    const isOpen = ({ id }: TargetRecord) =>
+      store.findRepository(`${namespace}/${id.slice(0, id.indexOf('/'))}`) !== undefined;
     const intents = actions.flatMap((action) => {
       const target = action.type === 'Approve' ? state.targets.get(action.id) : undefined;
-      if (target === undefined || !memory.mayAttempt(target)) return [];
+      if (target === undefined || !isOpen(target) || !memory.mayAttempt(target)) return [];
       return [{ id: target.id, key: { namespace, name: target.revision }, commit: target.commit }];
     });
     const waveOf = (id: string) => `wave ${state.targets.get(id)?.wave ?? ''} of WavePlan ${name}`;
     for (const outcome of await approveTargets(intents, waveOf, acting, signal)) memory.note(outcome, state);
-    const back = actions.flatMap((action) => (action.type === 'RollBack' ? (state.targets.get(action.id) ?? []) : []));
+    const back = actions
+      .flatMap((action) => (action.type === 'RollBack' ? (state.targets.get(action.id) ?? []) : []))
+      .filter(isOpen);
     const targets = back.length === 0 ? [] : await readDeliveryTargets(acting, namespace);
     let isRollbackMoving = false;
     for (const target of back) {

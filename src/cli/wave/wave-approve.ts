@@ -1,3 +1,4 @@
+import { wavePlanApprovals } from '../../../controllers/wave-plan/plan-spec.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import { inAccess } from '../access/in-access.ts';
@@ -25,13 +26,12 @@ export function waveApprove(name: string, options: WaveApproveOptions, invocatio
         return 0;
       }
       const groups = groupsOf(wave, own);
+      expectCounted(wave, user, own);
       const { reason } = options;
       const approval = { wave: wave.name, user, ...groups, ...(reason === undefined ? {} : { reason }) };
-      await access.client.update(wavePlanKind, {
-        ...plan,
-        spec: { ...plan.spec, approvals: [...approvals, approval] },
-      });
-      const given = new Set(approvals.filter((one) => one.wave === wave.name).map((one) => one.user)).size + 1;
+      const spec = { ...plan.spec, approvals: [...approvals, approval] };
+      await access.client.update(wavePlanKind, { ...plan, spec });
+      const given = wavePlanApprovals({ spec }, wave.name).length;
       const needed = wave.approval?.required ?? 1;
       invocation.terminal.line(
         `${printable(user)} approved wave ${wave.name} of ${printable(name)}: ${given} of ${needed} approvals`,
@@ -60,4 +60,17 @@ function waveOf({ metadata: { name }, spec, status }: WavePlan, wanted: string |
 function groupsOf({ approval }: WavePlan['spec']['waves'][number], own: readonly string[]) {
   const counted = own.filter((group) => approval?.from?.includes(`group:${group}`) === true);
   return counted.length === 0 ? {} : { groups: counted };
+}
+
+function expectCounted(
+  { name, approval }: WavePlan['spec']['waves'][number],
+  user: string,
+  own: readonly string[],
+): void {
+  const { from } = approval ?? {};
+  if (from === undefined || from.includes(user) || own.some((group) => from.includes(`group:${group}`))) return;
+  throw new SluiceError(
+    'Refused',
+    `cannot approve wave ${name}: it counts approvals by ${from.join(', ')}, and you are ${user}`,
+  );
 }
