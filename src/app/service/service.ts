@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
@@ -19,6 +20,7 @@ import type { Metrics } from '../../server/metrics/metrics.ts';
 import type { PathHandler } from '../../server/request/path-handler.ts';
 import { addControllers, type ControllerChoice } from '../controllers/controllers.ts';
 import type { Session } from '../session/session.ts';
+import { appWebhooks } from './app-webhooks.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
 import { followFreezes } from './follow-freezes.ts';
@@ -139,10 +141,12 @@ export class SluiceService {
     this.#requests = options.requests ?? new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
-    const mayApprove = options.serve === undefined ? undefined : userRights(() => this.#authorizer());
+    const mayUpdate = (subResource: 'approval' | 'status') =>
+      options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
+    const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status') };
     addControllers(this.manager, session, {
       ...options,
-      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, mayApprove },
+      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, ...rights },
     });
   }
 
@@ -191,11 +195,21 @@ export class SluiceService {
     if (signal.aborted) return;
     const { client, clock } = session;
     const { WebhookEndpoint } = await import('../../server/webhooks/webhook-endpoint.ts');
+    const { SeenFile } = await import('../../server/webhooks/seen/seen-file.ts');
+    const seenFile = new SeenFile(join(session.folder.path, 'cache', 'webhooks.db'), (error) =>
+      this.#warn('Problem', 'webhooks', `cannot keep which messages were seen: ${messageOf(error)}`),
+    );
+    this.#unsubscribe.push(() => seenFile.close());
     const endpoint = new WebhookEndpoint({
       client: client.as({ name: 'sluice' }, 'api'),
       clock,
       isRegistered: (repository) => session.readers.repositories.get(repository) !== undefined,
-      onMessage: (repository, scope) => this.#requests.add(repository, scope),
+      onMessage: (repository, scope, hint) => {
+        if (hint !== undefined) this.#requests.addReview(repository, hint);
+        this.#requests.add(repository, scope);
+      },
+      apps: appWebhooks(session.readers),
+      seenFile,
       onPush: async (repository, push) => {
         // The message triggers a sync of the repository in any case.
         const problem = await attributePush(session, repository, push).catch(messageOf);
