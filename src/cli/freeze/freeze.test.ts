@@ -32,7 +32,7 @@ test('a freeze stops approvals, is shown by every command about it, and ends', a
     stderr: expect.stringMatching(/^one.web.v1 failed \(cannot approve one.web.v1: all namespaces are frozen/),
   });
   const list = await cli.run('freeze', 'get');
-  expect(list.stdout).toMatch(/^core +default +in force .*\nyear +all namespaces +in force /m);
+  expect(list.stdout).toMatch(/^year +all namespaces +in force .*\ncore +default +in force /m);
   expect(await cli.run('freeze', 'end', 'year')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('--all-namespaces'),
