@@ -1,3 +1,5 @@
+import type { ForgeMerging } from './forge-merging.ts';
+
 /**
  * One repository on a host with pull requests.
  *
@@ -11,7 +13,7 @@
  * - Writes are safe to repeat: `open` returns the open pull request, `setChecks` and `addLabels` write only what is missing.
  * - Texts of users (titles, bodies, comments, names) are returned as they are; the caller neutralises them before it writes them anywhere.
  */
-export interface Forge {
+export interface Forge extends ForgeMerging {
   /** The address of the repository in the API, for messages. Contains no credentials. */
   readonly address: string;
 
@@ -28,11 +30,7 @@ export interface Forge {
   open(wanted: NewPullRequest, signal: AbortSignal): Promise<PullRequest>;
 
   /** Changes the given fields only. */
-  update(
-    number: number,
-    change: { readonly title?: string; readonly body?: string },
-    signal: AbortSignal,
-  ): Promise<PullRequest>;
+  update(number: number, change: PullRequestChange, signal: AbortSignal): Promise<PullRequest>;
 
   /**
    * All submitted reviews with a verdict, oldest first; of each author the last one suffices, and earlier ones may be missing. Reviews of teams
@@ -105,6 +103,13 @@ export interface NewPullRequest {
   readonly base: string;
   readonly title: string;
   readonly body: string;
+}
+
+export interface PullRequestChange {
+  readonly title?: string;
+  readonly body?: string;
+  /** One that was closed already stays so. */
+  readonly state?: 'closed';
 }
 
 export interface Review {

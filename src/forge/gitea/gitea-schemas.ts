@@ -18,6 +18,8 @@ export const pullSchema = z.object({
   /** Those whose review is requested. */
   requested_reviewers_teams: z.array(z.object({ name: z.string() })).nullish(),
   merged: z.boolean(),
+  mergeable: z.boolean().nullish(),
+  draft: z.boolean().nullish(),
   merge_commit_sha: z.string().nullish(),
   merged_by: user.nullish(),
   closed_at: z.string().nullish(),
@@ -50,3 +52,5 @@ export type Timeline = z.infer<typeof timelineEntrySchema>;
 const statusSchema = z.object({ context: z.string(), status: z.string(), description: z.string().nullish() });
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema).nullish() });
 export type CommitStatus = z.infer<typeof statusSchema>;
+
+export const branchSchema = z.object({ protected: z.boolean(), user_can_push: z.boolean().nullish() });
