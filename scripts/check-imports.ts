@@ -149,6 +149,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'status/sources',
     'rollback',
     'dora',
+    'pull-request',
   ],
   'src/server': [
     ...[
