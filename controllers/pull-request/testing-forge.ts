@@ -1,6 +1,7 @@
 import type {
   Check,
   Closing,
+  Comment,
   Forge,
   NewPullRequest,
   PullRequest,
@@ -8,6 +9,7 @@ import type {
   Review,
 } from '../../src/forge/forge.ts';
 import type { BranchRules, Mergeability, MergeOutcome, MergeRequest } from '../../src/forge/forge-merging.ts';
+import { type HostComment, setTopicComment, withoutOwner } from '../../src/forge/topic-comment.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 
 /** A repository on a host, in memory, with the operations of users for tests of races and failures; real hosts are in test/forge. */
@@ -16,6 +18,9 @@ export class MemoryForge implements Forge {
   readonly pulls: PullRequest[] = [];
   readonly reviewsOf = new Map<number, Review[]>();
   readonly closings = new Map<number, Closing>();
+  readonly commentsOf = new Map<number, HostComment[]>();
+  /** Users who may write. */
+  readonly writers = new Set<string>();
   /** By commit and name. */
   readonly checks = new Map<string, Map<string, Check>>();
   /** Names of the methods that were called. */
@@ -34,6 +39,7 @@ export class MemoryForge implements Forge {
   mergeable: Mergeability = 'mergeable';
   rules: BranchRules = {};
   #second = 0;
+  #comments = 0;
 
   listOpen(base: string): Promise<readonly PullRequest[]> {
     return this.#call('listOpen', () =>
@@ -138,6 +144,36 @@ export class MemoryForge implements Forge {
     });
   }
 
+  comments(number: number, since: string, limit: number): Promise<readonly Comment[]> {
+    return this.#call('comments', () =>
+      (this.commentsOf.get(number) ?? [])
+        .filter(({ updatedAt }) => updatedAt >= since)
+        .slice(0, limit)
+        .map(withoutOwner),
+    );
+  }
+
+  setComment(number: number, topic: string, body: string): Promise<Comment> {
+    const edit = async (id: string, text: string) => withoutOwner(this.editComment(number, id, text));
+    const comments = {
+      read: async () => this.commentsOf.get(number) ?? [],
+      create: async (text: string) => withoutOwner(this.#comment(number, 'sluice', text, true)),
+      change: edit,
+      remove: async (id: string) => {
+        const known = this.commentsOf.get(number) ?? [];
+        this.commentsOf.set(
+          number,
+          known.filter((one) => one.id !== id),
+        );
+      },
+    };
+    return this.#callAsync('setComment', () => setTopicComment(comments, topic, body));
+  }
+
+  mayWrite(user: string): Promise<boolean> {
+    return this.#call('mayWrite', () => this.writers.has(user));
+  }
+
   async close(): Promise<void> {}
 
   /** Changes a pull request as a user of the host does. */
@@ -154,6 +190,34 @@ export class MemoryForge implements Forge {
     const url = `https://git.example.com/owner/apps/pulls/${number}#review-${id}`;
     const { updatedAt } = this.change(number, {});
     this.reviewsOf.set(number, [...reviews, { id, author, state, commit, url, submittedAt: updatedAt }]);
+  }
+
+  /** Writes a comment as a user of the host does. Returns its id. */
+  comment(number: number, author: string, body: string): string {
+    return this.#comment(number, author, body, false).id;
+  }
+
+  /** Changes the text of a comment, as its author does, and each user who may write. */
+  editComment(number: number, id: string, body: string): HostComment {
+    const known = this.commentsOf.get(number) ?? [];
+    const before = known.find((one) => one.id === id);
+    if (before === undefined) throw new SluiceError('NotFound', `there is no comment ${id}`);
+    const after = { ...before, body, updatedAt: this.change(number, {}).updatedAt };
+    this.commentsOf.set(
+      number,
+      known.map((one) => (one === before ? after : one)),
+    );
+    return after;
+  }
+
+  #comment(number: number, author: string, body: string, isOwn: boolean): HostComment {
+    const known = this.commentsOf.get(number) ?? [];
+    this.#comments += 1;
+    const { updatedAt: at, url } = this.change(number, {});
+    const id = `${this.#comments}`;
+    const comment = { id, author, body, isOwn, url: `${url}#comment-${id}`, createdAt: at, updatedAt: at };
+    this.commentsOf.set(number, [...known, comment]);
+    return comment;
   }
 
   /** The states of the checks of a commit, by name. */
@@ -175,10 +239,14 @@ export class MemoryForge implements Forge {
     return this.change(pull.number, { head: { ...pull.head, commit } }) as Pull;
   }
 
-  async #call<Result>(method: string, work: () => Result): Promise<Result> {
+  #call<Result>(method: string, work: () => Result): Promise<Result> {
+    return this.#callAsync(method, async () => work());
+  }
+
+  async #callAsync<Result>(method: string, work: () => Promise<Result>): Promise<Result> {
     this.calls.push(method);
     this.before(method);
-    const result = work();
+    const result = await work();
     this.after(method);
     return result;
   }

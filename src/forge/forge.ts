@@ -10,7 +10,7 @@ import type { ForgeMerging } from './forge-merging.ts';
  *   ForgeErrorDetails), `Conflict`, `InvalidInput` (the host rejects a value), `Unavailable` and `Timeout` (the request may have been
  *   executed; repeat it), `Corrupt` (a response without the documented form), `LimitExceeded` (a too long
  *   response, or too many reviews). No message contains a token.
- * - Writes are safe to repeat: `open` returns the open pull request, `setChecks` and `addLabels` write only what is missing.
+ * - Writes are safe to repeat: `open` returns the open pull request, `setChecks`, `addLabels` and `setComment` write only what is missing.
  * - Texts of users (titles, bodies, comments, names) are returned as they are; the caller neutralises them before it writes them anywhere.
  */
 export interface Forge extends ForgeMerging {
@@ -54,8 +54,24 @@ export interface Forge extends ForgeMerging {
   /** Adds labels, created where they do not exist. Others stay. */
   addLabels(pull: PullRequest, labels: readonly string[], signal: AbortSignal): Promise<void>;
 
-  /** Sets checks of a commit, by name. A check that has the same state and title already is left alone. */
+  /** Sets checks of a commit, by name. A check that has the same state, title and annotations already is left alone. */
   setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void>;
+
+  /**
+   * Comments of the conversation of a pull request that were written or changed at or after `since` (RFC 3339), in the order in which they were
+   * written; at most `limit`, which are the first ones. Comments on lines of files and texts of reviews are left out.
+   */
+  comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]>;
+
+  /**
+   * Has one comment of Sluice about a topic (lower-case letters, digits and hyphens) in the conversation of a pull request: creates it, or
+   * changes its text in place. Only comments of the user or App that Sluice authenticates as are changed: others can copy its invisible marker.
+   * `body` is shortened to what hosts permit. Returns the comment.
+   */
+  setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment>;
+
+  /** Whether a user may push to the repository. Undefined where the host does not report it to this token, which is no permission. */
+  mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined>;
 
   /** Ends connections. Calls in progress reject. */
   close(): Promise<void>;
@@ -130,10 +146,44 @@ export interface Closing {
   readonly comment: string | undefined;
 }
 
+export interface Comment {
+  /** Increases with the time of writing. */
+  readonly id: string;
+  /** Login; empty where the user does not exist any more. */
+  readonly author: string;
+  /** The beginning of its text, up to `MAX_COMMENT_CHARACTERS`, with line feeds between lines. */
+  readonly body: string;
+  readonly url: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  /** RFC 3339. Later than `createdAt` once the text was changed. */
+  readonly updatedAt: string;
+}
+
 export interface Check {
   /** Static: rules for branches name it. */
   readonly name: string;
   readonly state: 'pending' | 'success' | 'failure';
   /** One line; shortened to what the host permits. */
   readonly title: string;
+  /**
+   * What it is about at lines of files, at most `MAX_ANNOTATIONS`. A host that cannot show them there gets the check with a link to the first
+   * one.
+   */
+  readonly annotations?: readonly Annotation[];
+}
+
+/** Of one check. */
+export const MAX_ANNOTATIONS = 200;
+
+/** A remark of a check at a line of a file. */
+export interface Annotation {
+  /** From the root of the repository. */
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+  readonly level: 'failure' | 'warning' | 'notice';
+  /** A few words. */
+  readonly title: string;
+  readonly message: string;
 }

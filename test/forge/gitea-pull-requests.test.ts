@@ -42,8 +42,8 @@ async function open(): Promise<Host> {
   await gitea.createRepository(name);
   for (const user of logins.keys()) await gitea.addWriter(user, name);
   const sluice = 'pulls-sluice';
-  const token = await gitea.createToken(sluice, name, ['write:repository', 'write:issue']);
-  const readOnly = await gitea.createToken(sluice, `${name}-reads`, ['read:repository', 'read:issue']);
+  const token = await gitea.createToken(sluice, name, ['write:repository', 'write:issue', 'read:user']);
+  const readOnly = await gitea.createToken(sluice, `${name}-reads`, ['read:repository', 'read:issue', 'read:user']);
   const tokens = { own: token, unknown: '0123456789abcdef0123456789abcdef01234567', 'read-only': readOnly };
   const path = `/repos/${OWNER.username}/${name}`;
   const forges: GiteaForge[] = [];
@@ -88,7 +88,11 @@ async function open(): Promise<Host> {
     path,
     at: (api) => connect({ api }),
     forge: connect({}),
-    names: { sluice, anna: 'pulls-anna', ben: 'pulls-ben' },
+    names: {
+      ...{ sluice, anna: 'pulls-anna', ben: 'pulls-ben' },
+      // Only administrators of the repository learn it.
+      permissions: { writer: undefined, other: undefined },
+    },
     secrets: Object.values(tokens),
     connect: async (other) => connect(other),
     commit: async (branch, file) => write(path, OWNER, branch, !(await branches()).includes(branch), file),
@@ -116,6 +120,8 @@ async function open(): Promise<Host> {
       void (await gitea.api('POST', `${path}/pulls/${number}/reviews/${review}/dismissals`, { message: 'outdated' })),
     comment: async (user, number, body) =>
       void (await gitea.api('POST', `${path}/issues/${number}/comments`, { body }, as(user))),
+    editComment: async (user, id, body) =>
+      void (await gitea.api('PATCH', `${path}/issues/comments/${id}`, { body }, as(user))),
     setState: async (user, number, state) =>
       void (await gitea.api('PATCH', `${path}/pulls/${number}`, { state }, as(user))),
     merge: async (user, number, head) => {
@@ -152,6 +158,11 @@ async function open(): Promise<Host> {
         all.map(({ context, status, description }) => [context, { name: context, state: status, title: description }]),
       );
       return { current: [...current.values()], written: all.length };
+    },
+    annotations: async (commit, check) => {
+      const statuses = await gitea.api('GET', `${path}/statuses/${commit}?limit=50&sort=leastindex`);
+      const all = (statuses as { id: number; context: string; target_url: string }[]).sort((a, b) => a.id - b.id);
+      return all.findLast(({ context }) => context === check)?.target_url ?? '';
     },
     requested: async (number) => {
       const pull = (await gitea.api('GET', `${path}/pulls/${number}`)) as { requested_reviewers: { login: string }[] };

@@ -128,6 +128,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
   const post = postToHost(session.network);
   const changedFolders = new ChangedFolders();
+  const forges = openForges({ client, network: session.network, clock });
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -163,12 +164,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     'pull-request': () =>
       pullRequestController({
         ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
-        openForge: openForges({ client, network: session.network }),
+        openForge: forges.forReview,
       }),
     delivery: () =>
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
-        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage, openForge: forges.forTarget },
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },

@@ -4,6 +4,7 @@ import { syncTriggers } from '../../../controllers/sync-trigger/sync-trigger-con
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { statusCounts } from '../../delivery/status/target-deployment.ts';
+import { forgeRequests } from '../../forge/http/forge-budget.ts';
 import { gitDisk, gitOperations } from '../../git/process/git-operations.ts';
 import { clusterRequests } from '../../kubernetes/connection/connection.ts';
 import type { IndexChange } from '../../package/index/state/index-delta.ts';
@@ -53,6 +54,7 @@ export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop
       metrics.packages.notified(receiver, outcome, count),
     ),
     doraResults.subscribe(({ namespace, target, results }) => metrics.dora.record({ namespace, target }, results)),
+    forgeRequests.subscribe((request) => metrics.forges.requested(request)),
     syncTriggers.subscribe(({ type, outcome }) => metrics.packages.syncTriggered(type, outcome)),
     ...clientSubscriptions(metrics),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),

@@ -28,7 +28,7 @@ export type Places = ReadonlyMap<string, CursorPosition>;
 
 const REVISIONS: ReadonlySet<string> = new Set([
   'why',
-  ...['get', 'pull', 'history', 'diff', 'preview', 'clone', 'copy', 'revert', 'upgrade', 'push'].map(
+  ...['get', 'pull', 'history', 'tree', 'diff', 'preview', 'clone', 'copy', 'revert', 'upgrade', 'push'].map(
     (verb) => `rpkg ${verb}`,
   ),
   ...['propose', 'approve', 'reject', 'propose-delete', 'del'].map((verb) => `rpkg ${verb}`),

@@ -85,6 +85,20 @@ function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void
     finish(await (await import('./rpkg-history.ts')).rpkgHistory(name, options, invocation));
   });
 
+  const tree = rpkg
+    .command('tree')
+    .description('packages below the ones that they were cloned from, and what is behind its upstream')
+    .argument('[packages...]', 'only of these: <repository>/<package>, or names of package revisions')
+    .option('--behind', 'only packages with a newer upstream revision');
+  examples(
+    withHeaders(withOutput(withPlace(tree), ['table', 'json', 'yaml'])),
+    'sluice rpkg tree',
+    'sluice rpkg tree blueprints/web',
+    'sluice rpkg tree --behind -o json',
+  ).action(async (names, options) => {
+    finish(await (await import('./rpkg-tree.ts')).rpkgTree(names, options, invocation));
+  });
+
   const diff = rpkg
     .command('diff')
     .description('what differs between a revision and another one')

@@ -61,6 +61,15 @@ test('clone, discover, upgrade', async () => {
     await edit(`blueprints.upf.${workspace}`, 'notes.txt', `${workspace}\n`);
     await publish(`blueprints.upf.${workspace}`);
   }
+  const tree = [
+    ['PACKAGE', 'LATEST', 'FROM', 'BEHIND', 'OPEN'],
+    ['blueprints/upf', 'v3'],
+    ['└─ edge/edge-upf', 'v1', 'v1', '2'],
+    [''],
+  ];
+  expect(rows((await cli.run('rpkg', 'tree')).stdout)).toEqual(tree);
+  expect(rows((await cli.run('rpkg', 'tree', '--behind', 'edge/edge-upf')).stdout)).toEqual(tree);
+  expect((await cli.run('rpkg', 'tree', 'edge/ufp')).stderr).toContain('package "edge/ufp" not found');
   expect(rows((await cli.run('rpkg', 'upgrade', 'edge.edge-upf.v1', '--discover=upstream')).stdout)).toEqual([
     ['PACKAGE REVISION', 'UPSTREAM REPOSITORY', 'UPSTREAM UPDATES'],
     ['edge.edge-upf.v1', 'blueprints', 'v2, v3'],

@@ -1,9 +1,11 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { annotationLink } from '../annotation-link.ts';
 import { cleanAddress } from '../clean-address.ts';
 import {
   type Check,
   type Closing,
   COMMENT_AGE_MS,
+  type Comment,
   type Forge,
   type NewPullRequest,
   type PullRequest,
@@ -22,6 +24,7 @@ import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
+import { GiteaComments } from './gitea-comments.ts';
 import { branchRulesOf, mergePull } from './gitea-merge.ts';
 import {
   branchSchema,
@@ -61,14 +64,20 @@ export class GiteaForge implements Forge {
   readonly address: string;
   readonly #http: ForgeHttp;
   readonly #path: string;
+  /** Its page for users. */
+  readonly #page: string;
   readonly #mergedBy = new MergedBy();
+  readonly #comments: GiteaComments;
   /** Ids by name. */
   readonly #knownLabels = new Map<string, number>();
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
     this.#path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
-    this.address = `${options.api.replace(/\/+$/, '')}${this.#path}`;
+    this.#comments = new GiteaComments(this.#http, this.#path);
+    const api = options.api.replace(/\/+$/, '');
+    this.address = `${api}${this.#path}`;
+    this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
   }
 
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
@@ -206,12 +215,15 @@ export class GiteaForge implements Forge {
       for (const status of statuses) present.set(status.context, status);
       if (statuses.length === 0 || checks.every(({ name }) => present.has(name))) break;
     }
-    for (const { name: context, state, title } of checks) {
+    for (const check of checks) {
+      const { name: context, state, title } = check;
       const description = shorten(title, MAX_TITLE_CHARACTERS);
+      const link = annotationLink(`${this.#page}/src/commit/${commit}`, check) ?? '';
       const set = present.get(context);
-      if (set?.status === state && (set.description ?? '') === description) continue;
+      const isSet = set?.status === state && (set.description ?? '') === description;
+      if (isSet && (set.target_url ?? '') === link) continue;
       await this.#http.send('POST', `${this.#path}/statuses/${commit}`, {
-        body: { context, state, description },
+        body: { context, state, description, ...(link === '' ? {} : { target_url: link }) },
         signal,
       });
     }
@@ -252,6 +264,18 @@ export class GiteaForge implements Forge {
   async branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
     const path = `${this.#path}/branches/${encodeURIComponent(branch)}`;
     return branchRulesOf(await this.#http.json(branchSchema, 'GET', path, { signal }));
+  }
+
+  comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
+    return this.#comments.list(number, since, limit, signal);
+  }
+
+  setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
+    return this.#comments.set(number, topic, body, signal);
+  }
+
+  mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#comments.mayWrite(user, signal);
   }
 
   close(): Promise<void> {

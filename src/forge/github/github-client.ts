@@ -4,9 +4,10 @@ import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/slu
 import { cleanText } from '../../git/network/remote-url.ts';
 import { checkedForm } from '../http/checked-form.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
+import { tokenAccount } from '../http/token-account.ts';
 import { TokenCache } from '../http/token-cache.ts';
 import { callGitHub, octokitOptions, type Send } from './github-call.ts';
-import { githubFetch } from './github-fetch.ts';
+import { type AccountToken, githubFetch } from './github-fetch.ts';
 import { graphqlSchema } from './github-schemas.ts';
 import { type AppCredentials, InstallationTokens } from './installation-tokens.ts';
 
@@ -28,10 +29,12 @@ export class GitHubClient {
   #octokit: Octokit | undefined;
   readonly #credentials: TokenCache<GitHubCredentials>;
   readonly #installations: InstallationTokens;
+  readonly #owner: string;
 
   constructor(options: GitHubClientOptions) {
     const transport = new ForgeTransport({ ...options, besides: [graphqlUrl(options.api)] });
     this.#transport = transport;
+    this.#owner = options.owner;
     this.#credentials = new TokenCache(options.credentials, options.now);
     this.#installations = new InstallationTokens({ ...options, transport });
   }
@@ -86,9 +89,12 @@ export class GitHubClient {
     return this.#octokit;
   }
 
-  async #token(signal: AbortSignal): Promise<string> {
+  async #token(signal: AbortSignal): Promise<AccountToken> {
     const credentials = await this.#credentials.read(signal);
-    return 'app' in credentials ? this.#installations.token(credentials.app, signal) : credentials.token;
+    if (!('app' in credentials)) return { token: credentials.token, account: tokenAccount(credentials.token) };
+    const token = await this.#installations.token(credentials.app, signal);
+    // GitHub limits an installation, of which an App has one for each owner. Names of owners are case-insensitive.
+    return { token, account: `app ${credentials.app.id} ${this.#owner.toLowerCase()}` };
   }
 }
 

@@ -80,7 +80,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     connectWith: connect,
     repository,
     forge: connect({}),
-    names: { sluice, anna, ben, team: 'reviewers' },
+    names: { sluice, anna, ben, team: 'reviewers', permissions: { writer: true, other: false } },
     secrets: [...Object.values(tokens), 'ghs_', server.privateKey.slice(40, 80)],
     connect: async (other) => connect(other),
     commit: async (branch, file) => repository.commit(branch, file),
@@ -102,6 +102,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
       void (await expectDone(user, 'PUT', `/pulls/${number}/reviews/${review}/dismissals`, { message: 'outdated' })),
     comment: async (user, number, body) =>
       void (await expectDone(user, 'POST', `/issues/${number}/comments`, { body })),
+    editComment: async (user, id, body) => void (await expectDone(user, 'PATCH', `/issues/comments/${id}`, { body })),
     setState: async (user, number, state) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { state })),
     merge: async (user, number, sha) => (await call(user, 'PUT', `/pulls/${number}/merge`, { sha })).status === 200,
     label: async (user, number, label) =>
@@ -116,6 +117,14 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
       ] as Check[];
       const current = [...new Map(all.map((check) => [check.name, check])).values()];
       return { current, written: repository.written };
+    },
+    annotations: async (commit, check) => {
+      const run = repository.runs.findLast((one) => one.commit === commit && one.name === check);
+      const status = repository.statuses.findLast((one) => one.commit === commit && one.context === check);
+      if (run === undefined) return status?.url ?? '';
+      return run.annotations.map(({ path, start_line: line, annotation_level: level, title = '', message }) => ({
+        ...{ path, line, level, title, message },
+      }));
     },
     requested: async (number) => {
       const pull = repository.pulls.find((one) => one.number === number);

@@ -4,6 +4,7 @@ import {
   type Check,
   type Closing,
   COMMENT_AGE_MS,
+  type Comment,
   type Forge,
   type NewPullRequest,
   type PullRequest,
@@ -23,6 +24,7 @@ import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
+import { GitHubComments } from './github-comments.ts';
 import { GitHubMerging } from './github-merging.ts';
 import {
   anySchema,
@@ -54,11 +56,13 @@ export class GitHubForge implements Forge {
   readonly #repository: { readonly owner: string; readonly repo: string };
   readonly #mergedBy = new MergedBy();
   readonly #merging: GitHubMerging;
+  readonly #comments: GitHubComments;
 
   constructor(options: GitHubClientOptions) {
     const { owner, name } = options;
     this.#client = new GitHubClient(options);
     this.#repository = { owner, repo: name };
+    this.#comments = new GitHubComments(this.#client, this.#repository);
     this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#merging = new GitHubMerging(this.#client, this.#repository, (number, signal) => this.get(number, signal));
   }
@@ -199,6 +203,18 @@ export class GitHubForge implements Forge {
 
   branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
     return this.#merging.branchRules(branch, signal);
+  }
+
+  comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
+    return this.#comments.list(number, since, limit, signal);
+  }
+
+  setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
+    return this.#comments.set(number, topic, body, signal);
+  }
+
+  mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#comments.mayWrite(user, signal);
   }
 
   close(): Promise<void> {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 // The parts of the responses of GitHub's REST API (version 2022-11-28) that are used.
 
-const user = z.object({ login: z.string() }).nullish();
+const user = z.object({ login: z.string(), type: z.string().nullish() }).nullish();
 const label = z.object({ name: z.string() });
 
 /** Also the form in lists, which has no `merged_by`. */
@@ -37,18 +37,37 @@ export const reviewsSchema = z.array(reviewSchema);
 export type GitHubReview = z.infer<typeof reviewSchema>;
 
 export const eventsSchema = z.array(z.object({ event: z.string(), actor: user }));
-export const commentsSchema = z.array(z.object({ user, body: z.string().nullish() }));
+export const commentSchema = z.object({
+  id: z.int().positive(),
+  user,
+  body: z.string().nullish(),
+  html_url: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+  performed_via_github_app: z.object({ id: z.int() }).nullish(),
+});
+export const commentsSchema = z.array(commentSchema);
+export type GitHubComment = z.infer<typeof commentSchema>;
 
-const statusSchema = z.object({ context: z.string(), state: z.string(), description: z.string().nullish() });
+export const ownUserSchema = z.object({ login: z.string() });
+export const permissionSchema = z.object({ permission: z.string() });
+
+const statusSchema = z.object({
+  context: z.string(),
+  state: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
+});
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema) });
 export type CommitStatus = z.infer<typeof statusSchema>;
 
-const checkRunSchema = z.object({
+export const checkRunSchema = z.object({
   id: z.int(),
   name: z.string(),
   status: z.string(),
   conclusion: z.string().nullish(),
-  output: z.object({ title: z.string().nullish() }),
+  external_id: z.string().nullish(),
+  output: z.object({ title: z.string().nullish(), annotations_count: z.int().nullish() }),
   app: z.object({ id: z.int() }).nullish(),
 });
 export const checkRunsSchema = z.object({ check_runs: z.array(checkRunSchema) });

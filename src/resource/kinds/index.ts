@@ -20,6 +20,7 @@ import { repositoryKind } from './porch/repository.ts';
 import { clusterRoleKind, roleKind } from './rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
 import { deliveryTargetKind } from './sluice/delivery-target.ts';
+import { freezeKind } from './sluice/freeze.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
 import { packageDeliveryKind } from './sluice/package-delivery.ts';
@@ -34,6 +35,7 @@ export const OBJECT_KINDS: readonly Kind[] = [
   deliveryTargetKind,
   packageDeliveryKind,
   packagePolicyKind,
+  freezeKind,
   functionPolicyKind,
   notificationKind,
   secretKind,

@@ -33,6 +33,8 @@ interface NotificationObject {
       readonly kubeconfigSecretRef?: Reference;
       readonly trigger?: { readonly url?: string; readonly secretRef?: Reference };
     };
+    readonly git?: { readonly repo?: string; readonly branch?: string };
+    readonly pullRequest?: { readonly forge?: { readonly api?: string; readonly secretRef?: Reference } };
     readonly commitStatus?: { readonly api?: string; readonly secretRef?: Reference };
     /** Of a PackagePolicy. */
     readonly review?: { readonly forge?: { readonly api?: string; readonly secretRef?: Reference } };
@@ -80,7 +82,7 @@ export async function checkReceivers(
 }
 
 function receiversOf(object: NotificationObject | undefined): Receiver[] {
-  const { webhook, commitStatus, engine, review } = object?.spec ?? {};
+  const { webhook, commitStatus, engine, review, git, pullRequest } = object?.spec ?? {};
   return [
     ...(engine === undefined
       ? []
@@ -104,6 +106,15 @@ function receiversOf(object: NotificationObject | undefined): Receiver[] {
           {
             ...{ field: 'spec.commitStatus', value: commitStatus, url: commitStatus.api },
             secrets: [commitStatus.secretRef?.name],
+          },
+        ]),
+    // Also what the Secret is used for: where it merges, and whether without a user.
+    ...(pullRequest?.forge === undefined
+      ? []
+      : [
+          {
+            ...{ field: 'spec.pullRequest.forge', value: [pullRequest, git?.repo, git?.branch] },
+            ...{ url: pullRequest.forge.api, secrets: [pullRequest.forge.secretRef?.name] },
           },
         ]),
     ...(review?.forge === undefined

@@ -16,7 +16,7 @@ const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
 const PACKAGE_READINGS = ['diff', 'explain', 'history', 'preview'].map((name) => `packagerevisions/${name}`);
 const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
   ['config.porch.kpt.dev', ['packagevariants', 'packagevariantsets', 'repositories']],
-  ['sluice.dev', ['deliverytargets', 'notifications', 'packagedeliveries', 'packagepolicies']],
+  ['sluice.dev', ['deliverytargets', 'freezes', 'notifications', 'packagedeliveries', 'packagepolicies']],
   ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
 ];
 
@@ -44,9 +44,9 @@ const ISSUE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['pa
 
 /**
  * Policies decide who may approve; they select repositories by label, and an annotation of a repository switches its gates off. Therefore
- * users who work on packages change neither. What targets deliver is a record of Sluice itself, which no role may change.
+ * users who work on packages change neither; nor do they stop or resume all work by a Freeze. What targets deliver is a record of Sluice itself, which no role may change.
  */
-const GUARDED = ['packagedeliveries', 'packagepolicies', 'repositories'];
+const GUARDED = ['freezes', 'packagedeliveries', 'packagepolicies', 'repositories'];
 const EDITABLE = PACKAGE_RULES.map(
   ([group, resources]) => [group, resources.filter((resource) => !GUARDED.includes(resource))] as const,
 );
@@ -65,7 +65,7 @@ const EDIT: readonly PolicyRule[] = [
 const ADMIN: readonly PolicyRule[] = [
   ...EDIT,
   rule('porch.kpt.dev', ['packagerevisions/approval'], ['patch', 'update']),
-  rule('sluice.dev', ['packagepolicies'], WRITE),
+  rule('sluice.dev', ['freezes', 'packagepolicies'], WRITE),
   rule('config.porch.kpt.dev', ['repositories'], WRITE),
   rule(RBAC_GROUP, ['roles', 'rolebindings'], [...READ, ...WRITE]),
   rule('authorization.k8s.io', ['localsubjectaccessreviews'], ['create']),

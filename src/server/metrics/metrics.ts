@@ -7,6 +7,7 @@ import { ClientMetrics } from './client-metrics.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { type DeploymentCount, observeDeployments } from './deployment-metrics.ts';
 import { DoraMetrics } from './dora-metrics.ts';
+import { ForgeMetrics } from './forge-metrics.ts';
 import { observeLeadership, observeSigning } from './leadership-metrics.ts';
 import { observeUnread, PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
@@ -38,6 +39,7 @@ export class Metrics {
   readonly client: ClientMetrics;
   readonly webhooks: WebhookMetrics;
   readonly dora: DoraMetrics;
+  readonly forges: ForgeMetrics;
   readonly #registry = new Registry();
 
   constructor(sources: MetricsSources) {
@@ -54,6 +56,7 @@ export class Metrics {
     this.client = new ClientMetrics(registry);
     this.webhooks = new WebhookMetrics(registry);
     this.dora = new DoraMetrics(registry);
+    this.forges = new ForgeMetrics(registry);
   }
 
   readonly paths: PathHandler = async ({ path }) => {

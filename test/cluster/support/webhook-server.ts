@@ -156,7 +156,7 @@ function webhooksAt(port: number) {
         {
           ...version,
           apiGroups: ['sluice.dev'],
-          resources: ['deliverytargets', 'functionpolicies', 'notifications', 'packagepolicies'],
+          resources: ['deliverytargets', 'freezes', 'functionpolicies', 'notifications', 'packagepolicies'],
         },
       ],
     },

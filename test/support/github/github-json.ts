@@ -73,25 +73,43 @@ export class GitHubJson {
     return { ...example, id, event, actor: this.user(actor), created_at: at, performed_via_github_app: null };
   }
 
-  comment({ id, user, body, at }: Pull['comments'][number]): Json {
+  comment(repository: GitHubRepository, pull: Pull, comment: Pull['comments'][number]): Json {
+    const { id, user, app, body, at, updatedAt } = comment;
     const [example] = this.#api.example('issue-comment-items') as Json[];
-    return { ...example, id, user: this.user(user), body, created_at: at, updated_at: at };
+    const run = this.#api.example('check-run-example-of-completed-conclusion') as { app: Json };
+    return {
+      ...{ ...example, id, user: this.user(user), body, created_at: at, updated_at: updatedAt },
+      html_url: `${this.#url}/${repository.owner}/${repository.name}/pull/${pull.number}#issuecomment-${id}`,
+      author_association: repository.writers.has(user) ? 'COLLABORATOR' : 'NONE',
+      performed_via_github_app: app === undefined ? null : { ...run.app, id: app },
+    };
   }
 
-  run({ id, app, commit, name, status, conclusion, title, summary }: Run): Json {
+  ownUser(login: string): Json {
+    return { ...(this.#api.example('private-user-response-with-public-profile-information') as Json), login };
+  }
+
+  permission({ owner, writers }: GitHubRepository, login: string): Json {
+    const permission = login === owner ? 'admin' : writers.has(login) ? 'write' : 'none';
+    const example = this.#api.example('repository-collaborator-permission-response-if-user-has-admin-permissions');
+    const { user } = example as { user: Json };
+    return { permission, role_name: permission, user: { ...user, login, role_name: permission } };
+  }
+
+  run({ id, app, commit, name, externalId, status, conclusion, title, summary, annotations }: Run): Json {
     const example = this.#api.example('check-run-example-of-completed-conclusion') as Json;
     return {
-      ...{ ...example, id, name, head_sha: commit, status, conclusion, pull_requests: [] },
+      ...{ ...example, id, name, head_sha: commit, external_id: externalId, status, conclusion, pull_requests: [] },
       app: { ...(example.app as Json), id: app },
-      output: { ...(example.output as Json), title, summary, text: null },
+      output: { ...(example.output as Json), title, summary, text: null, annotations_count: annotations.length },
       completed_at: status === 'completed' ? example.completed_at : null,
     };
   }
 
-  status({ id, context, state, description }: Status, isListed = false): Json {
+  status({ id, context, state, description, url }: Status, isListed = false): Json {
     const { statuses } = this.#api.example('combined-commit-status') as { statuses: Json[] };
     const example = isListed ? statuses[0] : (this.#api.example('status') as Json);
-    return { ...example, id, context, state, description, target_url: null };
+    return { ...example, id, context, state, description, target_url: url };
   }
 
   combinedStatus(repository: GitHubRepository, commit: string, page: readonly Status[], total: number): Json {

@@ -24,7 +24,14 @@ export interface Pull {
     readonly commit: string;
     readonly at: string;
   }[];
-  readonly comments: { readonly id: number; readonly user: string; readonly body: string; readonly at: string }[];
+  readonly comments: {
+    readonly id: number;
+    readonly user: string;
+    readonly app: number | undefined;
+    body: string;
+    readonly at: string;
+    updatedAt: string;
+  }[];
   readonly events: { readonly id: number; readonly event: string; readonly actor: string; readonly at: string }[];
 }
 
@@ -43,8 +50,19 @@ export interface Run {
   name: string;
   status: string;
   conclusion: string | null;
+  externalId: string;
   title: string;
   summary: string;
+  readonly annotations: RunAnnotation[];
+}
+
+export interface RunAnnotation {
+  readonly path: string;
+  readonly start_line: number;
+  readonly end_line: number;
+  readonly annotation_level: 'failure' | 'warning' | 'notice';
+  readonly title?: string;
+  readonly message: string;
 }
 
 export interface Status {
@@ -53,6 +71,7 @@ export interface Status {
   readonly context: string;
   readonly state: string;
   readonly description: string | null;
+  readonly url: string | null;
 }
 
 let lastId = 1000;

@@ -13,6 +13,7 @@ import { OpenApi } from './openapi.ts';
 const DOCUMENTATION = { documentation_url: 'https://docs.github.com/rest', status: '' };
 const TOKENS_PATH = '/app/installations/{installation_id}/access_tokens';
 const INSTALLATION_PATH = '/repos/{owner}/{repo}/installation';
+const USER_PATH = '/user';
 const HOUR_MS = 3_600_000;
 let api: OpenApi | undefined;
 
@@ -132,8 +133,9 @@ export class GitHubServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = request;
-    let text = '';
-    for await (const part of request) text += String(part);
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const text = Buffer.concat(parts).toString();
     const entry: GitHubRequest = { method, url, headers, body: text === '' ? undefined : JSON.parse(text), status: 0 };
     this.requests.push(entry);
     const fault = this.fault(entry);
@@ -182,7 +184,7 @@ export class GitHubServer {
     }
     const problems = this.#api.responseProblems(method, template, status, body);
     this.problems.push(...problems.map((problem) => `response ${status} to ${method} ${template}: ${problem}`));
-    const text = JSON.stringify(body);
+    const text = JSON.stringify(body) ?? '';
     if (method !== 'GET' || status !== 200) return { status, headers: more, body: text };
     const etag = `W/"${createHash('sha256').update(text).digest('hex')}"`;
     if (headers['if-none-match'] === etag) return { status: 304, headers: { etag }, body: '' };
@@ -206,12 +208,18 @@ export class GitHubServer {
     if (identity === undefined || (identity.until ?? Number.POSITIVE_INFINITY) < Date.now())
       throw new Failure(401, 'Bad credentials');
     const { user, app, repositories, permissions } = identity;
+    if (template === USER_PATH) {
+      if (app !== undefined) throw new Failure(403, 'Resource not accessible by integration');
+      return { body: this.#form.ownUser(user) };
+    }
     const repository = this.#find(values.owner, values.repo);
     const mayRead = repositories?.includes(repository?.name ?? '') ?? repository?.writers.has(user);
     if (repository === undefined || (mayRead !== true && !isFork(repository, user, this.#repositories)))
       throw new Failure(404, 'Not Found');
     const [permission = '', access = ''] = route.needs.split(':');
-    const given = typeof permissions === 'string' ? permissions : permissions[permission];
+    // Every token of an App has it.
+    const all = typeof permissions === 'string' ? undefined : { metadata: 'read', ...permissions };
+    const given = all === undefined ? permissions : all[permission as keyof typeof all];
     if (permission === 'checks' && access === 'write' && app === undefined)
       throw new Failure(403, 'You must authenticate via a GitHub App.');
     // Every token may read that.
@@ -280,19 +288,21 @@ interface Found {
   readonly route: Route;
 }
 
-const TEMPLATES = [...Object.keys(ROUTES), `POST ${TOKENS_PATH}`, `GET ${INSTALLATION_PATH}`].map((key) => {
-  const [method = '', template = ''] = key.split(' ');
-  const pattern = template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)');
-  return { key, method, template, pattern: new RegExp(`^${pattern}$`) };
-});
+const TEMPLATES = [...Object.keys(ROUTES), `POST ${TOKENS_PATH}`, `GET ${INSTALLATION_PATH}`, `GET ${USER_PATH}`].map(
+  (key) => {
+    const [method = '', template = ''] = key.split(' ');
+    const pattern = template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)');
+    return { key, method, template, pattern: new RegExp(`^${pattern}$`) };
+  },
+);
 const APP_ROUTE: Route = { needs: '', handle: () => ({ body: undefined }) };
 
 function findRoute(method: string, path: string): Found {
   for (const { key, template, pattern, ...one } of TEMPLATES) {
-    const values = one.method === method ? pattern.exec(path)?.groups : undefined;
-    if (values === undefined) continue;
+    const match = one.method === method ? pattern.exec(path) : null;
+    if (match === null) continue;
     const decoded = Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, decodeURIComponent(value)]),
+      Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]),
     );
     return { template, values: decoded, route: ROUTES[key] ?? APP_ROUTE };
   }
