@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../../src/controller/controller.ts';
+import { listDelivered } from '../../../src/delivery/delivered/list-delivered.ts';
+import { packageBuilder } from '../../../src/delivery/render/build-package.ts';
+import { KeyedMutex } from '../../../src/foundation/concurrency/mutex.ts';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
+import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
 import {
   CONTEXT,
@@ -16,6 +21,7 @@ import { commitFile, headOf, hostRepository, mergeBranch } from '../../../test/s
 import { type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { git as gitCli } from '../../../test/support/git/git-cli.ts';
 import { MemoryForge } from '../../pull-request/testing-forge.ts';
+import { deliveryExplainer } from '../explain-delivery.ts';
 
 const BRANCH = 'sluice/delivery/edge';
 const FORGE = {
@@ -66,6 +72,18 @@ describe('deliveries by pull request', () => {
     });
     return commit;
   };
+  /** What `sluice why` reports of the delivery of a revision. */
+  const why = async (name: string) => {
+    const target = await world.client.get(deliveryTargetKind, { name: 'edge' });
+    const { items } = await world.client.list(repositoryKind);
+    const explainer = deliveryExplainer({
+      ...{ client: world.client, store: world.store, repositories: () => items, targets: () => [target] },
+      ...{ delivered: await listDelivered(world.client, target), network: DEFAULT_NETWORK, dataFolder: world.folder },
+      ...{ mirrorOf: () => `${world.folder}/mirror`, mirrors: new KeyedMutex(), timeoutMs: 30_000 },
+      buildPackage: packageBuilder({}),
+    });
+    return (await explainer.explain({ evaluation: await world.store.evaluate(name) } as never, {} as never)).delivery;
+  };
   const forgetStatus = async () => {
     const { status: _status, ...target } = await world.client.get(deliveryTargetKind, { name: 'edge' });
     await world.client.updateStatus(deliveryTargetKind, target);
@@ -86,6 +104,12 @@ describe('deliveries by pull request', () => {
       ...{ reason: 'WaitsForMerge', message: `0 packages are delivered; waits for the merge of ${url}`, packages: [] },
       status: { pullRequest: { number: 1, url, state: 'Open', commit: headOf(site, BRANCH) } },
     });
+    expect(await why(web)).toMatchObject([
+      {
+        state: 'NotDelivered',
+        message: `not on branch main of ${site} yet; waits for the merge of ${url}`,
+      },
+    ]);
     const head = headOf(site, BRANCH);
     await reconcile();
     start();
@@ -112,6 +136,7 @@ describe('deliveries by pull request', () => {
     expect(headOf(site, BRANCH)).toBeUndefined();
     expect(await world.events('edge')).toContain(`Delivered: merged, at ${commit}: db v1, web v2`);
     expect(committed).toEqual([['clusters/edge/db', 'clusters/edge/web']]);
+    expect(await why(web)).toMatchObject([{ state: 'OtherRevision' }]);
     forge.calls.length = 0;
     expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
     // In quiet times the host is not asked.
@@ -287,38 +312,5 @@ describe('deliveries by pull request', () => {
     await reconcile();
     expect(await statusOf(world)).toMatchObject({ reason: 'Delivered', packages: [] });
     expect(filesOf(site)).toEqual([]);
-  });
-
-  test('a process that ends before or after any request leaves one pull request and loses no delivery', async () => {
-    await create({ merge: 'automatic', labels: ['delivery'] });
-    const web = await publish(world, 'web');
-    let version = 1;
-    for (const moment of ['before', 'after'] as const) {
-      for (let crash = 0; ; crash += 1) {
-        const open = forge.pulls.length;
-        let calls = 0;
-        let isCrashed = false;
-        forge[moment] = () => {
-          calls += 1;
-          if (isCrashed || calls <= crash) return;
-          isCrashed = true;
-          throw new Error('the process ends');
-        };
-        start();
-        await reconcile().catch(() => undefined);
-        forge[moment] = () => undefined;
-        if (crash % 2 === 0) await forgetStatus();
-        start();
-        await reconcile();
-        expect(await statusOf(world)).toMatchObject({ reason: 'Delivered', packages: [{ revision: version }] });
-        expect(forge.pulls.length).toBe(open + 1);
-        expect(forge.pulls.at(-1)).toMatchObject({ state: 'merged', labels: ['delivery'] });
-        expect(headOf(site, BRANCH)).toBeUndefined();
-        version += 1;
-        await publishNext(world, web, `w${version}`, `${version}`);
-        if (!isCrashed) break;
-      }
-    }
-    expect(version).toBeGreaterThan(12);
   });
 });
