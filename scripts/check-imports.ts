@@ -77,6 +77,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'kinds/apiregistration',
       'kinds/admissionregistration',
       'kinds/apiextensions',
+      'kinds/infra',
       'kinds/porch',
       'kinds/sluice',
       'kinds/ipam',
@@ -136,7 +137,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'catalog',
       'external',
     ],
-    ...['pipeline', 'worker', 'renderer'],
+    ...['pipeline', 'worker', 'renderer', 'lint'],
   ],
   'src/delivery': [
     '.',
@@ -151,6 +152,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'dora',
     'pull-request',
   ],
+  'src/rollout': ['analysis', 'wave'],
   'src/server': [
     ...[
       'certificates',
@@ -166,7 +168,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'documents',
     ],
     ...['request', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', 'filters', '.'],
-    ...['webhooks', 'admission'],
+    ...['webhooks/seen', 'webhooks/host', 'webhooks', 'admission'],
   ],
   'src/kubernetes': ['access', 'connection', '.', 'storage'],
   'src/app': [
@@ -206,6 +208,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'key',
     'rpkg',
     'target',
+    'freeze',
     'dora',
     '.',
   ],

@@ -97,7 +97,8 @@ export class TargetBranch {
 
   /**
    * Commits edits on top of a commit that was read. Throws Conflict, with nothing changed, if the branch is at another commit;
-   * a local target changes by compare-and-swap, a remote one by an atomic push with the expected commit.
+   * a local target changes by compare-and-swap, a remote one by an atomic push with the expected commit. `isPermitted` is called last of all
+   * before that; without a permission nothing changes, and the result is undefined.
    */
   async commit(
     head: Oid | undefined,
@@ -105,7 +106,8 @@ export class TargetBranch {
     message: string,
     author: Signature,
     signal: AbortSignal,
-  ): Promise<Oid> {
+    isPermitted: () => Promise<boolean> = async () => true,
+  ): Promise<Oid | undefined> {
     const tree = await this.treeWith(head, edits);
     const parents = head === undefined ? [] : [head];
     const oid = await this.#git.writeCommit({ tree, parents, author, committer: author, message });
@@ -113,6 +115,7 @@ export class TargetBranch {
       head === undefined
         ? { type: 'create', ref: this.#ref, new: oid }
         : { type: 'update', ref: this.#ref, old: head, new: oid };
+    if (!(await isPermitted())) return undefined;
     // The mirror's own branch follows with the next fetch.
     if (this.#remote === undefined) await this.#git.transaction([update]);
     else await this.#git.push(this.#remote, [update], signal);

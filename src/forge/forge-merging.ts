@@ -1,12 +1,5 @@
-import type { PullRequest } from './forge.ts';
-
 /** What a `Forge` does with pull requests of Sluice itself, besides showing them. Its contract holds here too. */
 export interface ForgeMerging {
-  /**
-   * The pull request from a branch of the repository itself to `base`: the open one, else the one that was opened last; undefined if there is
-   * none. A host that cannot search by branches reads at most `MAX_ENDED` of those that have ended.
-   */
-  find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined>;
   /**
    * Merges a pull request whose head is the given commit. Rejects with Conflict, with nothing merged, if its head is another commit. A
    * pull request that was merged at this head already is `merged`, so that a call whose outcome is unknown can be repeated. Where the base has a

@@ -1,4 +1,5 @@
 import type { ForgeMerging } from './forge-merging.ts';
+import type { MergeQueue } from './merge-queue.ts';
 
 /**
  * One repository on a host with pull requests.
@@ -17,12 +18,20 @@ export interface Forge extends ForgeMerging {
   /** The address of the repository in the API, for messages. Contains no credentials. */
   readonly address: string;
 
+  /** Undefined where the host has no merge queues. */
+  readonly mergeQueue?: MergeQueue;
+
   /** All open pull requests to a branch, at most `limit` of those that changed last. Leaves out those that `get` rejects as too long. */
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
 
   /** Pull requests in any state that changed at or after `since` (RFC 3339), changed last first, at most `limit`. Leaves out the same. */
   listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
 
+  /**
+   * The pull request from a branch of the repository itself to `base`: the open one, else the one that was opened last; undefined if there is
+   * none. A host that cannot search by branches reads at most `MAX_ENDED` of those that have ended.
+   */
+  find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined>;
   /** Rejects with NotFound, and with LimitExceeded where its texts are too long. */
   get(number: number, signal: AbortSignal): Promise<PullRequest>;
 

@@ -31,6 +31,8 @@ export interface PullDelivery {
   /** What the base lacks. */
   readonly result: Pick<Desired, 'edits' | 'message' | 'packages'>;
   readonly author: Signature;
+  /** Called last of all before a merge. Without a permission nothing is merged. */
+  readonly isPermitted: () => Promise<boolean>;
 }
 
 export interface PullContext {
@@ -217,6 +219,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     });
     if (pull.head.commit !== head) return waiting('the host has not read its branch yet');
     const request = { headCommit: head, method: wanted?.method ?? 'merge', ...mergeTexts(result.message) };
+    if (!(await delivery.isPermitted())) return waiting('it is not permitted now');
     let outcome: Awaited<ReturnType<Forge['merge']>>;
     try {
       outcome = await forge.merge(pull.number, request, signal);

@@ -1,3 +1,5 @@
+import { analysisController } from '../../../controllers/analysis/analysis-controller.ts';
+import { fetchJson } from '../../../controllers/analysis/fetch-json.ts';
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
@@ -46,6 +48,7 @@ export const MOVERS = [
   'proposal',
   'approval',
   'pull-request',
+  'analysis',
   'delivery',
   'deployment-status',
   'sync-trigger',
@@ -166,10 +169,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
         openForge: forges.forReview,
       }),
+    analysis: () => analysisController({ client, clock, fetch: fetchJson(session.network) }),
     delivery: () =>
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage, openForge: forges.forTarget },
+        systemNamespace: readers.systemNamespace,
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },
