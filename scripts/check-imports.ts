@@ -208,6 +208,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'key',
     'rpkg',
     'target',
+    'wave',
     'freeze',
     'dora',
     '.',
