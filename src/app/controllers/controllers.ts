@@ -8,7 +8,7 @@ import { packageVariantController } from '../../../controllers/package-variant/p
 import { packageVariantSetController } from '../../../controllers/package-variant-set/package-variant-set-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
-import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
+import type { MayApprove, MayCreate } from '../../../controllers/pull-request/rights.ts';
 import {
   type RepositoryControllerOptions,
   repositoryController,
@@ -23,11 +23,13 @@ import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import { rollbackController } from '../../../controllers/rollback/rollback-controller.ts';
 import { ChangedFolders } from '../../../controllers/sync-trigger/changed-folders.ts';
 import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
+import { userPullRequestController } from '../../../controllers/user-pull-request/user-pull-request-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
+import { reviewsOf } from '../../package/store/policy-objects.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { keyOf } from '../../resource/object/object.ts';
@@ -46,6 +48,7 @@ export const MOVERS = [
   'proposal',
   'approval',
   'pull-request',
+  'user-pull-request',
   'delivery',
   'deployment-status',
   'sync-trigger',
@@ -76,6 +79,8 @@ export interface ControllerSettings extends ControllerChoice {
   readonly hasPeer?: boolean;
   /** See the pull-request controller. */
   readonly mayApprove: MayApprove | undefined;
+  /** See the user-pull-request controller. */
+  readonly mayCreate: MayCreate | undefined;
   /** The cluster that Sluice runs in, whose engines it reads. */
   readonly cluster?: Client | undefined;
 }
@@ -128,6 +133,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
   const post = postToHost(session.network);
   const changedFolders = new ChangedFolders();
+  const openForge = openForges({ client, network: session.network, clock });
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -163,7 +169,15 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     'pull-request': () =>
       pullRequestController({
         ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
-        openForge: openForges({ client, network: session.network, clock }),
+        openForge,
+      }),
+    'user-pull-request': () =>
+      userPullRequestController({
+        ...{ client, store, clock, mayCreate: choice.mayCreate, requests: choice.requests },
+        openForge,
+        renderer: session.renderer,
+        restrictedRenderer: session.restrictedRenderer,
+        reviewsOf: (repository) => reviewsOf(repository, readers.policies.listIn(repository.metadata.namespace ?? '')),
       }),
     delivery: () =>
       deliveryController({

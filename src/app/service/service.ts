@@ -28,7 +28,7 @@ import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
 import { Recovery } from './recovery.ts';
 import type { ApiParts, ServedApi } from './serve-api.ts';
 import { type ReportedSteps, reportsStep } from './step-reporter.ts';
-import { userRights } from './user-rights.ts';
+import { userMayCreate, userRights } from './user-rights.ts';
 
 export interface ServiceOptions extends ControllerChoice {
   readonly session: Session;
@@ -138,9 +138,10 @@ export class SluiceService {
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
     const mayApprove = options.serve === undefined ? undefined : userRights(() => this.#authorizer());
+    const mayCreate = options.serve === undefined ? undefined : userMayCreate(() => this.#authorizer());
     addControllers(this.manager, session, {
       ...options,
-      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, mayApprove },
+      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, mayApprove, mayCreate },
     });
   }
 

@@ -119,6 +119,8 @@ export class Session {
   readonly registry: Registry;
   readonly client: Client;
   readonly renderer: SessionRenderer;
+  /** Renders what strangers wrote: by built-in functions alone. */
+  readonly restrictedRenderer: SessionRenderer;
   /** The signing key, and the trusted keys and known repositories. */
   readonly trust: ServerTrust;
 
@@ -216,7 +218,11 @@ export class Session {
         : {}),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
-    this.renderer = new SessionRenderer(this.readers, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
+    const functions = options.functions ?? DEFAULT_FUNCTION_SETTINGS;
+    this.renderer = new SessionRenderer(this.readers, functions);
+    const { registry } = functions;
+    const restricted = registry === undefined ? {} : { registry };
+    this.restrictedRenderer = new SessionRenderer(this.readers, { ...DEFAULT_FUNCTION_SETTINGS, ...restricted });
     this.repositories = new RegisteredRepositories({
       ...{ folder: this.folder, clock, network: this.network, trust, client: this.client, store: this.store },
       ...{ readers: this.readers, renderer: this.renderer, remoteTimeoutMs: this.remoteTimeoutMs },
@@ -377,6 +383,7 @@ export class Session {
     this.log.close();
     await closeAll([
       () => this.renderer.close(),
+      () => this.restrictedRenderer.close(),
       () => this.store.close(),
       () => this.#flushLedger(),
       () => this.trust.pushes?.close(),

@@ -75,6 +75,12 @@ export const reviewSchema = z
       .prefault({})
       .describe('Users and teams whose review is requested.'),
     labels: z.array(label).max(MAX_LABELS).default([]).describe('Labels of the pull requests.'),
+    userPullRequests: z
+      .enum(['check', 'adopt', 'ignore'])
+      .default('check')
+      .describe(
+        'What happens with pull requests that users open: check, their packages are checked (default); adopt, those of branches of the repository become drafts as well; ignore, nothing.',
+      ),
     gateChecks: z
       .array(conditionType)
       .max(MAX_GATES)
