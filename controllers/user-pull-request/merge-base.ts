@@ -42,8 +42,8 @@ export async function mergeBase(
       const before = sides.get(oid) ?? 0;
       if ((before | side) === before) continue;
       sides.set(oid, before | side);
-      // What waits already is found with both sides.
-      if (before !== 0) continue;
+      // One that was read already, since clocks differ, is read again with both sides.
+      if (waiting.some((one) => one.oid === oid)) continue;
       const parent = await read(git, oid);
       if (parent !== undefined) waiting.push(parent);
     }

@@ -101,8 +101,7 @@ describe('user-pull-request controller', () => {
     await world.store.repository('apps').refresh();
     const head = { branch, commit, isSameRepository: !isFork };
     const known = forge.pulls.find((one) => one.head.branch === branch && one.state === 'open');
-    const { number } =
-      known ?? (await forge.open({ head: branch, base: 'main', title: 'change', body: '' }, CONTEXT.signal));
+    const { number } = known ?? (await forge.open({ head: branch, base: 'main', title: 'change', body: '' }));
     forge.change(number, { head });
     return commit;
   }
@@ -136,6 +135,8 @@ describe('user-pull-request controller', () => {
     expect(comment(1)).toContain('+    team: shop');
     expect(comment(1)).toContain('Added `map.yaml`');
     expect(await refs()).toEqual([]);
+    // Its own comment is a change too, and times are in seconds.
+    await poll();
     await poll();
     forge.calls.length = 0;
     await poll();
@@ -146,7 +147,7 @@ describe('user-pull-request controller', () => {
     await policy();
     const files = { 'web/Kptfile': KPTFILE(GATES, TESTED) };
     const own = await pull(files);
-    const foreign = await pull(files, { branch: 'other', isFork: true });
+    const foreign = await pull({ ...files, 'web/README.md': 'of a stranger' }, { branch: 'other', isFork: true });
     await poll();
     expect(titles(own)['sluice/ready']).toMatch(/^success: 1 package checked/);
     expect(titles(foreign)['sluice/ready']).toBe(`pending: 1 gate closed: ${GATE} of web`);
