@@ -77,6 +77,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'kinds/apiregistration',
       'kinds/admissionregistration',
       'kinds/apiextensions',
+      'kinds/infra',
       'kinds/porch',
       'kinds/sluice',
       'kinds/ipam',
@@ -150,6 +151,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'rollback',
     'dora',
   ],
+  'src/rollout': ['analysis', 'wave'],
   'src/server': [
     ...[
       'certificates',
@@ -165,7 +167,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'documents',
     ],
     ...['request', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', 'filters', '.'],
-    ...['webhooks', 'admission'],
+    ...['webhooks/seen', 'webhooks/host', 'webhooks', 'admission'],
   ],
   'src/kubernetes': ['access', 'connection', '.', 'storage'],
   'src/app': [
@@ -205,6 +207,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'key',
     'rpkg',
     'target',
+    'freeze',
     'dora',
     '.',
   ],

@@ -104,7 +104,7 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
   ): Promise<{ readonly pulled: PulledPackage; readonly review: ReviewPolicy } | undefined> {
     const key = keyAt(context, path);
     const policyFor = (kptfile: Kptfile | undefined): EffectivePolicy =>
-      repository.policyFor({ key, namespace, path, kptfile, record: undefined });
+      repository.policyFor({ key, name: revisionName(key), namespace, path, kptfile, record: undefined });
     let policy = policyFor(undefined);
     let judged: JudgedPackage | undefined;
     if (after !== undefined) {

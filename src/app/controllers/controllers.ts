@@ -1,3 +1,5 @@
+import { analysisController } from '../../../controllers/analysis/analysis-controller.ts';
+import { fetchJson } from '../../../controllers/analysis/fetch-json.ts';
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
@@ -49,6 +51,7 @@ export const MOVERS = [
   'approval',
   'pull-request',
   'user-pull-request',
+  'analysis',
   'delivery',
   'deployment-status',
   'sync-trigger',
@@ -179,10 +182,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         restrictedRenderer: session.restrictedRenderer,
         reviewsOf: (repository) => reviewsOf(repository, readers.policies.listIn(repository.metadata.namespace ?? '')),
       }),
+    analysis: () => analysisController({ client, clock, fetch: fetchJson(session.network) }),
     delivery: () =>
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        systemNamespace: readers.systemNamespace,
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },

@@ -2,6 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { HostRules } from '../../git/network/host-rules.ts';
 import { checkRemoteUrl } from '../../git/network/remote-url.ts';
 import { isOnThisMachine } from '../../git/open/open-location.ts';
+import { analysisTemplateKind } from '../../resource/kinds/sluice/analysis-template.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
@@ -36,7 +37,18 @@ interface NotificationObject {
     readonly commitStatus?: { readonly api?: string; readonly secretRef?: Reference };
     /** Of a PackagePolicy. */
     readonly review?: { readonly forge?: { readonly api?: string; readonly secretRef?: Reference } };
+    /** Of an AnalysisTemplate. */
+    readonly metrics?: readonly {
+      readonly provider?: Readonly<Record<'prometheus' | 'http', MetricSource | undefined>>;
+    }[];
   };
+}
+
+interface MetricSource {
+  readonly address?: string;
+  readonly url?: string;
+  readonly secretRef?: Reference;
+  readonly caSecretRef?: Reference;
 }
 
 /**
@@ -49,7 +61,7 @@ export async function checkReceivers(
   hosts: HostRules,
 ): Promise<void> {
   if (
-    ![notificationKind, deliveryTargetKind, packagePolicyKind].some(
+    ![notificationKind, deliveryTargetKind, packagePolicyKind, analysisTemplateKind].some(
       (one) => one.group === kind.group && one.kind === kind.kind,
     )
   )
@@ -80,8 +92,13 @@ export async function checkReceivers(
 }
 
 function receiversOf(object: NotificationObject | undefined): Receiver[] {
-  const { webhook, commitStatus, engine, review } = object?.spec ?? {};
+  const { webhook, commitStatus, engine, review, metrics } = object?.spec ?? {};
+  const sources = (metrics ?? []).map(({ provider }) => provider?.prometheus ?? provider?.http);
   return [
+    ...sources.map((source, index) => ({
+      ...{ field: `spec.metrics[${index}].provider`, value: source, url: source?.address ?? source?.url },
+      secrets: [source?.secretRef?.name, source?.caSecretRef?.name],
+    })),
     ...(engine === undefined
       ? []
       : [

@@ -16,8 +16,20 @@ const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
 const PACKAGE_READINGS = ['diff', 'explain', 'history', 'preview'].map((name) => `packagerevisions/${name}`);
 const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
   ['config.porch.kpt.dev', ['packagevariants', 'packagevariantsets', 'repositories']],
-  ['sluice.dev', ['deliverytargets', 'freezes', 'notifications', 'packagedeliveries', 'packagepolicies']],
+  [
+    'sluice.dev',
+    [
+      'analysisruns',
+      'analysistemplates',
+      'deliverytargets',
+      'freezes',
+      'notifications',
+      'packagedeliveries',
+      'packagepolicies',
+    ],
+  ],
   ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
+  ['infra.nephio.org', ['workloadclusters']],
 ];
 
 function rule(group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
@@ -44,9 +56,17 @@ const ISSUE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['pa
 
 /**
  * Policies decide who may approve; they select repositories by label, and an annotation of a repository switches its gates off. Therefore
- * users who work on packages change neither; nor do they stop or resume all work by a Freeze. What targets deliver is a record of Sluice itself, which no role may change.
+ * users who work on packages change neither, nor the metrics by which a rollout goes on, nor do they stop or resume
+ * all work by a Freeze. What targets deliver is a record of Sluice itself, which no role may change.
  */
-const GUARDED = ['freezes', 'packagedeliveries', 'packagepolicies', 'repositories'];
+const GUARDED = [
+  'analysisruns',
+  'analysistemplates',
+  'freezes',
+  'packagedeliveries',
+  'packagepolicies',
+  'repositories',
+];
 const EDITABLE = PACKAGE_RULES.map(
   ([group, resources]) => [group, resources.filter((resource) => !GUARDED.includes(resource))] as const,
 );
@@ -65,7 +85,7 @@ const EDIT: readonly PolicyRule[] = [
 const ADMIN: readonly PolicyRule[] = [
   ...EDIT,
   rule('porch.kpt.dev', ['packagerevisions/approval'], ['patch', 'update']),
-  rule('sluice.dev', ['freezes', 'packagepolicies'], WRITE),
+  rule('sluice.dev', ['analysisruns', 'analysistemplates', 'freezes', 'packagepolicies'], WRITE),
   rule('config.porch.kpt.dev', ['repositories'], WRITE),
   rule(RBAC_GROUP, ['roles', 'rolebindings'], [...READ, ...WRITE]),
   rule('authorization.k8s.io', ['localsubjectaccessreviews'], ['create']),

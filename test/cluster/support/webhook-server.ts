@@ -156,7 +156,14 @@ function webhooksAt(port: number) {
         {
           ...version,
           apiGroups: ['sluice.dev'],
-          resources: ['deliverytargets', 'freezes', 'functionpolicies', 'notifications', 'packagepolicies'],
+          resources: [
+            'analysistemplates',
+            'deliverytargets',
+            'freezes',
+            'functionpolicies',
+            'notifications',
+            'packagepolicies',
+          ],
         },
       ],
     },

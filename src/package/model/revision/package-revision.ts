@@ -55,7 +55,7 @@ export interface PackageRevision {
 }
 
 /** The part of a revision that policies depend on. */
-export type PolicySubject = Pick<PackageRevision, 'key' | 'namespace' | 'path' | 'kptfile' | 'record'>;
+export type PolicySubject = Pick<PackageRevision, 'key' | 'name' | 'namespace' | 'path' | 'kptfile' | 'record'>;
 
 /** The stored facts about the commit of a revision. */
 export interface CommitInfo {
