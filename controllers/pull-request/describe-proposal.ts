@@ -51,7 +51,7 @@ export function describeEnd(
 
 type GateRow = Pick<GateExplanation, 'type' | 'open' | 'state' | 'since' | 'settledBy' | 'explanation'>;
 
-/** The gates of a package as a table. */
+/** The gates as a table in Markdown. */
 export function gateTable(gates: readonly GateRow[]): string {
   if (gates.length === 0) return 'It has no gates.';
   const rows = gates.slice(0, MAX_GATES).map(({ type, open, state, since, settledBy, explanation }) => {

@@ -10,7 +10,7 @@ import type { MayCreate } from '../pull-request/rights.ts';
 
 /** Annotations of an adopted draft: address of its pull request, and the commit of that which it began at. */
 export const PULL_ANNOTATION = 'sluice.dev/pull-request';
-export const PULL_COMMIT_ANNOTATION = 'sluice.dev/pull-request-commit';
+const PULL_COMMIT_ANNOTATION = 'sluice.dev/pull-request-commit';
 
 const COMMAND = /^\/sluice[ \t]+adopt(?:[ \t]+([0-9a-f]{7,40}))?[ \t]*(?:\n|$)/;
 

@@ -82,6 +82,7 @@ export interface ControllerSettings extends ControllerChoice {
   readonly hasPeer?: boolean;
   /** See the pull-request controller. */
   readonly mayApprove: MayApprove | undefined;
+  readonly maySetConditions: MayApprove | undefined;
   /** See the user-pull-request controller. */
   readonly mayCreate: MayCreate | undefined;
   /** The cluster that Sluice runs in, whose engines it reads. */
@@ -171,7 +172,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     'pull-request': () =>
       pullRequestController({
-        ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
+        ...{ client, store, clock, requests: choice.requests },
+        ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
         openForge,
       }),
     'user-pull-request': () =>

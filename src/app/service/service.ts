@@ -141,11 +141,13 @@ export class SluiceService {
     this.#requests = options.requests ?? new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
-    const mayApprove = options.serve === undefined ? undefined : userRights(() => this.#authorizer());
+    const mayUpdate = (subResource: 'approval' | 'status') =>
+      options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
     const mayCreate = options.serve === undefined ? undefined : userMayCreate(() => this.#authorizer());
+    const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status'), mayCreate };
     addControllers(this.manager, session, {
       ...options,
-      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, mayApprove, mayCreate },
+      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, ...rights },
     });
   }
 
