@@ -141,7 +141,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
   const post = postToHost(session.network);
   const changedFolders = new ChangedFolders();
-  const openForge = openForges({ client, network: session.network, clock });
+  const forges = openForges({ client, network: session.network, clock });
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -184,12 +184,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       pullRequestController({
         ...{ client, store, clock, requests: choice.requests },
         ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
-        openForge,
+        openForge: forges.forReview,
       }),
     'user-pull-request': () =>
       userPullRequestController({
         ...{ client, store, clock, mayCreate: choice.mayCreate, requests: choice.requests },
-        openForge,
+        openForge: forges.forReview,
         renderer: session.renderer,
         restrictedRenderer: session.restrictedRenderer,
         reviewsOf: (repository) => reviewsOf(repository, readers.policies.listIn(repository.metadata.namespace ?? '')),
@@ -198,7 +198,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     delivery: () =>
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
-        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage, openForge: forges.forTarget },
         systemNamespace: readers.systemNamespace,
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
