@@ -42,6 +42,12 @@ export const reviewSchema = z
       .describe('Users of the host whose reviews count. Default: none.'),
     reviewers: reviewersSchema,
     labels: labelsSchema,
+    userPullRequests: z
+      .enum(['check', 'adopt', 'ignore'])
+      .default('check')
+      .describe(
+        'What happens with pull requests that users open: check, their packages are checked (default); adopt, those of branches of the repository become drafts as well; ignore, nothing.',
+      ),
     gateChecks: z
       .array(conditionType)
       .max(MAX_GATES)
