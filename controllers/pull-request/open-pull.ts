@@ -5,7 +5,7 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../event-deduplicator.ts';
-import { titleOf } from './describe-proposal.ts';
+import { textsOf } from './opening-texts.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { plainLine } from './quote.ts';
 import { proposalIn, withSection } from './section.ts';
@@ -20,7 +20,9 @@ export interface OpenContext {
 export interface WantedPull {
   readonly branch: string;
   readonly proposal: string;
+  /** The section of Sluice. */
   readonly text: string;
+  readonly review: ReviewPolicy;
 }
 
 /** Opens the pull request of a proposal, or returns the one that a user opened meanwhile. */
@@ -29,14 +31,13 @@ export async function openPull(
   object: Stored<PackageRevision>,
   revision: Revision,
   pulls: PullRequests,
-  { branch, proposal, text }: WantedPull,
+  { branch, proposal, text, review }: WantedPull,
 ): Promise<PullRequest> {
-  const { package: path, workspace } = revision.key;
+  const { title, body } = textsOf(revision, review);
   const pull = await pulls.forge.open(
     {
       ...{ head: branch, base: store.repositoryOf(revision).layout.branch },
-      title: titleOf({ package: path, workspace }),
-      body: withSection('', proposal, text),
+      ...{ title, body: withSection(body, proposal, text) },
     },
     signal,
   );

@@ -141,7 +141,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const text = await readDescription(client, object, revision, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
     if (pull === undefined || !isOpen)
-      pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text });
+      pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text, review });
     // Users may remove labels and reviewers that they were given once.
     const isPrepared = isOpen && proposalIn(pull.body) !== undefined;
     const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });

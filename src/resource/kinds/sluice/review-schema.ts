@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { httpUrlSchema } from '../common/http-url.ts';
+import { reviewTemplateSchema } from './review-template.ts';
 
 const MAX_USERS = 500;
 const MAX_LABELS = 20;
@@ -74,6 +75,16 @@ export const reviewSchema = z
       })
       .prefault({})
       .describe('Users and teams whose review is requested.'),
+    titleTemplate: reviewTemplateSchema(250)
+      .optional()
+      .describe(
+        'Title of a pull request that Sluice opens, in which ${package}, ${workspace}, ${name}, ${namespace}, ${repository}, ${proposer}, ${upstream} and ${policy} stand for those of the proposal. Default: Publish ${package} (${workspace}).',
+      ),
+    bodyTemplate: reviewTemplateSchema(4000)
+      .optional()
+      .describe(
+        'Text before the section of Sluice in a pull request that it opens, in Markdown, with the same placeholders, whose values are shown as code.',
+      ),
     labels: z.array(label).max(MAX_LABELS).default([]).describe('Labels of the pull requests.'),
     gateChecks: z
       .array(conditionType)
