@@ -6,6 +6,7 @@ import type { PackageRevision } from '../../src/resource/kinds/porch/package-rev
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../event-deduplicator.ts';
 import { textsOf } from './opening-texts.ts';
+import { pauseAfter } from './pause-after.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { plainLine } from './quote.ts';
 import { proposalIn, withSection } from './section.ts';
@@ -45,6 +46,21 @@ export async function openPull(
   if (proposalIn(pull.body) === proposal)
     events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
   return pull;
+}
+
+/** Leaves a link in the pull request that a new one replaces. It is missing where the host permits no comments. */
+export async function linkNext(
+  { signal }: Pick<OpenContext, 'signal'>,
+  before: PullRequest,
+  next: PullRequest,
+  forge: Forge,
+): Promise<void> {
+  if (before.number === next.number) return;
+  try {
+    await forge.setComment(before.number, 'superseded', `The proposal continues in ${next.url}`, signal);
+  } catch (error) {
+    if (pauseAfter(error) === undefined) throw error;
+  }
 }
 
 /** Adds labels and reviewers, once: users may remove them. */

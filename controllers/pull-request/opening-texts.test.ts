@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
 import { expect, test } from 'vitest';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { reviewTemplateSchema } from '../../src/resource/kinds/sluice/review-template.ts';

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
 import { templateParts } from '../../src/resource/kinds/sluice/message-template.ts';

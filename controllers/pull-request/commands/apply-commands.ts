@@ -58,7 +58,7 @@ export async function applyCommands(
 ): Promise<ExecutedCommand | undefined> {
   const { evaluation, pull, forge, state } = proposal;
   if (state.of === pull) return undefined;
-  const begin = evaluation.record.steps.findLast(({ action }) => action === 'propose')?.at;
+  const begin = evaluation.record.steps.findLast(({ action }) => action === 'propose' || action === 'reject')?.at;
   if (begin === undefined) return undefined;
   for (let list = 0; list < MAX_LISTS; list += 1) {
     const since = state.since ?? begin;

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
 import { z } from 'zod';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { httpUrlSchema } from '../common/http-url.ts';
