@@ -207,6 +207,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'key',
     'rpkg',
     'target',
+    'wave',
     'freeze',
     'dora',
     '.',

@@ -25,6 +25,9 @@ import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import { rollbackController } from '../../../controllers/rollback/rollback-controller.ts';
 import { ChangedFolders } from '../../../controllers/sync-trigger/changed-folders.ts';
 import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
+import { analysisRuns } from '../../../controllers/wave-plan/analysis-runs.ts';
+import { httpProbe } from '../../../controllers/wave-plan/probe-target.ts';
+import { WAVE_PLAN_ACTOR, wavePlanController } from '../../../controllers/wave-plan/wave-plan-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -47,6 +50,7 @@ export const MOVERS = [
   'revision',
   'proposal',
   'approval',
+  'wave-plan',
   'pull-request',
   'analysis',
   'delivery',
@@ -164,6 +168,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     'package-variant': () => packageVariantController({ client, store, clock, kinds: session.registry }),
     proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
+    'wave-plan': () =>
+      wavePlanController({
+        ...{ client, store, clock, delivered, applicableResolvers: applicableResolversOf },
+        analyses: analysisRuns(client.as({ name: WAVE_PLAN_ACTOR }, 'controller')),
+        probe: httpProbe(session.network),
+      }),
     'pull-request': () =>
       pullRequestController({
         ...{ client, store, clock, requests: choice.requests },
