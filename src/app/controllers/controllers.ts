@@ -136,6 +136,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
   const post = postToHost(session.network);
   const changedFolders = new ChangedFolders();
+  const forges = openForges({ client, network: session.network, clock });
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -178,13 +179,13 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       pullRequestController({
         ...{ client, store, clock, requests: choice.requests },
         ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
-        openForge: openForges({ client, network: session.network, clock }),
+        openForge: forges.forReview,
       }),
     analysis: () => analysisController({ client, clock, fetch: fetchJson(session.network) }),
     delivery: () =>
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
-        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage, openForge: forges.forTarget },
         systemNamespace: readers.systemNamespace,
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { describeForge, type ForgeHost } from '../../../test/support/forge-conformance.ts';
 import { APP, type Fault, GitHubServer, GRANTED } from '../../../test/support/github/github-server.ts';
+import { messagesOf } from '../../../test/support/merging-conformance.ts';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import type { Check, ForgeErrorDetails } from '../forge.ts';
@@ -55,6 +56,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     const forge = new GitHubForge({
       ...{ api: server.api, owner: OWNER, name: options.name ?? name, network: DEFAULT_NETWORK },
       ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
+      mayMerge: true,
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     });
     forges.push(forge);
@@ -81,7 +83,10 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     names: { sluice, anna, ben, team: 'reviewers', permissions: { writer: true, other: false } },
     secrets: [...Object.values(tokens), 'ghs_', server.privateKey.slice(40, 80)],
     connect: async (other) => connect(other),
-    commit: async (branch) => repository.commit(branch),
+    commit: async (branch, file) => repository.commit(branch, file),
+    protect: async (branch, { check, upToDate = false }) =>
+      void repository.protections.set(branch, { isStrict: upToDate, ...(check === undefined ? {} : { check }) }),
+    log: async (branch, count) => messagesOf(repository.gitDir, branch, count),
     branch: async (branch, commit) => repository.branch(branch, commit),
     deleteBranch: async (branch) => repository.deleteBranch(branch),
     openFromFork: async (user, branch) => {
