@@ -4,6 +4,8 @@
 //   node host.mjs approve|request-changes <number> <comment>
 //   node host.mjs close|merge|comment <number> <comment>
 //   node host.mjs comments <number>                    the conversation, once Sluice has replied to a command
+//   node host.mjs create <branch> <title>              opens a pull request to main
+//   node host.mjs talk <number>                        its comments
 import { readFileSync } from 'node:fs';
 
 const { FORGE, FORGE_TOKEN_FILE } = process.env;
@@ -52,6 +54,10 @@ const verbs = {
       }
     }
   },
+  create: async () => {
+    const pull = await call('POST', '/pulls', { head: number, base: 'main', title: comment });
+    console.log(`opened #${pull.number}`);
+  },
   comment: async () => {
     await call('POST', `/issues/${number}/comments`, { body: comment });
     console.log('commented');
@@ -65,6 +71,9 @@ const verbs = {
       all = await call('GET', `/issues/${number}/comments`);
     }
     for (const { user, body } of all) console.log(`${user.login}: ${body.replace(/^<!--.*-->\n/, '')}`);
+  },
+  talk: async () => {
+    for (const { user, body } of await call('GET', `/issues/${number}/comments`)) console.log(`${user.login}: ${body}`);
   },
   close: async () => {
     await call('POST', `/issues/${number}/comments`, { body: comment });

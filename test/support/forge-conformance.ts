@@ -121,6 +121,15 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       expect(next.number).not.toBe(pull.number);
     });
 
+    test('processes that open it at the same time get one pull request', async () => {
+      const { forge, connect, commit } = await start();
+      await commit('proposed/shop/v1');
+      const others = await Promise.all([connect({}), connect({})]);
+      const opened = await Promise.all([forge, ...others].map((one) => one.open(wanted(), NO_SIGNAL)));
+      expect(new Set(opened.map(({ number }) => number)).size).toBe(1);
+      expect(await forge.listOpen('main', 10, NO_SIGNAL)).toHaveLength(1);
+    });
+
     test('does not adopt the pull request of a fork with a branch of the same name', async () => {
       const { forge, names, openFromFork, commit } = await start();
       const foreign = await openFromFork(names.ben, 'proposed/shop/v1');

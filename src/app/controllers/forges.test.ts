@@ -44,6 +44,7 @@ async function open(
       reviewers: { users: [], teams: [] },
       labels: [],
       gateChecks: [],
+      userPullRequests: 'check',
     },
   };
   const forge = openForges({ client, network: DEFAULT_NETWORK, clock: systemClock }).forReview(

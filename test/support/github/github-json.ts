@@ -66,7 +66,8 @@ export class GitHubJson {
       head: ref(head.repository, head.branch, head.commit),
       base: ref(repository, pull.base, repository.head(pull.base) ?? head.commit),
     };
-    if (isListed) return { ...this.#listed, ...own };
+    // The labels of lists have texts always.
+    if (isListed) return { ...this.#listed, ...own, labels: own.labels.map((one) => ({ ...one, description: '' })) };
     const isMerged = merged !== undefined;
     const state = repository.mergeState(pull);
     const mergeable = state === 'unknown' ? null : state !== 'dirty';

@@ -61,6 +61,8 @@ interface Identity {
 export class GitHubServer {
   readonly requests: GitHubRequest[] = [];
   readonly problems: string[] = [];
+  /** The permissions that the App has needed. */
+  readonly used = new Map<string, string>();
   /** Returns a fault for a request. */
   fault: (request: GitHubRequest) => Fault | undefined = () => undefined;
   granted = GRANTED;
@@ -217,6 +219,7 @@ export class GitHubServer {
     if (repository === undefined || (mayRead !== true && !isFork(repository, user, this.#repositories)))
       throw new Failure(404, 'Not Found');
     const [permission = '', access = ''] = route.needs.split(':');
+    if (app !== undefined && this.used.get(permission) !== 'write') this.used.set(permission, access);
     // Every token of an App has it.
     const all = typeof permissions === 'string' ? undefined : { metadata: 'read', ...permissions };
     const given = all === undefined ? permissions : all[permission as keyof typeof all];

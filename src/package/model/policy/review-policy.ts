@@ -27,6 +27,8 @@ export interface ReviewPolicy {
   readonly titleTemplate?: string | undefined;
   readonly bodyTemplate?: string | undefined;
   readonly labels: readonly string[];
+  /** What happens with pull requests that users open. */
+  readonly userPullRequests: 'check' | 'adopt' | 'ignore';
   /** Types of the gates with a check of their own. */
   readonly gateChecks: readonly string[];
 }

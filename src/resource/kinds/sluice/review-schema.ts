@@ -54,6 +54,12 @@ export const reviewSchema = z
         'Text before the section of Sluice in a pull request that it opens, in Markdown, with the same placeholders, whose values are shown as code.',
       ),
     labels: labelsSchema,
+    userPullRequests: z
+      .enum(['check', 'adopt', 'ignore'])
+      .default('check')
+      .describe(
+        'What happens with pull requests that users open: check, their packages are checked (default); adopt, those of branches of the repository become drafts as well; ignore, nothing.',
+      ),
     gateChecks: z
       .array(conditionType)
       .max(MAX_GATES)
