@@ -49,8 +49,10 @@ export function describeEnd(
   return `Package revision ${inlineCode(name)} is ${lifecycle} now. ${reason}`.trimEnd();
 }
 
+type GateRow = Pick<GateExplanation, 'type' | 'open' | 'state' | 'since' | 'settledBy' | 'explanation'>;
+
 /** The gates as a table in Markdown. */
-export function gateTable(gates: readonly GateExplanation[]): string {
+export function gateTable(gates: readonly GateRow[]): string {
   if (gates.length === 0) return 'It has no gates.';
   const rows = gates.slice(0, MAX_GATES).map(({ type, open, state, since, settledBy, explanation }) => {
     const cells = [
@@ -81,11 +83,15 @@ function publication({ name, approvals }: Explanation, { publishOn, approvers }:
   return sentences.join(' ');
 }
 
-function changes({ from, files, truncated, omittedFiles = 0 }: PackageDiff): string {
+/** The changes of a package, collapsed and bounded. */
+export function changes(
+  { from, files, truncated, omittedFiles = 0 }: Omit<PackageDiff, 'to'>,
+  maxCharacters = MAX_DIFF_CHARACTERS,
+): string {
   const against = from === undefined ? '' : ` from ${inlineCode(from)}`;
   if (files.length === 0) return `No file differs${against}.`;
   const parts: string[] = [];
-  let left = MAX_DIFF_CHARACTERS;
+  let left = maxCharacters;
   for (const { path, change, patch } of files.slice(0, MAX_FILES)) {
     const isShown = patch !== '' && patch.length <= Math.min(left, MAX_FILE_CHARACTERS);
     if (isShown) left -= patch.length;

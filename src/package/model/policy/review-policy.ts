@@ -24,6 +24,8 @@ export interface ReviewPolicy {
   readonly approvers: readonly { readonly user: string; readonly subject: string }[];
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };
   readonly labels: readonly string[];
+  /** What happens with pull requests that users open. */
+  readonly userPullRequests: 'check' | 'adopt' | 'ignore';
   /** Types of the gates with a check of their own. */
   readonly gateChecks: readonly string[];
 }
