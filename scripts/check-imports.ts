@@ -77,6 +77,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'kinds/apiregistration',
       'kinds/admissionregistration',
       'kinds/apiextensions',
+      'kinds/infra',
       'kinds/porch',
       'kinds/sluice',
       'kinds/ipam',
@@ -136,7 +137,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'catalog',
       'external',
     ],
-    ...['pipeline', 'worker', 'renderer'],
+    ...['pipeline', 'worker', 'renderer', 'lint'],
   ],
   'src/delivery': [
     '.',
@@ -149,7 +150,9 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'status/sources',
     'rollback',
     'dora',
+    'pull-request',
   ],
+  'src/rollout': ['analysis', 'wave'],
   'src/server': [
     ...[
       'certificates',
@@ -165,7 +168,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'documents',
     ],
     ...['request', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', 'filters', '.'],
-    ...['webhooks', 'admission'],
+    ...['webhooks/seen', 'webhooks/host', 'webhooks', 'admission'],
   ],
   'src/kubernetes': ['access', 'connection', '.', 'storage'],
   'src/app': [
@@ -205,6 +208,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'key',
     'rpkg',
     'target',
+    'wave',
+    'freeze',
     'dora',
     '.',
   ],

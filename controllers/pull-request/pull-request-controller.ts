@@ -2,15 +2,10 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
-import type { Forge, ForgeErrorDetails, PullRequest, Review } from '../../src/forge/forge.ts';
-import { type ErrorCode, isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
+import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { isOid } from '../../src/git/objects/object-id.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
-import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
-import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
-import { diffSchema, explainSchema } from '../../src/package/model/revision/revision-readings.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
@@ -18,19 +13,19 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { applyReviews, type ReviewContext, type ReviewedProposal } from './apply-reviews.ts';
+import { applyEnd, isRejected, leavePull } from './apply-end.ts';
+import { applyReviews, type ReviewedProposal } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
-import { describeEnd, describeProposal, titleOf } from './describe-proposal.ts';
-import { type MergedPull, publishMerge } from './publish-merge.ts';
-import { PullRequests } from './pull-requests.ts';
-import { inlineCode, plainLine } from './quote.ts';
+import { applyCommands, updateReply } from './commands/apply-commands.ts';
+import { linkNext, openPull, preparePull } from './open-pull.ts';
+import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
+import { pauseAfter } from './pause-after.ts';
+import { QueuedProposals, setQueuedChecks } from './queued-checks.ts';
+import { readDescription, readExplanation } from './read-proposal.ts';
 import type { MayApprove } from './rights.ts';
 import { proposalId, proposalIn, withSection } from './section.ts';
 import { repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
 import { standingRequests } from './verdicts.ts';
-
-/** Opens the repository of an address on the host of a policy. Rejects with InvalidInput if the host does not have it. */
-export type OpenForge = (review: ReviewPolicy, namespace: string, address: string) => Forge;
 
 export interface PullRequestOptions {
   readonly client: Client;
@@ -39,8 +34,10 @@ export interface PullRequestOptions {
   readonly openForge: OpenForge;
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayApprove: MayApprove | undefined;
+  /** The same for conditions, which commands in comments set. */
+  readonly maySetConditions: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -48,13 +45,10 @@ export interface PullRequestOptions {
 /** Between two polls of a repository with proposals, while there are changes, and once there were none for some minutes. */
 const POLL_MS = 10_000;
 const QUIET_POLL_MS = 30_000;
-/** Until a merge is looked for again in what was fetched. */
-const MERGE_FETCH_MS = 1000;
 const QUIET_AFTER_MS = 300_000;
-/** Only an operator can change what these say; they are tried again now and then. */
-const PERMANENT: readonly ErrorCode[] = ['Refused', 'NotFound', 'Unauthenticated', 'InvalidInput', 'Unsupported'];
-const PERMANENT_RETRY_MS = 60_000;
 const HEADS = 'refs/heads/';
+/** Proposals of one repository that report the same failure. */
+const MAX_REPORTED = 100;
 
 /** Shows proposals as pull requests of a Git host, and takes over what users decide there. */
 export function pullRequestController(options: PullRequestOptions): ControllerOptions {
@@ -64,8 +58,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     options.recorder ?? new EventRecorder({ client, clock, component: REVIEW_ACTOR }),
   );
   const shown = new ShownProposals();
-  /** By repository, then by its address and branch, and the host of the policy. */
-  const opened = new Map<string, Map<string, PullRequests>>();
+  const queues = new QueuedProposals();
+  /** Why the pull requests of a repository cannot be read, as its proposals report it. */
+  const unreadable = new Map<string, string>();
+  const opened = new OpenedRepositories(store, openForge);
   /** When a pull request of a repository last changed, in milliseconds since the epoch. */
   const changedAt = new Map<string, number>();
   let enqueue: (key: ObjectKey) => void = () => undefined;
@@ -122,7 +118,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   ): Promise<ReconcileResult | undefined> {
     const { revision, record } = evaluation;
     const key = keyOf(object);
-    const pulls = pullsOf(revision, review);
+    const pulls = opened.of(revision, review);
     const branch = revision.ref.startsWith(HEADS) ? revision.ref.slice(HEADS.length) : revision.ref;
     const proposal = proposalId(revision.uid, record.steps);
     let pull = await pulls.ofBranch(branch, signal);
@@ -131,28 +127,47 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (pull.state !== 'open' && proposalIn(pull.body) === proposal) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number });
+        const entry = watch({ key, proposal, branch, pulls, number: pull.number, commands: {} });
         if (pull.state === 'merged' && review.publishOn !== 'merge') {
           // What reviewers request still stands in the way of an approval.
           const proposed = { object, evaluation, review: { ...review, publishOn: 'approval' as const }, pull };
           const read = await reviewsOf(entry, pull, signal);
-          await applyReviews(reviewing(signal), { ...proposed, ...read, forge: pulls.forge });
+          await applyReviews(deciding(signal), { ...proposed, ...read, forge: pulls.forge });
         }
-        return ended({ object, evaluation, review, pull }, pulls.forge, signal);
+        return applyEnd(deciding(signal), { object, evaluation, review, pull }, pulls.forge);
       }
     }
-    const explanation = await explain(object, signal);
-    const text = await describe(object, revision, { explanation, review }, signal);
+    const explanation = await readExplanation(client, object, signal);
+    const text = await readDescription(client, object, revision, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
-    if (pull === undefined || !isOpen) pull = await open(object, revision, pulls, { branch, proposal, text }, signal);
+    const before = isOpen ? undefined : pull;
+    if (pull === undefined || !isOpen)
+      pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text, review });
+    if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     // Users may remove labels and reviewers that they were given once.
     const isPrepared = isOpen && proposalIn(pull.body) !== undefined;
-    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared });
+    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });
     const proposed = { object, evaluation, review, pull, forge: pulls.forge };
-    if (await applyReviews(reviewing(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
+    if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
       return undefined;
+    const { content } = evaluation.content;
+    if (pull.head.commit === revision.commit && entry.seen?.content !== content)
+      entry.seen = { content, at: pull.updatedAt };
+    // One that was just opened has no comments.
+    if (!isOpen) entry.commands.of ??= pull;
+    const commented = { ...proposed, seen: entry.seen, state: entry.commands };
+    const executed = await applyCommands(deciding(signal), commented);
+    if (executed !== undefined) {
+      // Whatever the command was, the next reconciliation evaluates all of it again.
+      for (const memory of ['text', 'checks', 'reviews'] as const) delete entry[memory];
+      return undefined;
+    }
     if (proposalIn(pull.body) === undefined)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
+    if (isPrepared && isRejected(record)) {
+      const message = `${pull.url} was opened again, so that it is proposed again; approvals from before do not count`;
+      events.record(object, 'Normal', 'PullRequestReopened', message, 'opened');
+    }
     if (entry.text !== text) {
       const body = withSection(pull.body, proposal, text);
       // Hosts return line breaks as they were sent by browsers.
@@ -160,13 +175,15 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       entry.text = text;
     }
     const checks = checksOf(explanation, review.gateChecks);
-    const checksText = JSON.stringify([revision.commit, checks]);
+    const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
       await pulls.forge.setChecks(revision.commit, checks, signal);
+      await setQueuedChecks({ store, forge: pulls.forge, signal }, revision, checks, entry.queued ?? []);
       entry.checks = checksText;
     }
+    await updateReply(deciding(signal), commented, explanation);
     if (entry.isPrepared !== true) {
-      await prepare(object, pull, pulls.forge, review, signal);
+      await preparePull(deciding(signal), object, pull, pulls.forge, review);
       entry.isPrepared = true;
     }
     return undefined;
@@ -181,12 +198,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     pulls.note(await pulls.forge.update(number, { body }, signal));
     const of = await pulls.ofBranch(branch, signal);
     const now = shown.get(entry.key);
-    if (of !== undefined && now?.reviews !== undefined) now.reviews = { ...now.reviews, of };
+    if (of === undefined || now === undefined) return;
+    if (now.reviews !== undefined) now.reviews = { ...now.reviews, of };
+    if (now.commands.of !== undefined) now.commands.of = of;
   }
 
-  function reviewing(signal: AbortSignal): ReviewContext {
-    const { mayApprove } = options;
-    return { client, store, events, mayApprove, signal };
+  function deciding(signal: AbortSignal) {
+    const { mayApprove, maySetConditions } = options;
+    return { client, store, events, mayApprove, maySetConditions, requests, signal };
   }
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
@@ -208,76 +227,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     return { reviews: entry.reviews.list, readReviews };
   }
 
-  async function open(
-    object: Stored<PackageRevision>,
-    revision: Revision,
-    pulls: PullRequests,
-    { branch, proposal, text }: { readonly branch: string; readonly proposal: string; readonly text: string },
-    signal: AbortSignal,
-  ): Promise<PullRequest> {
-    const { package: path, workspace } = revision.key;
-    const pull = await pulls.forge.open(
-      {
-        ...{ head: branch, base: store.repositoryOf(revision).layout.branch },
-        title: titleOf({ package: path, workspace }),
-        body: withSection('', proposal, text),
-      },
-      signal,
-    );
-    pulls.note(pull);
-    // The host returns the one that a user opened meanwhile.
-    if (proposalIn(pull.body) === proposal)
-      events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
-    return pull;
-  }
-
-  /** Adds labels and reviewers, once: users may remove them. */
-  async function prepare(
-    object: Stored<PackageRevision>,
-    pull: PullRequest,
-    forge: Forge,
-    { labels, reviewers }: ReviewPolicy,
-    signal: AbortSignal,
-  ): Promise<void> {
-    await forge.addLabels(pull, labels, signal);
-    for (const { name, reason } of await forge.requestReviewers(pull.number, reviewers, signal)) {
-      const message = `${pull.url}: the review of ${plainLine(name)} cannot be requested: ${plainLine(reason)}; correct spec.review.reviewers`;
-      events.record(object, 'Warning', 'ReviewerRefused', message, `reviewer ${name}`);
-    }
-  }
-
-  /** A pull request of this proposal has ended on the host: a merge publishes it, if the policy says so; anything else rejects it. */
-  async function ended(merged: MergedPull, forge: Forge, signal: AbortSignal): Promise<ReconcileResult | undefined> {
-    const { object, review, pull } = merged;
-    if (pull.state === 'merged' && review.publishOn === 'merge') {
-      const { mayApprove } = options;
-      const { revision } = merged.evaluation;
-      const commit = pull.merged?.commit ?? '';
-      // The host reports a merge before it was fetched.
-      const [found] = await store
-        .repositoryOf(revision)
-        .git.statObjects(isOid(commit) ? [`${commit}:${revision.path}`] : []);
-      const isFetched = found !== undefined;
-      if (isFetched && (await publishMerge({ store, events, mayApprove, signal }, merged))) return undefined;
-      requests?.add(repositoryOf(keyOf(object)), 'branches');
-      return { requeueAfter: isFetched ? POLL_MS : MERGE_FETCH_MS, reason: 'the main branch has to be read' };
-    }
-    if (pull.state === 'merged') {
-      const by = pull.merged?.by === undefined ? '' : ` by ${plainLine(pull.merged.by)}`;
-      const message = `${pull.url} was merged${by} on the host, which publishes nothing; approve the revision to publish it, or revert the merge and reject it`;
-      events.record(object, 'Warning', 'MergedOutside', message, 'ended');
-      return undefined;
-    }
-    const closing = await forge.closing(pull, signal);
-    const by = closing === undefined ? '' : ` by ${plainLine(closing.by)}`;
-    const comment = closing?.comment === undefined ? '' : `: ${plainLine(closing.comment, 500)}`;
-    const reason = `${pull.url} was closed${by}${comment}`;
-    const rejected = { ...object, spec: { ...object.spec, lifecycle: 'Draft' as const } };
-    await client.subResource('approval').update(packageRevisionKind, rejected, { reason, signal });
-    events.record(object, 'Normal', 'Rejected', reason, 'ended');
-    return undefined;
-  }
-
   /** The proposal has ended: the last state is left in the pull request, which the host closes as the branch is gone. */
   async function end(
     key: ObjectKey,
@@ -287,7 +236,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   ): Promise<undefined> {
     if (before === undefined) return;
     try {
-      await leave(before, object?.spec.lifecycle ?? 'deleted', signal);
+      await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
     } catch (error) {
       // What only an operator can change does not matter any more.
       if (pauseAfter(error) === undefined) throw error;
@@ -296,39 +245,50 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     events.forget(key);
   }
 
-  async function leave({ key, pulls, number, proposal }: Shown, lifecycle: string, signal: AbortSignal): Promise<void> {
-    const revision = store.find(keyText(key));
-    const last = revision === undefined ? undefined : lastRequestOf(revision);
-    const by =
-      last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
-    const pull = await pulls.forge.get(number, signal);
-    if (proposalIn(pull.body) !== proposal) return;
-    const body = withSection(pull.body, proposal, describeEnd({ name: key.name, lifecycle }, by));
-    await pulls.forge.update(number, { body }, signal);
-  }
-
   async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const here = shown.inRepository(key);
-    await closeUnused(key, new Set(here.map(({ pulls }) => pulls)));
+    await opened.closeUnused(key, new Set(here.map(({ pulls }) => pulls)));
     if (here.length === 0) {
       changedAt.delete(keyText(key));
+      unreadable.delete(keyText(key));
       return undefined;
+    }
+    const requested = requests?.takeReview(key);
+    for (const one of here) {
+      if (![...(requested?.reruns ?? [])].some((commit) => one.checks?.startsWith(checksTextOf(commit)))) continue;
+      delete one.checks;
+      enqueue(one.key);
     }
     for (const pulls of new Set(here.map((one) => one.pulls))) {
       let branches: readonly string[];
       try {
         branches = await pulls.poll(signal);
+        const queued = await queues.read(pulls, here, requested?.mergeQueue === true || branches.length > 0, signal);
+        for (const one of queued) enqueue(one.key);
       } catch (error) {
         const pause = pauseAfter(error);
         if (pause === undefined) throw error;
+        const own = here.filter((one) => one.pulls === pulls);
+        await reportUnreadable(key, own, messageOf(error), signal);
         return { requeueAfter: pause, reason: messageOf(error) };
       }
+      unreadable.delete(keyText(key));
       if (branches.length > 0) changedAt.set(keyText(key), clock.now());
       const changed = new Set(branches);
       for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
     }
     const isQuiet = clock.now() - (changedAt.get(keyText(key)) ?? 0) > QUIET_AFTER_MS;
     return { requeueAfter: isQuiet ? QUIET_POLL_MS : POLL_MS, reason: 'pull requests are read' };
+  }
+
+  /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */
+  async function reportUnreadable(repository: ObjectKey, own: readonly Shown[], message: string, signal: AbortSignal) {
+    if (unreadable.get(keyText(repository)) === message) return;
+    for (const { key } of own.slice(0, MAX_REPORTED)) {
+      const object = await client.find(packageRevisionKind, key, { signal });
+      if (object !== undefined) events.record(object, 'Warning', 'PullRequestFailed', message, 'failed');
+    }
+    unreadable.set(keyText(repository), message);
   }
 
   function watch(entry: Shown): Shown {
@@ -346,49 +306,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     before?.pulls.forget(before.branch);
   }
 
-  function pullsOf(revision: Revision, review: ReviewPolicy): PullRequests {
-    const { url, layout } = store.repositoryOf(revision);
-    const ofRepository = opened.get(repositoryIdOf(revision)) ?? new Map<string, PullRequests>();
-    opened.set(repositoryIdOf(revision), ofRepository);
-    const id = JSON.stringify([url, layout.branch, review.forge]);
-    const known = ofRepository.get(id);
-    if (known !== undefined) return known;
-    const pulls = new PullRequests(openForge(review, revision.namespace, url), layout.branch);
-    ofRepository.set(id, pulls);
-    return pulls;
-  }
-
-  /** Closes what no proposal uses any more: the last one has ended, or the policy names another host. */
-  async function closeUnused(repository: ObjectKey, used: ReadonlySet<PullRequests>): Promise<void> {
-    const ofRepository = opened.get(keyText(repository));
-    for (const [id, pulls] of ofRepository ?? []) {
-      if (used.has(pulls)) continue;
-      ofRepository?.delete(id);
-      await pulls.forge.close();
-    }
-    if (ofRepository?.size === 0) opened.delete(keyText(repository));
-  }
-
-  async function explain(object: Stored<PackageRevision>, signal: AbortSignal) {
-    const read = await client.subResource('explain').get(packageRevisionKind, keyOf(object), {}, { signal });
-    const { explanation } = explainSchema.parse(read);
-    // Reviewers see this gate on the host itself, unless it is closed by one of them.
-    const isNews = ({ type, state }: GateExplanation) => type !== REVIEWED_TYPE || state === 'NotTrue';
-    return { ...explanation, gates: explanation.gates.filter(isNews) };
-  }
-
-  async function describe(
-    object: Stored<PackageRevision>,
-    { kptfile }: Revision,
-    about: { readonly explanation: Explanation; readonly review: ReviewPolicy },
-    signal: AbortSignal,
-  ): Promise<string> {
-    const read = await client.subResource('diff').get(packageRevisionKind, keyOf(object), {}, { signal });
-    const git = kptfile?.upstream?.git;
-    const upstream = git === undefined ? undefined : `${git.repo ?? ''}/${git.directory ?? ''}@${git.ref ?? ''}`;
-    return describeProposal({ ...about, diff: diffSchema.parse(read), upstream });
-  }
-
   /** Reports a failure, except a lost race with another writer. */
   function failed(object: Stored<PackageRevision>, error: unknown): ReconcileResult {
     if (!isSluiceError(error) || ['Conflict', 'Busy'].includes(error.code)) throw error;
@@ -402,10 +319,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   }
 }
 
-/** Milliseconds until the next attempt after a failure that a repetition at once cannot mend; undefined for others. */
-function pauseAfter(error: unknown): number | undefined {
-  if (!isSluiceError(error)) return undefined;
-  if (error.code === 'TooManyRequests')
-    return (error.details as ForgeErrorDetails | undefined)?.retryAfterMs ?? PERMANENT_RETRY_MS;
-  return PERMANENT.includes(error.code) ? PERMANENT_RETRY_MS : undefined;
+/** What `Shown.checks` compares; without checks, what it begins with. */
+function checksTextOf(commit: string, checks?: readonly Check[]): string {
+  return `${commit} ${checks === undefined ? '' : JSON.stringify(checks)}`;
 }

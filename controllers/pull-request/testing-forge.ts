@@ -1,4 +1,15 @@
-import type { Check, Closing, Forge, NewPullRequest, PullRequest, Review } from '../../src/forge/forge.ts';
+import type {
+  Check,
+  Closing,
+  Comment,
+  Forge,
+  NewPullRequest,
+  PullRequest,
+  PullRequestChange,
+  Review,
+} from '../../src/forge/forge.ts';
+import type { BranchRules, Mergeability, MergeOutcome, MergeRequest } from '../../src/forge/forge-merging.ts';
+import { type HostComment, setTopicComment, withoutOwner } from '../../src/forge/topic-comment.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 
 /** A repository on a host, in memory, with the operations of users for tests of races and failures; real hosts are in test/forge. */
@@ -7,6 +18,9 @@ export class MemoryForge implements Forge {
   readonly pulls: PullRequest[] = [];
   readonly reviewsOf = new Map<number, Review[]>();
   readonly closings = new Map<number, Closing>();
+  readonly commentsOf = new Map<number, HostComment[]>();
+  /** Users who may write. */
+  readonly writers = new Set<string>();
   /** By commit and name. */
   readonly checks = new Map<string, Map<string, Check>>();
   /** Names of the methods that were called. */
@@ -16,7 +30,16 @@ export class MemoryForge implements Forge {
   before: (method: string) => void = () => undefined;
   /** Called after each method has had its effect. */
   after: (method: string) => void = () => undefined;
+  /** The Git repository of the host: it knows the heads of branches, and merges. */
+  host:
+    | { head(branch: string): string | undefined; merge(pull: PullRequest, wanted: MergeRequest): string }
+    | undefined;
+  /** What a merge returns; undefined merges. */
+  outcome: MergeOutcome | undefined;
+  mergeable: Mergeability = 'mergeable';
+  rules: BranchRules = {};
   #second = 0;
+  #comments = 0;
 
   listOpen(base: string): Promise<readonly PullRequest[]> {
     return this.#call('listOpen', () =>
@@ -34,13 +57,13 @@ export class MemoryForge implements Forge {
   }
 
   get(number: number): Promise<PullRequest> {
-    return this.#call('get', () => this.#find(number));
+    return this.#call('get', () => this.#shown(this.#find(number)));
   }
 
   open({ head, base, title, body }: NewPullRequest): Promise<PullRequest> {
     return this.#call('open', () => {
       const known = this.pulls.find((pull) => pull.state === 'open' && pull.head.branch === head);
-      if (known !== undefined) return known;
+      if (known !== undefined) return this.#shown(known);
       const number = this.pulls.length + 1;
       const pull: PullRequest = {
         ...{ number, title, body, author: 'sluice', labels: [], state: 'open', updatedAt: this.#time() },
@@ -49,12 +72,43 @@ export class MemoryForge implements Forge {
         base: { branch: base },
       };
       this.pulls.push(pull);
-      return pull;
+      return this.#shown(pull);
     });
   }
 
-  update(number: number, change: { readonly title?: string; readonly body?: string }): Promise<PullRequest> {
-    return this.#call('update', () => this.change(number, change));
+  update(number: number, { state, ...change }: PullRequestChange): Promise<PullRequest> {
+    return this.#call('update', () => {
+      const isClosed = state === 'closed' && this.#find(number).state === 'open';
+      return this.change(number, isClosed ? { ...change, state, closedAt: this.#time() } : change);
+    });
+  }
+
+  find(head: string, base: string): Promise<PullRequest | undefined> {
+    return this.#call('find', () => {
+      const own = this.pulls.filter((pull) => pull.head.branch === head && pull.base.branch === base);
+      return this.#shown(own.find(({ state }) => state === 'open') ?? own.at(-1));
+    });
+  }
+
+  merge(number: number, wanted: MergeRequest): Promise<MergeOutcome> {
+    return this.#call('merge', () => {
+      const pull = this.#shown(this.#find(number));
+      if (pull.head.commit !== wanted.headCommit) throw new SluiceError('Conflict', 'the head is another commit');
+      if (pull.state === 'merged') return { state: 'merged', commit: pull.merged?.commit };
+      if (pull.state === 'closed') return { state: 'refused', obstacle: 'closed', message: 'it was closed' };
+      if (this.outcome !== undefined) return this.outcome;
+      const commit = this.host?.merge(pull, wanted) ?? '';
+      this.change(number, { state: 'merged', merged: { commit, by: 'sluice' }, closedAt: this.#time() });
+      return { state: 'merged', commit };
+    });
+  }
+
+  mergeability(): Promise<Mergeability> {
+    return this.#call('mergeability', () => this.mergeable);
+  }
+
+  branchRules(): Promise<BranchRules> {
+    return this.#call('branchRules', () => this.rules);
   }
 
   reviews(number: number): Promise<readonly Review[]> {
@@ -90,6 +144,36 @@ export class MemoryForge implements Forge {
     });
   }
 
+  comments(number: number, since: string, limit: number): Promise<readonly Comment[]> {
+    return this.#call('comments', () =>
+      (this.commentsOf.get(number) ?? [])
+        .filter(({ updatedAt }) => updatedAt >= since)
+        .slice(0, limit)
+        .map(withoutOwner),
+    );
+  }
+
+  setComment(number: number, topic: string, body: string): Promise<Comment> {
+    const edit = async (id: string, text: string) => withoutOwner(this.editComment(number, id, text));
+    const comments = {
+      read: async () => this.commentsOf.get(number) ?? [],
+      create: async (text: string) => withoutOwner(this.#comment(number, 'sluice', text, true)),
+      change: edit,
+      remove: async (id: string) => {
+        const known = this.commentsOf.get(number) ?? [];
+        this.commentsOf.set(
+          number,
+          known.filter((one) => one.id !== id),
+        );
+      },
+    };
+    return this.#callAsync('setComment', () => setTopicComment(comments, topic, body));
+  }
+
+  mayWrite(user: string): Promise<boolean> {
+    return this.#call('mayWrite', () => this.writers.has(user));
+  }
+
   async close(): Promise<void> {}
 
   /** Changes a pull request as a user of the host does. */
@@ -108,6 +192,39 @@ export class MemoryForge implements Forge {
     this.reviewsOf.set(number, [...reviews, { id, author, state, commit, url, submittedAt: updatedAt }]);
   }
 
+  /** Writes a comment as a user of the host does. Returns its id. */
+  comment(number: number, author: string, body: string): string {
+    return this.#comment(number, author, body, false).id;
+  }
+
+  /** Changes the text of a comment, as its author does, and each user who may write. */
+  editComment(number: number, id: string, body: string): HostComment {
+    const known = this.commentsOf.get(number) ?? [];
+    const before = known.find((one) => one.id === id);
+    if (before === undefined) throw new SluiceError('NotFound', `there is no comment ${id}`);
+    const after = { ...before, body, updatedAt: this.change(number, {}).updatedAt };
+    this.commentsOf.set(
+      number,
+      known.map((one) => (one === before ? after : one)),
+    );
+    return after;
+  }
+
+  #comment(number: number, author: string, body: string, isOwn: boolean): HostComment {
+    const known = this.commentsOf.get(number) ?? [];
+    this.#comments += 1;
+    const { updatedAt: at, url } = this.change(number, {});
+    const id = `${this.#comments}`;
+    const comment = { id, author, body, isOwn, url: `${url}#comment-${id}`, createdAt: at, updatedAt: at };
+    this.commentsOf.set(number, [...known, comment]);
+    return comment;
+  }
+
+  /** Sets its clock forward. */
+  skip(seconds: number): void {
+    this.#second += seconds;
+  }
+
   /** The states of the checks of a commit, by name. */
   checksOf(commit: string): Record<string, string> {
     return Object.fromEntries([...(this.checks.get(commit) ?? [])].map(([name, { state }]) => [name, state]));
@@ -119,10 +236,22 @@ export class MemoryForge implements Forge {
     return found;
   }
 
-  async #call<Result>(method: string, work: () => Result): Promise<Result> {
+  /** With the present head of its branch while it is open. */
+  #shown<Pull extends PullRequest | undefined>(pull: Pull): Pull {
+    if (pull === undefined || pull.state !== 'open') return pull;
+    const commit = this.host?.head(pull.head.branch);
+    if (commit === undefined || commit === pull.head.commit) return pull;
+    return this.change(pull.number, { head: { ...pull.head, commit } }) as Pull;
+  }
+
+  #call<Result>(method: string, work: () => Result): Promise<Result> {
+    return this.#callAsync(method, async () => work());
+  }
+
+  async #callAsync<Result>(method: string, work: () => Promise<Result>): Promise<Result> {
     this.calls.push(method);
     this.before(method);
-    const result = work();
+    const result = await work();
     this.after(method);
     return result;
   }

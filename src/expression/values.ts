@@ -1,6 +1,15 @@
 import { isCelList, isCelMap, isCelType, isCelUint } from '@bufbuild/cel';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
+/** A number that is a CEL double, even if it is whole: measured values, whose type must not depend on their fraction. */
+export class Double {
+  readonly value: number;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
 /**
  * Plain values as the evaluator takes them: whole numbers become bigint, which are CEL's ints; absent fields vanish.
  * Throws LimitExceeded above `limit` values, InvalidInput for what CEL has no form for.
@@ -13,6 +22,7 @@ export function toCel(value: unknown, limit: number): unknown {
     if (typeof inner === 'number') return Number.isSafeInteger(inner) && !Object.is(inner, -0) ? BigInt(inner) : inner;
     if (inner === null || ['string', 'boolean', 'bigint'].includes(typeof inner)) return inner;
     if (inner instanceof Uint8Array) return inner;
+    if (inner instanceof Double) return inner.value;
     if (Array.isArray(inner)) return inner.map((item) => convert(item ?? null));
     if (typeof inner !== 'object')
       throw new SluiceError('InvalidInput', `an expression cannot take a value of type ${typeof inner}`);
@@ -20,7 +30,7 @@ export function toCel(value: unknown, limit: number): unknown {
     // A map has no inherited fields, and takes any key.
     return new Map(entries.map(([key, field]) => [key, convert(field)]));
   }
-  if (typeof value !== 'object' || value === null) return convert(value);
+  if (typeof value !== 'object' || value === null || value instanceof Double) return convert(value);
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, convert(inner)]));
 }
 

@@ -1,3 +1,6 @@
+import type { ForgeMerging } from './forge-merging.ts';
+import type { MergeQueue } from './merge-queue.ts';
+
 /**
  * One repository on a host with pull requests.
  *
@@ -8,12 +11,15 @@
  *   ForgeErrorDetails), `Conflict`, `InvalidInput` (the host rejects a value), `Unavailable` and `Timeout` (the request may have been
  *   executed; repeat it), `Corrupt` (a response without the documented form), `LimitExceeded` (a too long
  *   response, or too many reviews). No message contains a token.
- * - Writes are safe to repeat: `open` returns the open pull request, `setChecks` and `addLabels` write only what is missing.
+ * - Writes are safe to repeat: `open` returns the open pull request, `setChecks`, `addLabels` and `setComment` write only what is missing.
  * - Texts of users (titles, bodies, comments, names) are returned as they are; the caller neutralises them before it writes them anywhere.
  */
-export interface Forge {
+export interface Forge extends ForgeMerging {
   /** The address of the repository in the API, for messages. Contains no credentials. */
   readonly address: string;
+
+  /** Undefined where the host has no merge queues. */
+  readonly mergeQueue?: MergeQueue;
 
   /** All open pull requests to a branch, at most `limit` of those that changed last. Leaves out those that `get` rejects as too long. */
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
@@ -21,6 +27,11 @@ export interface Forge {
   /** Pull requests in any state that changed at or after `since` (RFC 3339), changed last first, at most `limit`. Leaves out the same. */
   listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
 
+  /**
+   * The pull request from a branch of the repository itself to `base`: the open one, else the one that was opened last; undefined if there is
+   * none. A host that cannot search by branches reads at most `MAX_ENDED` of those that have ended.
+   */
+  find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined>;
   /** Rejects with NotFound, and with LimitExceeded where its texts are too long. */
   get(number: number, signal: AbortSignal): Promise<PullRequest>;
 
@@ -28,11 +39,7 @@ export interface Forge {
   open(wanted: NewPullRequest, signal: AbortSignal): Promise<PullRequest>;
 
   /** Changes the given fields only. */
-  update(
-    number: number,
-    change: { readonly title?: string; readonly body?: string },
-    signal: AbortSignal,
-  ): Promise<PullRequest>;
+  update(number: number, change: PullRequestChange, signal: AbortSignal): Promise<PullRequest>;
 
   /**
    * All submitted reviews with a verdict, oldest first; of each author the last one suffices, and earlier ones may be missing. Reviews of teams
@@ -56,8 +63,24 @@ export interface Forge {
   /** Adds labels, created where they do not exist. Others stay. */
   addLabels(pull: PullRequest, labels: readonly string[], signal: AbortSignal): Promise<void>;
 
-  /** Sets checks of a commit, by name. A check that has the same state and title already is left alone. */
+  /** Sets checks of a commit, by name. A check that has the same state, title and annotations already is left alone. */
   setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void>;
+
+  /**
+   * Comments of the conversation of a pull request that were written or changed at or after `since` (RFC 3339), in the order in which they were
+   * written; at most `limit`, which are the first ones. Comments on lines of files and texts of reviews are left out.
+   */
+  comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]>;
+
+  /**
+   * Has one comment of Sluice about a topic (lower-case letters, digits and hyphens) in the conversation of a pull request: creates it, or
+   * changes its text in place. Only comments of the user or App that Sluice authenticates as are changed: others can copy its invisible marker.
+   * `body` is shortened to what hosts permit. Returns the comment.
+   */
+  setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment>;
+
+  /** Whether a user may push to the repository. Undefined where the host does not report it to this token, which is no permission. */
+  mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined>;
 
   /** Ends connections. Calls in progress reject. */
   close(): Promise<void>;
@@ -107,6 +130,13 @@ export interface NewPullRequest {
   readonly body: string;
 }
 
+export interface PullRequestChange {
+  readonly title?: string;
+  readonly body?: string;
+  /** One that was closed already stays so. */
+  readonly state?: 'closed';
+}
+
 export interface Review {
   readonly id: string;
   /** Login. */
@@ -125,10 +155,44 @@ export interface Closing {
   readonly comment: string | undefined;
 }
 
+export interface Comment {
+  /** Increases with the time of writing. */
+  readonly id: string;
+  /** Login; empty where the user does not exist any more. */
+  readonly author: string;
+  /** The beginning of its text, up to `MAX_COMMENT_CHARACTERS`, with line feeds between lines. */
+  readonly body: string;
+  readonly url: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  /** RFC 3339. Later than `createdAt` once the text was changed. */
+  readonly updatedAt: string;
+}
+
 export interface Check {
   /** Static: rules for branches name it. */
   readonly name: string;
   readonly state: 'pending' | 'success' | 'failure';
   /** One line; shortened to what the host permits. */
   readonly title: string;
+  /**
+   * What it is about at lines of files, at most `MAX_ANNOTATIONS`. A host that cannot show them there gets the check with a link to the first
+   * one.
+   */
+  readonly annotations?: readonly Annotation[];
+}
+
+/** Of one check. */
+export const MAX_ANNOTATIONS = 200;
+
+/** A remark of a check at a line of a file. */
+export interface Annotation {
+  /** From the root of the repository. */
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+  readonly level: 'failure' | 'warning' | 'notice';
+  /** A few words. */
+  readonly title: string;
+  readonly message: string;
 }

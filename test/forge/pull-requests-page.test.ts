@@ -32,7 +32,7 @@ describe('docs/pull-requests.md', { ...skipFor(missing !== '' && missing), timeo
     for (const user of ['sluice', 'bob']) {
       await gitea.createWriter(user, REPOSITORY);
       await gitea.addWriter(user, 'edge');
-      const token = await gitea.createToken(user, 'page', ['write:repository', 'write:issue']);
+      const token = await gitea.createToken(user, 'page', ['write:repository', 'write:issue', 'read:user']);
       await writeFile(join(shell.work, `${user}.token`), `${token}\n`);
     }
     const examples = join(shell.work, 'examples/pull-requests');

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, type TestOptions, test, vi } from 'vitest';
-import type { Check, Forge, PullRequest } from '../../src/forge/forge.ts';
+import type { Annotation, Check, Forge, PullRequest } from '../../src/forge/forge.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { describeMerging } from './merging-conformance.ts';
 
 /** A new repository on a host, as its users see it. `main` has one commit. */
 export interface ForgeHost {
@@ -13,13 +14,19 @@ export interface ForgeHost {
     readonly ben: string;
     /** A team that exists; undefined where the owner has none. */
     readonly team?: string;
+    /** What the host reports to the user `sluice` of users who may push, and of others. */
+    readonly permissions: { readonly writer: boolean | undefined; readonly other: boolean | undefined };
   };
   /** The same repository with another token, or another repository. */
   connect(other: { readonly token?: 'unknown' | 'read-only'; readonly name?: string }): Promise<Forge>;
   /** What errors must not contain. */
   readonly secrets: readonly string[];
-  /** Adds a commit to a branch, created from `main` if there is none. Returns the commit. */
-  commit(branch: string): Promise<string>;
+  /** Adds a commit to a branch, created from `main` if there is none, with a new file or to `file`. Returns the commit. */
+  commit(branch: string, file?: string): Promise<string>;
+  /** Protects a branch: nothing is pushed to it, and a check has to succeed, or heads have to contain it, before a merge. */
+  protect(branch: string, rules: { readonly check?: string; readonly upToDate?: boolean }): Promise<void>;
+  /** Messages of the last commits of a branch, newest first. */
+  log(branch: string, count: number): Promise<readonly string[]>;
   /** Creates a branch at a commit. */
   branch(name: string, commit: string): Promise<void>;
   deleteBranch(branch: string): Promise<void>;
@@ -28,6 +35,8 @@ export interface ForgeHost {
   review(user: string, number: number, verdict: 'approve' | 'request-changes' | 'comment'): Promise<void>;
   dismiss(user: string, number: number, review: string): Promise<void>;
   comment(user: string, number: number, text: string): Promise<void>;
+  /** Changes the text of a comment. */
+  editComment(user: string, id: string, text: string): Promise<void>;
   setState(user: string, number: number, state: 'open' | 'closed'): Promise<void>;
   /** Merges it, if `head` is its present head. Returns whether it is merged. */
   merge(user: string, number: number, head: string): Promise<boolean>;
@@ -37,6 +46,8 @@ export interface ForgeHost {
   labels(): Promise<readonly string[]>;
   /** All checks of a commit that count, and how many were ever written. */
   checks(commit: string): Promise<{ readonly current: readonly Check[]; readonly written: number }>;
+  /** The annotations of a check as the host shows them, or its link where the host has only that. */
+  annotations(commit: string, check: string): Promise<readonly Annotation[] | string>;
   /** Whose review is requested: users, and teams. */
   requested(number: number): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -108,6 +119,15 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       const next = await forge.open(other, NO_SIGNAL);
       expect(next).toMatchObject({ title: 'another title', body: 'another body', state: 'open' });
       expect(next.number).not.toBe(pull.number);
+    });
+
+    test('processes that open it at the same time get one pull request', async () => {
+      const { forge, connect, commit } = await start();
+      await commit('proposed/shop/v1');
+      const others = await Promise.all([connect({}), connect({})]);
+      const opened = await Promise.all([forge, ...others].map((one) => one.open(wanted(), NO_SIGNAL)));
+      expect(new Set(opened.map(({ number }) => number)).size).toBe(1);
+      expect(await forge.listOpen('main', 10, NO_SIGNAL)).toHaveLength(1);
     });
 
     test('does not adopt the pull request of a fork with a branch of the same name', async () => {
@@ -274,6 +294,36 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       expect((await checks(head)).current).toContainEqual(titled);
     });
 
+    test('shows annotations of a check at their lines, or links to the first one, and replaces them', async () => {
+      const { forge, head, checks, annotations: shownOf } = await startWithPull();
+      const remark = (at: number): Annotation => ({
+        ...{ path: `shop/ü b/#${at}.yaml`, line: at + 1, level: at === 0 ? 'failure' : 'warning' },
+        ...{ title: 'InvalidYaml', message: `no resource: ${at}` },
+      });
+      const check: Check = { name: 'sluice/ready', state: 'failure', title: 'not valid' };
+      const expectShown = async (annotations: readonly Annotation[]) => {
+        const shown = await shownOf(head, check.name);
+        if (typeof shown !== 'string') return expect(shown).toEqual(annotations);
+        const { path = '', line } = annotations[0] ?? {};
+        const at = path.split('/').map(encodeURIComponent).join('/');
+        return expect(shown).toMatch(line === undefined ? /^$/ : new RegExp(`^https?://.*/${head}/${at}#L${line}$`));
+      };
+      const many = Array.from({ length: 120 }, (_, at) => remark(at));
+      for (const annotations of [many, many.slice(1), [remark(7), remark(8)], []]) {
+        await forge.setChecks(head, [{ ...check, annotations }], NO_SIGNAL);
+        await expectShown(annotations);
+        const { written, current } = await checks(head);
+        expect(current).toEqual([check]);
+        await forge.setChecks(head, [{ ...check, annotations }], NO_SIGNAL);
+        expect((await checks(head)).written).toBe(written);
+      }
+      // They stay when the check ends in another way.
+      await forge.setChecks(head, [{ ...check, annotations: many }], NO_SIGNAL);
+      await forge.setChecks(head, [{ ...check, state: 'success', annotations: many }], NO_SIGNAL);
+      await expectShown(many);
+      expect((await checks(head)).current).toEqual([{ ...check, state: 'success' }]);
+    });
+
     test('sets more checks than one page has once, shortens their titles, and reports an unknown commit', async () => {
       const { forge, head, checks } = await startWithPull();
       const many: Check[] = Array.from({ length: pageSize + 5 }, (_, at) => ({
@@ -410,6 +460,108 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       // The oldest is found by its branches too.
       const again = await forge.open({ ...wanted(), head: 'many/0' }, NO_SIGNAL);
       expect(again.head.branch).toBe('many/0');
+    });
+
+    describeMerging(startWithPull);
+
+    test('lists comments as they were written, from a time on, and within a limit', async () => {
+      const { forge, names, pull, comment, editComment, review } = await startWithPull();
+      const list = (since = EPOCH, limit = 100) => forge.comments(pull.number, since, limit, NO_SIGNAL);
+      expect(await list()).toEqual([]);
+      await comment(names.anna, pull.number, 'first\r\nünï ✓ 📦 <b>@ben</b>');
+      await review(names.ben, pull.number, 'comment');
+      await comment(names.ben, pull.number, 'second');
+      const [first, second, ...others] = await list();
+      const text = 'first\nünï ✓ 📦 <b>@ben</b>';
+      expect(others).toEqual([]);
+      expect(first).toEqual({
+        ...{ id: expect.stringMatching(/^[1-9]\d*$/), author: names.anna, body: text },
+        ...{ url: expect.stringMatching(/^http.*#.*\d$/), createdAt: expect.any(String), updatedAt: first?.createdAt },
+      });
+      expect(second).toMatchObject({ author: names.ben, body: 'second' });
+      expect(Number(second?.id)).toBeGreaterThan(Number(first?.id));
+      expect(await list(EPOCH, 1)).toEqual([first]);
+      expect(await list('2999-01-01T00:00:00Z')).toEqual([]);
+      await vi.waitFor(async () => {
+        await editComment(names.anna, first?.id ?? '', `changed at ${Date.now()}`);
+        const [changed] = await list();
+        expect(Date.parse(changed?.updatedAt ?? '')).toBeGreaterThan(Date.parse(second?.updatedAt ?? ''));
+      }, SECOND);
+      const [changed] = await list();
+      expect(changed).toMatchObject({
+        id: first?.id,
+        createdAt: first?.createdAt,
+        body: expect.stringMatching(/^changed at/),
+      });
+      expect(await list(changed?.updatedAt)).toEqual([changed]);
+      expect(await failure(forge.comments(4711, EPOCH, 10, NO_SIGNAL))).toMatch(/^NotFound: /);
+    });
+
+    test('lists more comments than one page has', async () => {
+      const { forge, names, pull, comment } = await startWithPull();
+      for (let at = 0; at < pageSize + 2; at += 1) await comment(names.anna, pull.number, `remark ${at}`);
+      const all = await forge.comments(pull.number, EPOCH, 1000, NO_SIGNAL);
+      expect(all.map(({ body }) => body)).toEqual(Array.from({ length: pageSize + 2 }, (_, at) => `remark ${at}`));
+      expect(await forge.comments(pull.number, EPOCH, pageSize + 1, NO_SIGNAL)).toEqual(all.slice(0, -1));
+    });
+
+    test('has one comment for each topic, which is changed in place, also by another process', async () => {
+      const { forge, names, pull, connect } = await startWithPull();
+      const list = () => forge.comments(pull.number, EPOCH, 100, NO_SIGNAL);
+      const written = await forge.setComment(pull.number, 'commands', 'one ✓\r\n- two', NO_SIGNAL);
+      expect(written).toMatchObject({
+        author: names.sluice,
+        body: expect.stringMatching(/^<!-- .* -->\none ✓\n- two$/),
+      });
+      expect(await list()).toEqual([written]);
+      const other = await connect({});
+      expect(await other.setComment(pull.number, 'commands', 'one ✓\n- two\n', NO_SIGNAL)).toEqual(written);
+      const changed = await other.setComment(pull.number, 'commands', 'three', NO_SIGNAL);
+      expect(changed).toMatchObject({ id: written.id, body: expect.stringMatching(/-->\nthree$/) });
+      const second = await forge.setComment(pull.number, 'end', 'the end', NO_SIGNAL);
+      expect(second.id).not.toBe(written.id);
+      expect(await list()).toEqual([changed, second]);
+      const long = await forge.setComment(pull.number, 'end', '📦'.repeat(40_000), NO_SIGNAL);
+      expect(long.body).toMatch(/^<!-- .* -->\n📦{30000,}$/u);
+      expect(await list()).toEqual([changed, long]);
+      expect(await failure(forge.setComment(4711, 'end', 'x', NO_SIGNAL))).toMatch(/^NotFound: /);
+      const reader = await connect({ token: 'read-only' });
+      expect(await failure(reader.setComment(pull.number, 'end', 'x', NO_SIGNAL))).toMatch(/^Refused: /);
+    });
+
+    test('changes no comment of a user who copies the marker, and writes another one where a user removed it', async () => {
+      const { forge, names, pull, comment, editComment } = await startWithPull();
+      const list = () => forge.comments(pull.number, EPOCH, 100, NO_SIGNAL);
+      const own = await forge.setComment(pull.number, 'commands', 'one', NO_SIGNAL);
+      await comment(names.ben, pull.number, own.body);
+      const copy = (await list()).at(-1);
+      await forge.setComment(pull.number, 'commands', 'two', NO_SIGNAL);
+      await editComment(names.ben, own.id, 'I wrote this');
+      const next = await forge.setComment(pull.number, 'commands', 'three', NO_SIGNAL);
+      expect(next.id).not.toBe(own.id);
+      expect(next.author).toBe(names.sluice);
+      expect((await list()).map(({ id, body }) => [id, body])).toEqual([
+        [own.id, 'I wrote this'],
+        [copy?.id, copy?.body],
+        [next.id, next.body],
+      ]);
+    });
+
+    test('removes what two processes created at the same time for a topic', async () => {
+      const { forge, pull } = await startWithPull();
+      const set = (text: string) => forge.setComment(pull.number, 'commands', text, NO_SIGNAL);
+      // A host may refuse one of two changes at the same time.
+      const results = await Promise.allSettled(['one', 'two', 'three'].map(set));
+      expect(results.map(({ status }) => status)).toContain('fulfilled');
+      const last = await set('four');
+      expect(await forge.comments(pull.number, EPOCH, 100, NO_SIGNAL)).toEqual([last]);
+      expect(last.body).toMatch(/-->\nfour$/);
+    });
+
+    test('reports whether a user may push, as far as the host does', async () => {
+      const { forge, names } = await start();
+      expect(await forge.mayWrite(names.anna, NO_SIGNAL)).toBe(names.permissions.writer);
+      expect(await forge.mayWrite('nobody-here', NO_SIGNAL)).toBe(names.permissions.other);
     });
 
     test('stops at a signal', async () => {

@@ -4,6 +4,7 @@ import { syncTriggers } from '../../../controllers/sync-trigger/sync-trigger-con
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { statusCounts } from '../../delivery/status/target-deployment.ts';
+import { forgeRequests } from '../../forge/http/forge-budget.ts';
 import { gitDisk, gitOperations } from '../../git/process/git-operations.ts';
 import { clusterRequests } from '../../kubernetes/connection/connection.ts';
 import type { IndexChange } from '../../package/index/state/index-delta.ts';
@@ -14,6 +15,7 @@ import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
 import { ADMISSION_PATH, admissionReviews } from '../../server/admission/admission-webhook.ts';
 import type { DeploymentCount } from '../../server/metrics/deployment-metrics.ts';
+import type { FreezeCount } from '../../server/metrics/freeze-metrics.ts';
 import { Metrics } from '../../server/metrics/metrics.ts';
 import type { RevisionCount } from '../../server/metrics/package-metrics.ts';
 import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
@@ -22,6 +24,8 @@ export interface MeasuredParts {
   readonly manager: Manager;
   readonly store: RevisionStore;
   readonly targets: () => readonly DeliveryTarget[];
+  /** Those in force. */
+  readonly freezes: () => Iterable<FreezeCount>;
   /** Absent where the cluster limits what namespaces store. */
   readonly quota?: NamespaceQuota | undefined;
   load(): ServerLoad;
@@ -35,9 +39,9 @@ export interface MeasuredParts {
 
 /** The metrics of a running service; `stop` ends what they listen to. */
 export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
-  const { manager, store, targets, quota, load, leadership, canSign, unread } = parts;
+  const { manager, store, targets, freezes, quota, load, leadership, canSign, unread } = parts;
   const metrics = new Metrics({
-    ...{ load, leadership, canSign, unread },
+    ...{ load, leadership, canSign, unread, freezes },
     queues: () => manager.metrics(),
     revisions: () => revisionCounts(store),
     deployments: () => deploymentCounts(targets()),
@@ -53,6 +57,7 @@ export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop
       metrics.packages.notified(receiver, outcome, count),
     ),
     doraResults.subscribe(({ namespace, target, results }) => metrics.dora.record({ namespace, target }, results)),
+    forgeRequests.subscribe((request) => metrics.forges.requested(request)),
     syncTriggers.subscribe(({ type, outcome }) => metrics.packages.syncTriggered(type, outcome)),
     ...clientSubscriptions(metrics),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),

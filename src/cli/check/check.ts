@@ -1,16 +1,22 @@
 import { join, relative, resolve } from 'node:path';
 import { untilStopped } from '../../app/service/until-stopped.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { externalFunctions } from '../../function/external/external-functions.ts';
+import { type Finding, findingAt, findingsBelow } from '../../function/lint/finding.ts';
 import { workerPipelineRunner } from '../../function/worker/worker-pipeline-runner.ts';
+import { readPackageFolder } from '../fn/files/package-folder.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { allPackages, changedPackages, workingTreeOf } from './changed-packages.ts';
-import { type CheckFinding, checkPackage } from './check-package.ts';
+import { checkPackage } from './check-package.ts';
+import { type CheckedFiles, mergeResult } from './merge-result.ts';
 
 export interface CheckOptions {
   readonly base: string;
   readonly all?: boolean;
+  /** Check what the base becomes by the merge, in place of the files that are checked out. */
+  readonly merge?: boolean;
   readonly requireGates?: boolean;
   readonly output: 'text' | 'json' | 'yaml' | 'github';
 }
@@ -20,19 +26,15 @@ const COLORS = { error: 'red', warning: 'yellow', notice: 'cyan' } as const;
 
 /** `sluice check`: exit code 1 if a package has an error. */
 export async function check(folder: string, options: CheckOptions, { terminal }: Invocation): Promise<CommandResult> {
-  const root = options.all === true ? resolve(folder) : await workingTreeOf(folder);
-  const packages = options.all === true ? await allPackages(root) : await changedPackages(root, options.base);
+  const { root, packages, conflicts, read } = await sourceOf(folder, options);
   const instead = 'it is not run by "sluice check"';
   const external = externalFunctions({ programs: instead, containers: instead });
   const runner = workerPipelineRunner({ external, concurrency: 1 });
   const stop = untilStopped(() => terminal.note('stopping'));
-  const findings: CheckFinding[] = [];
+  const findings: Finding[] = [...conflicts];
+  const fromHere = (finding: Finding) => ({ ...finding, file: relative('.', join(root, finding.file)) });
   try {
-    for (const one of packages) {
-      const settings = { requireGates: options.requireGates === true, signal: stop.signal };
-      const found = await checkPackage(root, one, runner, settings);
-      findings.push(...found.map((finding) => ({ ...finding, file: relative('.', join(root, finding.file)) })));
-    }
+    for (const one of packages) findings.push(...(await checkOne(one)));
   } catch (error) {
     if (stop.signal.aborted) return EXIT_INTERRUPTED;
     throw error;
@@ -41,28 +43,54 @@ export async function check(folder: string, options: CheckOptions, { terminal }:
     await runner.close();
   }
   const errors = findings.filter(({ severity }) => severity === 'error').length;
-  const report = { packages, errors, findings };
+  const report = { packages, errors, findings: findings.map(fromHere) };
   if (options.output === 'json') terminal.out.write(toJson(report));
   else if (options.output === 'yaml') terminal.out.write(toYaml(report));
   else {
-    for (const finding of findings)
+    for (const finding of report.findings)
       terminal.line(options.output === 'github' ? annotation(finding) : line(finding, terminal));
     const what = packages.length === 1 ? '1 package' : `${packages.length} packages`;
     terminal.note(`${what} checked, ${errors} ${errors === 1 ? 'error' : 'errors'}`);
   }
   return errors > 0 ? 1 : 0;
+
+  async function checkOne(one: string): Promise<readonly Finding[]> {
+    try {
+      const settings = { requireGates: options.requireGates === true, signal: stop.signal };
+      return await checkPackage(one, await read(one), runner, settings);
+    } catch (error) {
+      if (!isSluiceError(error, 'LimitExceeded')) throw error;
+      return findingsBelow(one, [
+        findingAt('Kptfile', { severity: 'error', message: error.message, code: 'TooLarge' }),
+      ]);
+    }
+  }
 }
 
-function line(
-  { file, line: row, column, severity, message, code }: CheckFinding,
-  terminal: Invocation['terminal'],
-): string {
+interface Source {
+  readonly root: string;
+  readonly packages: readonly string[];
+  readonly conflicts: readonly Finding[];
+  read(folder: string): Promise<CheckedFiles>;
+}
+
+/** The packages to check, and where their files are. */
+async function sourceOf(folder: string, { all, merge, base }: CheckOptions): Promise<Source> {
+  if (all === true && merge === true) throw new SluiceError('InvalidInput', '--all and --merge exclude each other');
+  if (base.startsWith('-')) throw new SluiceError('InvalidInput', `${JSON.stringify(base)} is no revision of git`);
+  const root = all === true ? resolve(folder) : await workingTreeOf(folder);
+  if (merge === true) return { root, ...(await mergeResult(root, base)) };
+  const packages = all === true ? await allPackages(root) : await changedPackages(root, base);
+  return { root, packages, conflicts: [], read: (one) => readPackageFolder(join(root, one)) };
+}
+
+function line({ file, line: row, column, severity, message, code }: Finding, terminal: Invocation['terminal']): string {
   const label = terminal.style(COLORS[severity], severity);
   return `${printable(file)}:${row}:${column}: ${label}: ${printable(message)} (${code})`;
 }
 
 /** A command in the log of a workflow of GitHub, which it shows at the line of the file. */
-function annotation({ file, line: row, column, severity, message, code }: CheckFinding): string {
+function annotation({ file, line: row, column, severity, message, code }: Finding): string {
   const properties = { file, line: row, col: column, title: code };
   const list = Object.entries(properties).map(([name, value]) => `${name}=${escaped(String(value), true)}`);
   return `::${severity} ${list.join(',')}::${escaped(message, false)}`;

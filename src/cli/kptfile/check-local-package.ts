@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { join } from 'node:path';
-import { loadAll, YAMLException } from 'js-yaml';
 import { type LintFinding, lintKptfile, readKptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { yamlProblem } from '../../function/lint/yaml-problem.ts';
 import { isYamlPath } from '../../package/model/krm/krm.ts';
 
 /** Problems that are named; a folder of templates has one in each file. */
@@ -24,7 +24,9 @@ export function checkLocalPackage(folder: string, files: ReadonlyMap<string, Buf
   }
   for (const [path, data] of files) {
     const problem = isYamlPath(path) && isUtf8(data) ? yamlProblem(data.toString('utf8')) : undefined;
-    if (problem !== undefined) problems.push(`${join(folder, path)}:${problem}`);
+    if (problem === undefined) continue;
+    const { line, column, message } = problem;
+    problems.push(`${join(folder, path)}:${line}:${column}: ${message}`);
   }
   const more = problems.length - MAX_NAMED_PROBLEMS;
   return more > 0 ? [...problems.slice(0, MAX_NAMED_PROBLEMS), `and ${more} more problems in ${folder}`] : problems;
@@ -32,15 +34,4 @@ export function checkLocalPackage(folder: string, files: ReadonlyMap<string, Buf
 
 function findingText(place: string, { line, column, message }: LintFinding): string {
   return `${place}:${line}:${column}: ${message}`;
-}
-
-function yamlProblem(text: string): string | undefined {
-  try {
-    loadAll(text);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof YAMLException)) throw error;
-    const { line = 0, column = 0 } = error.mark ?? {};
-    return `${line + 1}:${column + 1}: not valid YAML: ${error.reason}`;
-  }
 }

@@ -18,6 +18,8 @@ export const pullSchema = z.object({
   /** Those whose review is requested. */
   requested_reviewers_teams: z.array(z.object({ name: z.string() })).nullish(),
   merged: z.boolean(),
+  mergeable: z.boolean().nullish(),
+  draft: z.boolean().nullish(),
   merge_commit_sha: z.string().nullish(),
   merged_by: user.nullish(),
   closed_at: z.string().nullish(),
@@ -47,6 +49,36 @@ export const timelineSchema = z
   .transform((entries) => entries ?? []);
 export type Timeline = z.infer<typeof timelineEntrySchema>;
 
-const statusSchema = z.object({ context: z.string(), status: z.string(), description: z.string().nullish() });
+export const commentSchema = z.object({
+  id: z.int().positive(),
+  user: user.nullish(),
+  original_author: z.string().nullish(),
+  body: z.string().nullish(),
+  html_url: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+});
+export const commentsSchema = z
+  .array(commentSchema)
+  .nullable()
+  .transform((comments) => comments ?? []);
+export type GiteaComment = z.infer<typeof commentSchema>;
+/** The entries of a conversation, of which only comments have all of the fields. */
+export const conversationSchema = z
+  .array(z.looseObject({ type: z.string() }))
+  .nullable()
+  .transform((entries) => entries ?? []);
+
+export const ownUserSchema = user;
+export const permissionSchema = z.object({ permission: z.string() });
+
+const statusSchema = z.object({
+  context: z.string(),
+  status: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
+});
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema).nullish() });
 export type CommitStatus = z.infer<typeof statusSchema>;
+
+export const branchSchema = z.object({ protected: z.boolean(), user_can_push: z.boolean().nullish() });

@@ -1,10 +1,13 @@
-import type { Check } from '../forge.ts';
+import { canonicalJson, digest } from '../../foundation/text/canonical-json.ts';
+import { annotationLink } from '../annotation-link.ts';
+import { type Annotation, type Check, MAX_ANNOTATIONS } from '../forge.ts';
 import { shorten } from '../shorten.ts';
 import type { GitHubClient } from './github-client.ts';
 import {
   anySchema,
   type CheckRun,
   type CommitStatus,
+  checkRunSchema,
   checkRunsSchema,
   combinedStatusSchema,
 } from './github-schemas.ts';
@@ -14,6 +17,10 @@ const PAGE = 100;
 const MAX_PAGES = 10;
 const MAX_STATUS_CHARACTERS = 140;
 const MAX_TITLE_CHARACTERS = 255;
+/** Of one request. */
+const MAX_REQUEST_ANNOTATIONS = 50;
+/** GitHub permits 64 kB. */
+const MAX_MESSAGE_CHARACTERS = 4000;
 
 interface Commit {
   readonly owner: string;
@@ -41,23 +48,51 @@ export async function setCheckRuns(
     for (const run of runs) if (run.app?.id === app && !present.has(run.name)) present.set(run.name, run);
     if (runs.length < PAGE || checks.every(({ name }) => present.has(name))) break;
   }
-  for (const { name, state, title: text } of checks) {
-    const title = shorten(text, MAX_TITLE_CHARACTERS);
+  for (const check of checks) {
+    const { name, state } = check;
+    const title = shorten(check.title, MAX_TITLE_CHARACTERS);
     const run = present.get(name);
-    const hasEnded = run?.status === 'completed';
-    if (run !== undefined && stateOf(run) === state && run.output.title === title) continue;
+    const remarks = (check.annotations ?? []).slice(0, MAX_ANNOTATIONS).map(runAnnotation);
+    // Annotations of a run can be added to, and not be changed.
+    const id = remarks.length === 0 ? '' : digest(canonicalJson(remarks));
+    const isSame = run !== undefined && (run.external_id ?? '') === id && (id !== '' || !hasAnnotations(run));
+    if (isSame && stateOf(run) === state && run.output.title === title) continue;
     const content = {
       ...{ name, output: { title, summary: title } },
       ...(state === 'pending'
         ? { status: 'in_progress' as const }
         : { status: 'completed' as const, conclusion: state }),
     };
-    await client.call(anySchema, signal, (rest, options) =>
-      run === undefined || (hasEnded && state === 'pending')
-        ? rest.checks.create({ ...repository, head_sha: commit, ...content, ...options })
-        : rest.checks.update({ ...repository, check_run_id: run.id, ...content, ...options }),
-    );
+    const isUpdated = run !== undefined && !(run.status === 'completed' && state === 'pending');
+    let at = isUpdated && isSame ? remarks.length : 0;
+    let runId = isUpdated && (isSame || !hasAnnotations(run)) ? run.id : undefined;
+    do {
+      const annotations = remarks.slice(at, at + MAX_REQUEST_ANNOTATIONS);
+      at += MAX_REQUEST_ANNOTATIONS;
+      // The id comes last: without it, the run does not have all of them, and another one takes its place.
+      const last = at >= remarks.length && id !== '' ? { external_id: id } : {};
+      const body = { ...content, ...last, output: { ...content.output, annotations } };
+      const known = runId;
+      const written = await client.call(checkRunSchema, signal, (rest, options) =>
+        known === undefined
+          ? rest.checks.create({ ...repository, head_sha: commit, ...body, ...options })
+          : rest.checks.update({ ...repository, check_run_id: known, ...body, ...options }),
+      );
+      runId = written.id;
+    } while (at < remarks.length);
   }
+}
+
+function runAnnotation({ path, line, level, title, message }: Annotation) {
+  return {
+    ...{ path, start_line: line, end_line: line, annotation_level: level },
+    title: shorten(title, MAX_TITLE_CHARACTERS),
+    message: shorten(message, MAX_MESSAGE_CHARACTERS),
+  };
+}
+
+function hasAnnotations({ external_id: id, output }: CheckRun): boolean {
+  return (id ?? '') !== '' || (output.annotations_count ?? 0) > 0;
 }
 
 /** Sets checks as commit statuses. */
@@ -75,14 +110,24 @@ export async function setStatuses(
     for (const status of statuses) present.set(status.context, status);
     if (statuses.length < PAGE || checks.every(({ name }) => present.has(name))) break;
   }
-  for (const { name: context, state, title } of checks) {
+  const files = `${pageOf(client.api)}/${repository.owner}/${repository.repo}/blob/${commit}`;
+  for (const check of checks) {
+    const { name: context, state, title } = check;
     const description = shorten(title, MAX_STATUS_CHARACTERS);
+    const link = annotationLink(files, check) ?? '';
     const set = present.get(context);
-    if (set?.state === state && (set.description ?? '') === description) continue;
+    const isSet = set?.state === state && (set.description ?? '') === description;
+    if (isSet && (set.target_url ?? '') === link) continue;
+    const status = { context, state, description, ...(link === '' ? {} : { target_url: link }) };
     await client.call(anySchema, signal, (rest, options) =>
-      rest.repos.createCommitStatus({ ...repository, sha: commit, context, state, description, ...options }),
+      rest.repos.createCommitStatus({ ...repository, sha: commit, ...status, ...options }),
     );
   }
+}
+
+/** The address of the pages for users. GitHub's own services have a host of its own for the API. */
+function pageOf(api: string): string {
+  return api.replace(/^https:\/\/api\.(github\.com|[^./]+\.ghe\.com)$/, 'https://$1').replace(/\/api\/v3$/, '');
 }
 
 function stateOf({ status, conclusion }: CheckRun): Check['state'] | undefined {

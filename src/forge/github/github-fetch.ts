@@ -1,5 +1,6 @@
 import { LruCache } from '../../foundation/lru-cache.ts';
-import { type ForgeResponse, type ForgeTransport, type Method, requestName } from '../http/forge-transport.ts';
+import type { ForgeResponse, Method } from '../http/forge-response.ts';
+import { type ForgeTransport, requestName } from '../http/forge-transport.ts';
 
 const API_VERSION = '2022-11-28';
 /** Of the responses that are kept for conditional requests. */
@@ -23,6 +24,12 @@ interface FetchOptions {
   readonly signal?: AbortSignal | null;
 }
 
+export interface AccountToken {
+  readonly token: string;
+  /** See `ForgeRequest`. */
+  readonly account: string;
+}
+
 /** In place of the global `fetch`. */
 export type GithubFetch = (url: string, options: FetchOptions) => Promise<Response>;
 
@@ -32,7 +39,7 @@ export type GithubFetch = (url: string, options: FetchOptions) => Promise<Respon
  */
 export function githubFetch(
   transport: ForgeTransport,
-  readToken?: (signal: AbortSignal) => Promise<string>,
+  readToken?: (signal: AbortSignal) => Promise<AccountToken>,
 ): GithubFetch {
   const kept = new LruCache<string, ForgeResponse & { readonly etag: string }>({
     maxEntries: MAX_ENTRIES,
@@ -43,7 +50,8 @@ export function githubFetch(
     const limit = signal ?? NO_SIGNAL;
     // Octokit reports an aborted signal as a failure of the request.
     limit.throwIfAborted();
-    const authorization = readToken === undefined ? given.authorization : `Bearer ${await readToken(limit)}`;
+    const { token, account } = (await readToken?.(limit)) ?? {};
+    const authorization = token === undefined ? given.authorization : `Bearer ${token}`;
     const known = method === 'GET' ? kept.get(url) : undefined;
     const headers = {
       ...given,
@@ -51,7 +59,7 @@ export function githubFetch(
       ...(known === undefined ? {} : { 'if-none-match': known.etag }),
     };
     const secret = authorization?.split(' ').at(-1) || undefined;
-    const response = await transport.send({ url, method, headers, body, secret, signal: limit });
+    const response = await transport.send({ url, method, headers, body, secret, account, signal: limit });
     if (response.status === 304 && known !== undefined) return responseOf(url, known);
     // Octokit takes a redirect for a success.
     if (response.status >= 300 && response.status < 400) throw transport.errorOf(requestName(method, url), response);

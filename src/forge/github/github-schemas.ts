@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 // The parts of the responses of GitHub's REST API (version 2022-11-28) that are used.
 
-const user = z.object({ login: z.string() }).nullish();
+const user = z.object({ login: z.string(), type: z.string().nullish() }).nullish();
 const label = z.object({ name: z.string() });
 
 /** Also the form in lists, which has no `merged_by`. */
@@ -37,25 +37,83 @@ export const reviewsSchema = z.array(reviewSchema);
 export type GitHubReview = z.infer<typeof reviewSchema>;
 
 export const eventsSchema = z.array(z.object({ event: z.string(), actor: user }));
-export const commentsSchema = z.array(z.object({ user, body: z.string().nullish() }));
+export const commentSchema = z.object({
+  id: z.int().positive(),
+  user,
+  body: z.string().nullish(),
+  html_url: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+  performed_via_github_app: z.object({ id: z.int() }).nullish(),
+});
+export const commentsSchema = z.array(commentSchema);
+export type GitHubComment = z.infer<typeof commentSchema>;
 
-const statusSchema = z.object({ context: z.string(), state: z.string(), description: z.string().nullish() });
+export const ownUserSchema = z.object({ login: z.string() });
+export const permissionSchema = z.object({ permission: z.string() });
+
+const statusSchema = z.object({
+  context: z.string(),
+  state: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
+});
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema) });
 export type CommitStatus = z.infer<typeof statusSchema>;
 
-const checkRunSchema = z.object({
+export const checkRunSchema = z.object({
   id: z.int(),
   name: z.string(),
   status: z.string(),
   conclusion: z.string().nullish(),
-  output: z.object({ title: z.string().nullish() }),
+  external_id: z.string().nullish(),
+  output: z.object({ title: z.string().nullish(), annotations_count: z.int().nullish() }),
   app: z.object({ id: z.int() }).nullish(),
 });
 export const checkRunsSchema = z.object({ check_runs: z.array(checkRunSchema) });
 export type CheckRun = z.infer<typeof checkRunSchema>;
+
+export const matchingRefsSchema = z.array(z.object({ ref: z.string(), object: z.object({ sha: z.string() }) }));
+export const treeSchema = z.object({
+  sha: z.string(),
+  tree: z.array(z.object({ path: z.string(), type: z.string(), sha: z.string() })),
+});
 
 export const installationSchema = z.object({ id: z.int() });
 export const installationTokenSchema = z.object({ token: z.string().min(1), expires_at: z.string() });
 
 /** The body of a response that is not used. */
 export const anySchema = z.unknown();
+
+/** What says whether a pull request can be merged; `mergeable` is null while GitHub finds out. */
+export const mergeStateSchema = z.object({
+  node_id: z.string(),
+  state: z.enum(['open', 'closed']),
+  draft: z.boolean().nullish(),
+  mergeable: z.boolean().nullish(),
+  mergeable_state: z.string(),
+  base: z.object({ ref: z.string() }),
+});
+export type MergeState = z.infer<typeof mergeStateSchema>;
+
+export const mergeResultSchema = z.object({ sha: z.string(), merged: z.boolean() });
+
+/** One rule of the rulesets that apply to a branch. */
+export const branchRulesSchema = z.array(
+  z.object({
+    type: z.string(),
+    parameters: z.object({ strict_required_status_checks_policy: z.boolean().nullish() }).nullish(),
+  }),
+);
+
+export const branchSchema = z.object({ protected: z.boolean() });
+
+export const queuedSchema = z.object({
+  repository: z.object({ pullRequest: z.object({ isInMergeQueue: z.boolean() }).nullish() }).nullish(),
+});
+
+/** The response of GraphQL, which has the status 200 for failures too. */
+export const graphqlSchema = z.object({
+  data: z.unknown(),
+  errors: z.array(z.object({ type: z.string().nullish(), message: z.string() })).nullish(),
+});

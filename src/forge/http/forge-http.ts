@@ -1,7 +1,9 @@
 import type { ZodType } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkedForm } from './checked-form.ts';
-import { ForgeTransport, type ForgeTransportOptions, type Method, requestName } from './forge-transport.ts';
+import type { Method } from './forge-response.ts';
+import { ForgeTransport, type ForgeTransportOptions, requestName } from './forge-transport.ts';
+import { tokenAccount } from './token-account.ts';
 import { TokenCache } from './token-cache.ts';
 
 export interface ForgeHttpOptions extends ForgeTransportOptions {
@@ -48,7 +50,7 @@ export class ForgeHttp {
     };
     const url = `${this.#transport.api}${path}`;
     const response = await this.#transport.send({
-      ...{ url, method, headers, secret: token, signal },
+      ...{ url, method, headers, secret: token, account: tokenAccount(token), signal },
       body: body === undefined ? null : JSON.stringify(body),
     });
     if (response.status >= 200 && response.status < 300) return response.text;

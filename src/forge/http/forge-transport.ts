@@ -1,18 +1,18 @@
-import type { Dispatcher } from 'undici';
 import { type ErrorCode, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { checkRemoteUrl, cleanText } from '../../git/network/remote-url.ts';
 import { ConnectionPool } from '../../git/remote/http/connection-pool.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
+import type { ForgeBudgets } from './forge-budgets.ts';
+import type { ForgeResponse, Method } from './forge-response.ts';
+import { isRateLimit, retryAfter, UNKNOWN_LIMIT_MS } from './rate-limit.ts';
 
 /** Bodies of pull requests have up to 256 kB, and a page has up to 100 of them; most have some kB. */
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
-const MAX_RETRY_AFTER_MS = 3_600_000;
-/** GitHub: without a header that says how long, at least a minute. */
-const UNKNOWN_LIMIT_MS = 60_000;
 const MAX_MESSAGE_CHARACTERS = 300;
 const MAX_REASONS = 5;
+const SUSPENDED = 'an owner has to resume the installation of the App in its settings';
 
 const CODES: Readonly<Record<number, ErrorCode>> = {
   400: 'InvalidInput',
@@ -30,6 +30,8 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 export interface ForgeTransportOptions {
   /** Address of the API. */
   readonly api: string;
+  /** Further addresses on the same host that requests may go to. */
+  readonly besides?: readonly string[];
   /** What the token is called in messages, such as `Secret default/forge`. */
   readonly tokenName: string;
   readonly network: GitNetwork;
@@ -37,26 +39,21 @@ export interface ForgeTransportOptions {
   readonly now?: () => number;
   /** Milliseconds of one request. Default 30,000. */
   readonly timeoutMs?: number;
+  /** What all repositories with the same credentials share. Default: no limits but those that the host reports. */
+  readonly budgets?: ForgeBudgets;
 }
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-
 export interface ForgeRequest {
-  /** The address, below that of the API. */
+  /** The address, below that of the API, or one of `besides`. */
   readonly url: string;
   readonly method: Method;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   /** The token in the headers, which no message may contain. */
   readonly secret: string | undefined;
+  /** Identity of the credentials that the host limits, without a secret: requests with the same one share a budget. Default: none. */
+  readonly account?: string | undefined;
   readonly signal: AbortSignal;
-}
-
-export interface ForgeResponse {
-  readonly status: number;
-  readonly headers: Dispatcher.ResponseData['headers'];
-  /** The body; that of a failure without the token. */
-  readonly text: string;
 }
 
 /** Sends requests to the API of a host. The rules for Git hosts apply, redirects are not followed, responses are bounded. */
@@ -75,12 +72,24 @@ export class ForgeTransport {
     this.#pool = new ConnectionPool(url.origin, network);
   }
 
-  /** Returns a response with any status. Rejects as the contract of `Forge` says where there is none, or a too long one. */
-  async send({ url, method, headers, body, secret, signal }: ForgeRequest): Promise<ForgeResponse> {
-    const { timeoutMs = TIMEOUT_MS } = this.#options;
+  /**
+   * Returns a response with any status. Rejects as the contract of `Forge` says where there is none, or a too long one, and where the budget of
+   * the account permits no request now.
+   */
+  send(request: ForgeRequest): Promise<ForgeResponse> {
+    const { url, method, account, signal } = request;
+    const { budgets, tokenName } = this.#options;
+    if (budgets === undefined || account === undefined) return this.#send(request);
+    const budget = budgets.of({ api: this.api, account, name: tokenName });
+    return budget.run({ what: requestName(method, url), method, signal }, () => this.#send(request));
+  }
+
+  async #send({ url, method, headers, body, secret, signal }: ForgeRequest): Promise<ForgeResponse> {
+    const { besides = [], timeoutMs = TIMEOUT_MS } = this.#options;
     const what = requestName(method, url);
     // A token is for this host only.
-    if (!url.startsWith(`${this.api}/`)) throw new SluiceError('Internal', `${what} is not below ${this.api}`);
+    if (!url.startsWith(`${this.api}/`) && !besides.includes(url))
+      throw new SluiceError('Internal', `${what} is not below ${this.api}`);
     const { origin, pathname, search } = new URL(url);
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     let response: ForgeResponse;
@@ -106,7 +115,7 @@ export class ForgeTransport {
   /** The error that a response with another status than 2xx is. `what` is the name of the request. */
   errorOf(what: string, { status, headers, text }: ForgeResponse): SluiceError<ForgeErrorDetails> {
     const { tokenName, now = Date.now } = this.#options;
-    const limited = status === 429 || (status === 403 && isLimit(headers, text));
+    const limited = isRateLimit({ status, headers, text });
     const code = limited ? 'TooManyRequests' : (CODES[status] ?? (status >= 500 ? 'Unavailable' : 'Refused'));
     const needed = headers['x-accepted-github-permissions'];
     const missing = typeof needed === 'string' && needed !== '' ? ` (${cleanText(needed).slice(0, 200)})` : '';
@@ -114,7 +123,11 @@ export class ForgeTransport {
       Unauthenticated: `the token of ${tokenName} is not valid; put a new one there`,
       NotFound: `it does not exist, or the token of ${tokenName} cannot read it`,
       ...(status === 403 && !limited
-        ? { Refused: `the token of ${tokenName} lacks a permission for it${missing}` }
+        ? {
+            Refused: /installation has been suspended/i.test(text)
+              ? SUSPENDED
+              : `the token of ${tokenName} lacks a permission for it${missing}`,
+          }
         : {}),
       ...(status >= 300 && status < 400
         ? { Refused: 'the host redirects it, as for a repository that was renamed; register its new address' }
@@ -123,9 +136,7 @@ export class ForgeTransport {
     const parts = [`status ${status}`, hostMessage(text), next[code]].filter(
       (part) => part !== undefined && part !== '',
     );
-    const retryAfterMs = limited
-      ? (retryAfter(headers, now()) ?? (status === 403 ? UNKNOWN_LIMIT_MS : undefined))
-      : retryAfter(headers, now());
+    const retryAfterMs = retryAfter(headers, now()) ?? (limited ? UNKNOWN_LIMIT_MS : undefined);
     return new SluiceError(code, `${what}: ${parts.join('; ')}`, { details: { status, retryAfterMs } });
   }
 }
@@ -160,13 +171,6 @@ async function readBounded(
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Hosts report limits with 403 too. */
-function isLimit(headers: Dispatcher.ResponseData['headers'], text: string): boolean {
-  return (
-    headers['retry-after'] !== undefined || headers['x-ratelimit-remaining'] === '0' || /\brate limit\b/i.test(text)
-  );
-}
-
 /** The message of the host and its reasons, on one line, without what could mislead. */
 function hostMessage(text: string): string {
   let said: { message?: unknown; errors?: unknown };
@@ -183,16 +187,4 @@ function hostMessage(text: string): string {
     .filter((part) => typeof part === 'string')
     .map((part) => cleanText(part).replaceAll(/\s+/g, ' ').slice(0, MAX_MESSAGE_CHARACTERS))
     .join(': ');
-}
-
-function retryAfter(headers: Dispatcher.ResponseData['headers'], now: number): number | undefined {
-  const wait = numberIn(headers['retry-after']);
-  if (wait !== undefined) return Math.min(wait * 1000, MAX_RETRY_AFTER_MS);
-  const reset = headers['x-ratelimit-remaining'] === '0' ? numberIn(headers['x-ratelimit-reset']) : undefined;
-  return reset === undefined ? undefined : Math.min(Math.max(reset * 1000 - now, 1000), MAX_RETRY_AFTER_MS);
-}
-
-function numberIn(header: string | string[] | undefined): number | undefined {
-  const text = typeof header === 'string' ? header.trim() : '';
-  return /^\d{1,12}$/.test(text) ? Number(text) : undefined;
 }

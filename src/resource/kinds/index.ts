@@ -9,6 +9,7 @@ import { podKind } from './core/pod.ts';
 import { secretKind } from './core/secret.ts';
 import { serviceKind } from './core/service.ts';
 import { serviceAccountKind } from './core/service-account.ts';
+import { workloadClusterKind } from './infra/workload-cluster.ts';
 import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam/ipam.ts';
 import { packageRevKind } from './porch/package-rev.ts';
 import { packageRevisionKind } from './porch/package-revision.ts';
@@ -19,11 +20,16 @@ import { porchPackageKind } from './porch/porch-package.ts';
 import { repositoryKind } from './porch/repository.ts';
 import { clusterRoleKind, roleKind } from './rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
+import { analysisRunKind } from './sluice/analysis-run.ts';
+import { analysisTemplateKind } from './sluice/analysis-template.ts';
 import { deliveryTargetKind } from './sluice/delivery-target.ts';
+import { freezeKind } from './sluice/freeze.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
 import { packageDeliveryKind } from './sluice/package-delivery.ts';
 import { packagePolicyKind } from './sluice/package-policy.ts';
+import { wavePlanKind } from './sluice/wave-plan.ts';
+import { waveTargetKind } from './sluice/wave-target.ts';
 
 /** Kinds whose objects are kept as they are written, in contrast to those that are derived from Git. */
 export const OBJECT_KINDS: readonly Kind[] = [
@@ -33,9 +39,14 @@ export const OBJECT_KINDS: readonly Kind[] = [
   packageVariantSetKind,
   deliveryTargetKind,
   packageDeliveryKind,
+  wavePlanKind,
+  waveTargetKind,
   packagePolicyKind,
+  freezeKind,
   functionPolicyKind,
   notificationKind,
+  analysisTemplateKind,
+  analysisRunKind,
   secretKind,
   configMapKind,
   serviceAccountKind,
@@ -51,6 +62,7 @@ export const OBJECT_KINDS: readonly Kind[] = [
   networkInstanceKind,
   ipPrefixKind,
   ipClaimKind,
+  workloadClusterKind,
 ];
 
 /** Kinds whose objects are a view of the packages in Git. */

@@ -195,7 +195,7 @@ describe('the kinds', () => {
       pushMayGive: true,
       pushDenied: [],
       autoPropose: false,
-      approval: { forbidSelfApproval: false, breakGlass: [] },
+      approval: { forbidSelfApproval: false, breakGlass: [], automatic: false, windows: [], freezes: [] },
       commitBudgetPerHour: 50,
       gateDeadlines: [],
     });

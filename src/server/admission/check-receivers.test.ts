@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HostRules } from '../../git/network/host-rules.ts';
+import { analysisTemplateKind } from '../../resource/kinds/sluice/analysis-template.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
@@ -77,4 +78,37 @@ test('the host of pull requests of a policy is checked likewise', async () => {
   await review('https://git.example.com/api/v1', 'mine');
   await expect(review('https://git.example.com/api/v1', 'theirs')).rejects.toThrow(/used by spec\.review\.forge/);
   await expect(review('http://127.0.0.1:4000/api/v1', 'mine')).rejects.toThrow(/the verb "use"/);
+});
+
+test('the host of pull requests of a target is checked likewise, and again if its Secret is used for something else', async () => {
+  const forge = (name: string) => ({ api: 'https://git.example.com/api/v1', secretRef: { name } });
+  const target = (pullRequest: object, old?: object) =>
+    check({ pullRequest }, old === undefined ? undefined : { pullRequest: old }, deliveryTargetKind);
+  await target({ forge: forge('mine') });
+  await expect(target({ forge: forge('theirs') })).rejects.toThrow(/used by spec\.pullRequest\.forge/);
+  const manual = { forge: forge('theirs'), merge: 'manual' };
+  await target(manual, manual);
+  await expect(target({ ...manual, merge: 'automatic' }, manual)).rejects.toThrow(/cannot read it/);
+  const moved = (repo: string) => ({ pullRequest: manual, git: { repo } });
+  await expect(
+    check(moved('https://git.example.com/b'), moved('https://git.example.com/a'), deliveryTargetKind),
+  ).rejects.toThrow(/cannot read it/);
+});
+
+test('the sources of an analysis are checked likewise, each metric by itself', async () => {
+  const metric = (provider: object) => ({ name: 'errors', provider });
+  const prometheus = (address: string, name: string) => metric({ prometheus: { address, secretRef: { name } } });
+  const template = (metrics: object[], old?: object[]) =>
+    check({ metrics }, old === undefined ? undefined : { metrics: old }, analysisTemplateKind);
+  await template([prometheus('https://prometheus.example.com', 'mine')]);
+  const theirs = prometheus('https://prometheus.example.com', 'theirs');
+  await expect(template([prometheus('https://a.example.com', 'mine'), theirs])).rejects.toThrow(
+    /used by spec\.metrics\[1\]\.provider/,
+  );
+  await template([theirs], [theirs]);
+  await expect(template([prometheus('https://evil.example.com', 'theirs')], [theirs])).rejects.toThrow(/cannot read/);
+  const http = (part: object) => template([metric({ http: part })]);
+  await expect(http({ url: 'https://a.example.com', caSecretRef: { name: 'theirs' } })).rejects.toThrow(/cannot read/);
+  await expect(http({ url: 'http://127.0.0.1:4000/metrics' })).rejects.toThrow(/the verb "use"/);
+  await expect(http({ url: 'http://169.254.169.254/latest' })).rejects.toThrow(/local address/);
 });

@@ -1,4 +1,4 @@
-import type { GitHubRepository, Pull, Run, Status } from './github-repository.ts';
+import type { GitHubRepository, Protection, Pull, Run, Status } from './github-repository.ts';
 import type { OpenApi } from './openapi.ts';
 
 type Json = Record<string, unknown>;
@@ -32,6 +32,21 @@ export class GitHubJson {
     return { ...(this.#api.example('label') as Json), name, color, description: null };
   }
 
+  ref(ref: string, sha: string): Json {
+    const url = `${this.#url}/git/${ref}`;
+    return { ref, node_id: 'MDM6UmVm', url, object: { type: 'commit', sha, url } };
+  }
+
+  /** Entries as `ls-tree` prints them. */
+  tree(sha: string, entries: readonly string[]): Json {
+    const url = `${this.#url}/git/trees/${sha}`;
+    const tree = entries.map((line) => {
+      const [mode, type, id, ...path] = line.split(' ');
+      return { path: path.join(' '), mode, type, sha: id, url };
+    });
+    return { sha, url, tree, truncated: false };
+  }
+
   /** In lists, there is less of it. */
   pull(repository: GitHubRepository, pull: Pull, isListed = false): Json {
     const { head, merged } = pull;
@@ -51,9 +66,13 @@ export class GitHubJson {
       head: ref(head.repository, head.branch, head.commit),
       base: ref(repository, pull.base, repository.head(pull.base) ?? head.commit),
     };
-    if (isListed) return { ...this.#listed, ...own };
+    // The labels of lists have texts always.
+    if (isListed) return { ...this.#listed, ...own, labels: own.labels.map((one) => ({ ...one, description: '' })) };
     const isMerged = merged !== undefined;
-    return { ...this.#pull, ...own, merged: isMerged, merged_by: isMerged ? this.user(merged.by) : null };
+    const state = repository.mergeState(pull);
+    const mergeable = state === 'unknown' ? null : state !== 'dirty';
+    const more = { node_id: `PR_${repository.id}_${pull.number}`, mergeable, mergeable_state: state };
+    return { ...this.#pull, ...own, ...more, merged: isMerged, merged_by: isMerged ? this.user(merged.by) : null };
   }
 
   review(repository: GitHubRepository, pull: Pull, review: Pull['reviews'][number]): Json {
@@ -70,31 +89,78 @@ export class GitHubJson {
     return { ...example, id, event, actor: this.user(actor), created_at: at, performed_via_github_app: null };
   }
 
-  comment({ id, user, body, at }: Pull['comments'][number]): Json {
+  comment(repository: GitHubRepository, pull: Pull, comment: Pull['comments'][number]): Json {
+    const { id, user, app, body, at, updatedAt } = comment;
     const [example] = this.#api.example('issue-comment-items') as Json[];
-    return { ...example, id, user: this.user(user), body, created_at: at, updated_at: at };
+    const run = this.#api.example('check-run-example-of-completed-conclusion') as { app: Json };
+    return {
+      ...{ ...example, id, user: this.user(user), body, created_at: at, updated_at: updatedAt },
+      html_url: `${this.#url}/${repository.owner}/${repository.name}/pull/${pull.number}#issuecomment-${id}`,
+      author_association: repository.writers.has(user) ? 'COLLABORATOR' : 'NONE',
+      performed_via_github_app: app === undefined ? null : { ...run.app, id: app },
+    };
   }
 
-  run({ id, app, commit, name, status, conclusion, title, summary }: Run): Json {
+  ownUser(login: string): Json {
+    return { ...(this.#api.example('private-user-response-with-public-profile-information') as Json), login };
+  }
+
+  permission({ owner, writers }: GitHubRepository, login: string): Json {
+    const permission = login === owner ? 'admin' : writers.has(login) ? 'write' : 'none';
+    const example = this.#api.example('repository-collaborator-permission-response-if-user-has-admin-permissions');
+    const { user } = example as { user: Json };
+    return { permission, role_name: permission, user: { ...user, login, role_name: permission } };
+  }
+
+  run({ id, app, commit, name, externalId, status, conclusion, title, summary, annotations }: Run): Json {
     const example = this.#api.example('check-run-example-of-completed-conclusion') as Json;
     return {
-      ...{ ...example, id, name, head_sha: commit, status, conclusion, pull_requests: [] },
+      ...{ ...example, id, name, head_sha: commit, external_id: externalId, status, conclusion, pull_requests: [] },
       app: { ...(example.app as Json), id: app },
-      output: { ...(example.output as Json), title, summary, text: null },
+      output: { ...(example.output as Json), title, summary, text: null, annotations_count: annotations.length },
       completed_at: status === 'completed' ? example.completed_at : null,
     };
   }
 
-  status({ id, context, state, description }: Status, isListed = false): Json {
+  status({ id, context, state, description, url }: Status, isListed = false): Json {
     const { statuses } = this.#api.example('combined-commit-status') as { statuses: Json[] };
     const example = isListed ? statuses[0] : (this.#api.example('status') as Json);
-    return { ...example, id, context, state, description, target_url: null };
+    return { ...example, id, context, state, description, target_url: url };
   }
 
   combinedStatus(repository: GitHubRepository, commit: string, page: readonly Status[], total: number): Json {
     const example = this.#api.example('combined-commit-status') as Json;
     const statuses = page.map((status) => this.status(status, true));
     return { ...example, sha: commit, statuses, total_count: total, repository: this.repository(repository) };
+  }
+
+  branch(repository: GitHubRepository, name: string): Json {
+    const { commit, ...example } = this.#api.example('branch-get') as Json & { commit: Json };
+    const sha = repository.head(name) ?? '';
+    return { ...example, name, commit: { ...commit, sha }, protected: repository.protections.has(name) };
+  }
+
+  /** The rules of rulesets, as GitHub names them. */
+  rules({ check, isStrict = false, hasQueue = false }: Protection): Json[] {
+    const ruleset = { ruleset_source_type: 'Repository', ruleset_source: 'acme/packages', ruleset_id: 42 };
+    const reviews = {
+      ...{ dismiss_stale_reviews_on_push: false, require_code_owner_review: false, require_last_push_approval: false },
+      ...{ required_approving_review_count: 0, required_review_thread_resolution: false },
+    };
+    const checks = {
+      strict_required_status_checks_policy: isStrict,
+      required_status_checks: check === undefined ? [] : [{ context: check }],
+    };
+    const queue = {
+      ...{ check_response_timeout_minutes: 60, grouping_strategy: 'ALLGREEN', max_entries_to_build: 5 },
+      ...{ max_entries_to_merge: 5, merge_method: 'SQUASH', min_entries_to_merge: 1 },
+      min_entries_to_merge_wait_minutes: 5,
+    };
+    return [
+      { type: 'pull_request', parameters: reviews, ...ruleset },
+      { type: 'required_status_checks', parameters: checks, ...ruleset },
+      ...(hasQueue ? [{ type: 'merge_queue', parameters: queue, ...ruleset }] : []),
+    ];
   }
 
   installation(id: number, app: number): Json {

@@ -1,5 +1,14 @@
+import { git } from '../git/git-cli.ts';
 import type { GitHubJson } from './github-json.ts';
-import { type GitHubRepository, Invalid, nextId, type Pull, type Run, timeNow } from './github-repository.ts';
+import {
+  type GitHubRepository,
+  Invalid,
+  nextId,
+  type Pull,
+  type Run,
+  type RunAnnotation,
+  timeNow,
+} from './github-repository.ts';
 
 /** A response with another status than 2xx. */
 export class Failure extends Error {
@@ -43,14 +52,46 @@ export interface Route {
 const REPOSITORY = '/repos/{owner}/{repo}';
 const PULL = `${REPOSITORY}/pulls/{pull_number}`;
 const ISSUE = `${REPOSITORY}/issues/{issue_number}`;
+const COMMENT = `${REPOSITORY}/issues/comments/{comment_id}`;
+const MAX_COMMENT_CHARACTERS = 65_536;
 const REVIEW_STATES: Readonly<Record<string, string>> = {
   APPROVE: 'APPROVED',
   REQUEST_CHANGES: 'CHANGES_REQUESTED',
   COMMENT: 'COMMENTED',
 };
 
+const METHOD_NAMES: Readonly<Record<string, string>> = {
+  ...{ merge: 'Merge commits', squash: 'Squash merges', rebase: 'Rebase merges' },
+};
+
+/** Of Git's own objects. */
+const GIT_ROUTES: Readonly<Record<string, Route>> = {
+  [`GET ${REPOSITORY}/git/matching-refs/{ref}`]: {
+    needs: 'contents:read',
+    handle: ({ repository, path, json }) => {
+      const prefix = `refs/${path.ref}`;
+      const refs = git(repository.gitDir, ['for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads']);
+      const found = refs.split('\n').filter((line) => line.startsWith(prefix));
+      return { body: found.map((line) => json.ref(...(line.split(' ') as [string, string]))) };
+    },
+  },
+  [`GET ${REPOSITORY}/git/trees/{tree_sha}`]: {
+    needs: 'contents:read',
+    handle: ({ repository, path, json }) => {
+      const sha = git(repository.gitDir, ['rev-parse', '--verify', '--quiet', `${path.tree_sha}^{tree}`]);
+      const entries = git(repository.gitDir, [
+        'ls-tree',
+        '--format=%(objectmode) %(objecttype) %(objectname) %(path)',
+        sha,
+      ]);
+      return { body: json.tree(sha, entries === '' ? [] : entries.split('\n')) };
+    },
+  },
+};
+
 /** The routes of repositories, by method and the template of GitHub's description. */
 export const ROUTES: Readonly<Record<string, Route>> = {
+  ...GIT_ROUTES,
   [`GET ${REPOSITORY}/pulls`]: {
     needs: 'pull_requests:read',
     handle: ({ repository, query, json }) => {
@@ -96,11 +137,38 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'contents:write',
     handle: (call) => {
       const pull = pullOf(call);
+      const { repository } = call;
+      const {
+        sha: expected = pull.head.commit,
+        merge_method: method = 'merge',
+        ...texts
+      } = call.body as Record<string, string>;
       if (pull.closedAt !== undefined) throw new Failure(405, 'Pull Request is not mergeable');
-      const expected = (call.body.sha as string | undefined) ?? pull.head.commit;
-      const sha = call.repository.merge(pull, expected, call.user);
-      if (sha === undefined) throw new Failure(409, 'Head branch was modified. Review and try the merge again.');
+      if (pull.head.commit !== expected)
+        throw new Failure(409, 'Head branch was modified. Review and try the merge again.');
+      if (!repository.methods.includes(method))
+        throw new Failure(405, `${METHOD_NAMES[method]} are not allowed on this repository.`);
+      const { check, hasQueue } = repository.protections.get(pull.base) ?? {};
+      const state = repository.mergeState(pull);
+      if (['dirty', 'unknown'].includes(state)) throw new Failure(405, 'Pull Request is not mergeable');
+      if (state === 'behind') throw new Failure(405, 'Head branch is out of date. Review and try the merge again.');
+      if (hasQueue === true)
+        throw new Failure(405, 'Repository rule violations found\n\nChanges must be made through the merge queue');
+      if (state === 'blocked') throw new Failure(405, `Required status check "${check}" is expected.`);
+      const message = { method, title: texts.commit_title, text: texts.commit_message };
+      const sha = repository.merge(pull, expected, call.user, message as { method: string });
       return { body: { sha, merged: true, message: 'Pull Request successfully merged' } };
+    },
+  },
+  [`GET ${REPOSITORY}/branches/{branch}`]: {
+    needs: 'contents:read',
+    handle: ({ repository, path, json }) => ({ body: json.branch(repository, branchOf(repository, path.branch)) }),
+  },
+  [`GET ${REPOSITORY}/rules/branches/{branch}`]: {
+    needs: 'metadata:read',
+    handle: ({ repository, path, json }) => {
+      const protection = repository.protections.get(path.branch ?? '');
+      return { body: protection === undefined ? [] : json.rules(protection) };
     },
   },
   [`GET ${PULL}/reviews`]: {
@@ -167,19 +235,43 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'pull_requests:read',
     handle: (call) => {
       const since = Date.parse(call.query.get('since') ?? '1970-01-01T00:00:00Z');
-      const comments = pullOf(call).comments.filter(({ at }) => Date.parse(at) >= since);
-      return list(comments, call.query, (comment) => call.json.comment(comment));
+      const comments = pullOf(call).comments.filter(({ updatedAt }) => Date.parse(updatedAt) >= since);
+      return list(comments, call.query, (comment) => call.json.comment(call.repository, pullOf(call), comment));
     },
   },
   [`POST ${ISSUE}/comments`]: {
     needs: 'pull_requests:write',
     handle: (call) => {
       const pull = pullOf(call);
-      const comment = { id: nextId(), user: call.user, body: String(call.body.body), at: timeNow() };
+      const at = timeNow();
+      const { user, app } = call;
+      const comment = { id: nextId(), user, app, body: bodyOf(call), at, updatedAt: at };
       pull.comments.push(comment);
       pull.updatedAt = comment.at;
-      return { status: 201, body: call.json.comment(comment) };
+      return { status: 201, body: call.json.comment(call.repository, pull, comment) };
     },
+  },
+  [`PATCH ${COMMENT}`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const { pull, comment } = commentOf(call);
+      comment.body = bodyOf(call);
+      comment.updatedAt = timeNow();
+      pull.updatedAt = comment.updatedAt;
+      return { body: call.json.comment(call.repository, pull, comment) };
+    },
+  },
+  [`DELETE ${COMMENT}`]: {
+    needs: 'pull_requests:write',
+    handle: (call) => {
+      const { pull, comment } = commentOf(call);
+      pull.comments.splice(pull.comments.indexOf(comment), 1);
+      return { status: 204, body: undefined };
+    },
+  },
+  [`GET ${REPOSITORY}/collaborators/{username}/permission`]: {
+    needs: 'metadata:read',
+    handle: ({ repository, path, json }) => ({ body: json.permission(repository, path.username ?? '') }),
   },
   [`POST ${ISSUE}/labels`]: {
     needs: 'pull_requests:write',
@@ -226,10 +318,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'statuses:write',
     handle: ({ repository, path, body, json }) => {
       const commit = commitOf(repository, path.sha);
-      const { context = 'default', state, description = null } = body as Record<string, string>;
+      const { context = 'default', state, description = null, target_url: url = null } = body as Record<string, string>;
       if ((description?.length ?? 0) > 140)
         throw new Invalid({ resource: 'Status', code: 'custom', field: 'description' });
-      const status = { id: nextId(), commit, context, state: state ?? '', description };
+      const status = { id: nextId(), commit, context, state: state ?? '', description, url };
       repository.statuses.push(status);
       repository.written += 1;
       return { status: 201, body: json.status(status) };
@@ -251,7 +343,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     handle: (call) => {
       const { repository, body, app, json } = call;
       const commit = commitOf(repository, body.head_sha);
-      const run = changed({ id: nextId(), app: app ?? 0, commit, ...EMPTY_RUN }, body);
+      const run = changed({ id: nextId(), app: app ?? 0, commit, ...EMPTY_RUN, annotations: [] }, body);
       repository.runs.push(run);
       repository.written += 1;
       return { status: 201, body: json.run(run) };
@@ -272,17 +364,26 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
 };
 
-const EMPTY_RUN = { name: '', status: 'queued', conclusion: null, title: '', summary: '' };
+const EMPTY_RUN = { name: '', externalId: '', status: 'queued', conclusion: null, title: '', summary: '' };
+/** Of one request. */
+const MAX_ANNOTATIONS = 50;
 
 function changed(run: Run, body: Readonly<Record<string, unknown>>): Run {
-  const { name, status, conclusion, output } = body as {
+  const { name, status, conclusion, ...other } = body as {
     name?: string;
+    external_id?: string;
     status?: string;
     conclusion?: string;
-    output?: { title: string; summary: string };
+    output?: { title: string; summary: string; annotations?: RunAnnotation[] };
   };
+  const { annotations = [], ...output } = other.output ?? {};
+  if (annotations.length > MAX_ANNOTATIONS)
+    throw new Invalid({ resource: 'CheckRun', code: 'custom', field: 'annotations' });
+  // A request adds annotations to those that the run has.
+  run.annotations.push(...annotations);
   return Object.assign(run, {
     ...(name === undefined ? {} : { name }),
+    ...(other.external_id === undefined ? {} : { externalId: other.external_id }),
     ...(status === undefined ? {} : { status, conclusion: null }),
     ...(conclusion === undefined ? {} : { conclusion, status: 'completed' }),
     ...output,
@@ -304,6 +405,26 @@ function pullOf({ repository, path }: Call): Pull {
   const pull = repository.pulls.find((one) => String(one.number) === number);
   if (pull === undefined) throw new Failure(404, 'Not Found');
   return pull;
+}
+
+function branchOf(repository: GitHubRepository, branch = ''): string {
+  if (repository.head(branch) === undefined) throw new Failure(404, 'Branch not found');
+  return branch;
+}
+
+function commentOf({ repository, path }: Call): { readonly pull: Pull; readonly comment: Pull['comments'][number] } {
+  for (const pull of repository.pulls) {
+    const comment = pull.comments.find(({ id }) => String(id) === path.comment_id);
+    if (comment !== undefined) return { pull, comment };
+  }
+  throw new Failure(404, 'Not Found');
+}
+
+function bodyOf({ body }: Call): string {
+  const text = String(body.body);
+  if (text.trim() === '' || text.length > MAX_COMMENT_CHARACTERS)
+    throw new Invalid({ resource: 'IssueComment', code: 'unprocessable', field: 'data' });
+  return text;
 }
 
 function commitOf(repository: GitHubRepository, commit: unknown): string {

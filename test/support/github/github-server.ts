@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { answerGraphql } from './github-graphql.ts';
 import { GitHubJson } from './github-json.ts';
 import { GitHubRepository, Invalid, nextId } from './github-repository.ts';
 import { Failure, type Result, ROUTES, type Route } from './github-routes.ts';
@@ -12,6 +13,7 @@ import { OpenApi } from './openapi.ts';
 const DOCUMENTATION = { documentation_url: 'https://docs.github.com/rest', status: '' };
 const TOKENS_PATH = '/app/installations/{installation_id}/access_tokens';
 const INSTALLATION_PATH = '/repos/{owner}/{repo}/installation';
+const USER_PATH = '/user';
 const HOUR_MS = 3_600_000;
 let api: OpenApi | undefined;
 
@@ -59,6 +61,8 @@ interface Identity {
 export class GitHubServer {
   readonly requests: GitHubRequest[] = [];
   readonly problems: string[] = [];
+  /** The permissions that the App has needed. */
+  readonly used = new Map<string, string>();
   /** Returns a fault for a request. */
   fault: (request: GitHubRequest) => Fault | undefined = () => undefined;
   granted = GRANTED;
@@ -131,8 +135,9 @@ export class GitHubServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = request;
-    let text = '';
-    for await (const part of request) text += String(part);
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const text = Buffer.concat(parts).toString();
     const entry: GitHubRequest = { method, url, headers, body: text === '' ? undefined : JSON.parse(text), status: 0 };
     this.requests.push(entry);
     const fault = this.fault(entry);
@@ -152,6 +157,7 @@ export class GitHubServer {
     const { method, headers } = request;
     const { pathname, searchParams: query } = new URL(request.url, this.url);
     const path = pathname.replace(/^\/api\/v3/, '');
+    if (method === 'POST' && pathname === '/api/graphql') return this.#answerGraphql(request);
     const found = findRoute(method, path);
     const { template } = found;
     let status: number;
@@ -180,11 +186,20 @@ export class GitHubServer {
     }
     const problems = this.#api.responseProblems(method, template, status, body);
     this.problems.push(...problems.map((problem) => `response ${status} to ${method} ${template}: ${problem}`));
-    const text = JSON.stringify(body);
+    const text = JSON.stringify(body) ?? '';
     if (method !== 'GET' || status !== 200) return { status, headers: more, body: text };
     const etag = `W/"${createHash('sha256').update(text).digest('hex')}"`;
     if (headers['if-none-match'] === etag) return { status: 304, headers: { etag }, body: '' };
     return { status, headers: { ...more, etag }, body: text };
+  }
+
+  #answerGraphql({ headers, body }: GitHubRequest): { status: number; body: string } {
+    const token = /^(?:bearer|token) (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
+    const identity = this.#identities.get(token);
+    if (identity === undefined) return { status: 401, body: JSON.stringify({ message: 'Bad credentials' }) };
+    const visible = this.#repositories.filter(({ name }) => identity.repositories?.includes(name) ?? true);
+    const request = body as Parameters<typeof answerGraphql>[1];
+    return { status: 200, body: JSON.stringify(answerGraphql(visible, request, this.problems)) };
   }
 
   #handle({ template, values, route }: Found, { headers, body }: GitHubRequest, query: URLSearchParams): Result {
@@ -195,15 +210,24 @@ export class GitHubServer {
     if (identity === undefined || (identity.until ?? Number.POSITIVE_INFINITY) < Date.now())
       throw new Failure(401, 'Bad credentials');
     const { user, app, repositories, permissions } = identity;
+    if (template === USER_PATH) {
+      if (app !== undefined) throw new Failure(403, 'Resource not accessible by integration');
+      return { body: this.#form.ownUser(user) };
+    }
     const repository = this.#find(values.owner, values.repo);
     const mayRead = repositories?.includes(repository?.name ?? '') ?? repository?.writers.has(user);
     if (repository === undefined || (mayRead !== true && !isFork(repository, user, this.#repositories)))
       throw new Failure(404, 'Not Found');
     const [permission = '', access = ''] = route.needs.split(':');
-    const given = typeof permissions === 'string' ? permissions : permissions[permission];
+    if (app !== undefined && this.used.get(permission) !== 'write') this.used.set(permission, access);
+    // Every token of an App has it.
+    const all = typeof permissions === 'string' ? undefined : { metadata: 'read', ...permissions };
+    const given = all === undefined ? permissions : all[permission as keyof typeof all];
     if (permission === 'checks' && access === 'write' && app === undefined)
       throw new Failure(403, 'You must authenticate via a GitHub App.');
-    if (given === undefined || (access === 'write' && given !== 'write')) {
+    // Every token may read that.
+    const isMissing = permission !== 'metadata' && given === undefined;
+    if (isMissing || (access === 'write' && given !== 'write')) {
       const what = app === undefined ? 'personal access token' : 'integration';
       const needed = { 'x-accepted-github-permissions': `${permission}=${access}` };
       throw new Failure(403, `Resource not accessible by ${what}`, needed);
@@ -267,19 +291,21 @@ interface Found {
   readonly route: Route;
 }
 
-const TEMPLATES = [...Object.keys(ROUTES), `POST ${TOKENS_PATH}`, `GET ${INSTALLATION_PATH}`].map((key) => {
-  const [method = '', template = ''] = key.split(' ');
-  const pattern = template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)');
-  return { key, method, template, pattern: new RegExp(`^${pattern}$`) };
-});
+const TEMPLATES = [...Object.keys(ROUTES), `POST ${TOKENS_PATH}`, `GET ${INSTALLATION_PATH}`, `GET ${USER_PATH}`].map(
+  (key) => {
+    const [method = '', template = ''] = key.split(' ');
+    const pattern = template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)');
+    return { key, method, template, pattern: new RegExp(`^${pattern}$`) };
+  },
+);
 const APP_ROUTE: Route = { needs: '', handle: () => ({ body: undefined }) };
 
 function findRoute(method: string, path: string): Found {
   for (const { key, template, pattern, ...one } of TEMPLATES) {
-    const values = one.method === method ? pattern.exec(path)?.groups : undefined;
-    if (values === undefined) continue;
+    const match = one.method === method ? pattern.exec(path) : null;
+    if (match === null) continue;
     const decoded = Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, decodeURIComponent(value)]),
+      Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]),
     );
     return { template, values: decoded, route: ROUTES[key] ?? APP_ROUTE };
   }

@@ -5,11 +5,13 @@ import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
+import { approvalSchema } from './approval-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
 import { reviewSchema } from './review-schema.ts';
 
 /** Bounds what patterns are matched against. */
 const MAX_NAME_CHARACTERS = 1024;
+const MAX_SETS = 100;
 
 const conditionPattern = z
   .string()
@@ -35,6 +37,13 @@ export const packagePolicyKind = defineKind({
   spec: z
     .object({
       selector: packageSelectorSchema
+        .extend({
+          variantSets: z
+            .array(z.string().min(1).max(253))
+            .max(MAX_SETS)
+            .optional()
+            .describe('Names of PackageVariantSet objects: packages of their variants.'),
+        })
         .default({})
         .describe('Selector for the packages that the policy applies to. Defaults to all packages.'),
       requiredGates: z
@@ -107,19 +116,7 @@ export const packagePolicyKind = defineKind({
           'Whether annotations in the Kptfile can request automatic proposal and approval, like the annotations of the object.',
         ),
       autoPropose: z.boolean().default(false).describe('If true, proposes drafts whose gates are all open.'),
-      approval: z
-        .object({
-          forbidSelfApproval: z
-            .boolean()
-            .default(false)
-            .describe('If true, contributors to a revision and its proposer may not approve it.'),
-          breakGlass: z
-            .array(z.string().min(1))
-            .default([])
-            .describe('Users, or group:<name>, who may publish a revision with closed gates. They must give a reason.'),
-        })
-        .prefault({})
-        .describe('Rules for approvals.'),
+      approval: approvalSchema,
       commitBudgetPerHour: z
         .int()
         .min(0)

@@ -1,0 +1,251 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { HostRules } from '../../src/git/network/host-rules.ts';
+import { secretKind } from '../../src/resource/kinds/core/secret.ts';
+import { analysisRunKind } from '../../src/resource/kinds/sluice/analysis-run.ts';
+import { analysisTemplateKind } from '../../src/resource/kinds/sluice/analysis-template.ts';
+import { objectBench } from '../testing-objects.ts';
+import { analysisController } from './analysis-controller.ts';
+import { fetchJson } from './fetch-json.ts';
+
+interface Received {
+  readonly url: string;
+  readonly authorization: string | undefined;
+  readonly body: string;
+}
+
+type Answer = (response: ServerResponse, request: Received) => void;
+
+const START = Date.parse('2030-01-01T00:00:00Z');
+const vector = (...values: string[]) =>
+  JSON.stringify({
+    status: 'success',
+    data: { resultType: 'vector', result: values.map((value) => ({ metric: {}, value: [1, value] })) },
+  });
+
+/** Objects in memory with the controller, whose sources are servers on this machine. */
+async function bench(answer: Answer) {
+  const received: Received[] = [];
+  const server = createServer((request: IncomingMessage, response) => {
+    void text(request).then((body) => {
+      const one = { url: request.url ?? '', authorization: request.headers.authorization, body };
+      received.push(one);
+      answer(response, one);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const manual = new ManualClock(START);
+  let offset = 0;
+  const clock = {
+    now: () => manual.now() + offset,
+    schedule: (delay: number, action: () => void) => manual.schedule(delay, action),
+  };
+  const objects = objectBench(clock);
+  const { client, manager } = objects;
+  manager.addController(
+    analysisController({ client, clock, fetch: fetchJson({ hosts: new HostRules(['127.0.0.1']) }) }),
+  );
+  await manager.start();
+  onTestFinished(async () => {
+    await objects[Symbol.asyncDispose]();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const status = async (name = 'r') => (await client.get(analysisRunKind, { name })).status;
+  return {
+    ...{ ...objects, address, received, status },
+    /** Lets time pass once the controller waits for it. */
+    async advance(milliseconds: number) {
+      await expect.poll(() => manager.waiting().length).toBeGreaterThan(0);
+      manual.advance(milliseconds);
+    },
+    /** Sets the clock without time passing. */
+    jump(milliseconds: number) {
+      offset += milliseconds;
+    },
+    template: (metric: object, part: object = {}) =>
+      client.create(analysisTemplateKind, {
+        metadata: { name: 't' },
+        spec: {
+          metrics: [{ name: 'errors', provider: { prometheus: { address, query: 'up' } }, ...metric } as never],
+          ...part,
+        },
+      }),
+    run: (spec: object = {}, name = 'r') =>
+      client.create(analysisRunKind, { metadata: { name }, spec: { templateRef: { name: 't' }, ...spec } }),
+    until: (phase: string, name = 'r') => expect.poll(async () => (await status(name))?.phase).toBe(phase),
+  };
+}
+
+test('a run measures at its interval and ends', async () => {
+  const b = await bench((response) => response.end(vector('0.01')));
+  await b.template({ interval: '1m', count: 3, successCondition: 'result[0] < 0.05' });
+  await b.run();
+  for (let taken = 1; taken < 3; taken += 1) {
+    await expect.poll(async () => (await b.status())?.metricResults?.[0]?.count).toBe(taken);
+    expect((await b.status())?.phase).toBe('Running');
+    await b.advance(60_000);
+  }
+  await b.until('Successful');
+  const status = await b.status();
+  expect(status).toMatchObject({ startedAt: '2030-01-01T00:00:00.000Z', completedAt: '2030-01-01T00:02:00.000Z' });
+  expect(status?.conditions).toMatchObject([{ type: 'Complete', status: 'True', reason: 'Successful' }]);
+  expect(b.received).toHaveLength(3);
+  expect(b.received[0]).toMatchObject({ url: '/api/v1/query', body: 'query=up' });
+  expect(b.errors).toEqual([]);
+});
+
+test.each<[string, Answer, string, RegExp]>([
+  ['a false condition', (response) => response.end(vector('0.2')), 'Failed', /\[0\.2\] \(not result\[0\] < 0\.05\)/],
+  ['an empty result', (response) => response.end(vector()), 'Inconclusive', /the result is empty/],
+  ['NaN', (response) => response.end(vector('NaN')), 'Inconclusive', /the result is NaN/],
+  ['500', (response) => response.writeHead(500).end('boom'), 'Error', /it returned 500$/],
+  ['nonsense', (response) => response.end('<html>'), 'Error', /the response is no JSON/],
+  ['other JSON', (response) => response.end('[]'), 'Error', /no response of the query API/],
+  [
+    'a redirect',
+    (response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
+    'Error',
+    /a redirect, which is not followed/,
+  ],
+  ['10 MB', (response) => response.end(`"${'x'.repeat(10_000_000)}"`), 'Error', /more than 1048576 bytes/],
+  ['a broken connection', (response) => response.destroy(), 'Error', /cannot read from http:\/\/127\.0\.0\.1/],
+  ['a hang', () => undefined, 'Error', /it did not respond in time/],
+  [
+    'a body without end',
+    (response) => void response.writeHead(200).write('{"status":'),
+    'Error',
+    /it did not respond in time/,
+  ],
+])('%s is no success', async (_what, answer, phase, message) => {
+  const b = await bench(answer);
+  await b.template({
+    ...{ successCondition: 'result[0] < 0.05', consecutiveErrorLimit: 0 },
+    provider: { prometheus: { address: b.address, query: 'up', timeout: '300ms' } },
+  });
+  await b.run();
+  await b.until(phase);
+  expect((await b.status())?.message).toMatch(message);
+  expect(b.received).toHaveLength(1);
+  await expect.poll(() => b.events('r')).toEqual([expect.stringMatching(`^${phase}: Metric "errors" assessed`)]);
+});
+
+test('after an error the source is tried again 10 s later, whatever the interval is', async () => {
+  let isDown = true;
+  const b = await bench((response) => (isDown ? response.writeHead(503).end() : response.end(vector('1'))));
+  await b.template({ interval: '1h', count: 1 });
+  await b.run();
+  await expect.poll(async () => (await b.status())?.metricResults?.[0]?.error).toBe(1);
+  isDown = false;
+  expect((await b.status())?.message).toMatch(/^measures errors after 0 measurements \(last: .*503\)/);
+  await b.advance(10_000);
+  await b.until('Successful');
+});
+
+test('a clock that goes back does not stop a run', async () => {
+  const b = await bench((response) => response.end(vector('1')));
+  await b.template({ interval: '1m', count: 2 });
+  const hour = 3_600_000;
+  await b.run();
+  await expect.poll(async () => (await b.status())?.metricResults?.[0]?.count).toBe(1);
+  b.jump(-hour);
+  await b.advance(60_000);
+  await b.until('Successful');
+});
+
+test('both groups of targets are measured, with names that cannot change the query', async () => {
+  const b = await bench((response, { body }) => response.end(vector(body.includes('edge1') ? '0.2' : '0.1')));
+  const query = 'errors{site=~"{{targets}}",job="{{args.job}}"}';
+  await b.template(
+    {
+      ...{ compareWithUntouched: true, successCondition: 'canary[0] <= baseline[0] * 1.5' },
+      provider: { prometheus: { address: b.address, query } },
+    },
+    { args: [{ name: 'job', value: 'web' }] },
+  );
+  const targets = { canary: ['edge1.example.com', 'edge1b'], untouched: ['edge2'] };
+  await b.run({ scope: { plan: 'p', wave: 'canary', targets } });
+  await b.until('Failed');
+  expect(b.received.map(({ body }) => new URLSearchParams(body).get('query')).sort()).toEqual([
+    'errors{site=~"edge1[.]example[.]com|edge1b",job="web"}',
+    'errors{site=~"edge2",job="web"}',
+  ]);
+  await b.run({ scope: { targets: { canary: ['edge1'] } } }, 'last');
+  await b.until('Inconclusive', 'last');
+  expect((await b.status('last'))?.message).toContain('names no target to compare with');
+});
+
+test('a token is sent and never shown, even if the source returns it', async () => {
+  const b = await bench((response, { authorization }) => response.end(JSON.stringify({ you: authorization })));
+  await b.client.create(secretKind, { metadata: { name: 's' }, stringData: { token: 'correct-horse' } });
+  const http = { url: `${b.address}/echo`, jsonPath: '{$.you}', secretRef: { name: 's' } };
+  await b.template({ successCondition: 'result == 1.0', consecutiveErrorLimit: 0, provider: { http } });
+  await b.run();
+  await b.until('Failed');
+  expect(b.received[0]?.authorization).toBe('Bearer correct-horse');
+  expect(JSON.stringify([await b.status(), await b.events('r')])).not.toContain('correct-horse');
+});
+
+test('a missing Secret and a refused host are errors that name the next step', async () => {
+  const b = await bench((response) => response.end(vector('1')));
+  const prometheus = { address: b.address, query: 'up', secretRef: { name: 'none' } };
+  await b.template({ consecutiveErrorLimit: 0, provider: { prometheus } });
+  await b.run();
+  await b.until('Error');
+  expect((await b.status())?.message).toContain('Secret default/none, which secretRef of the provider refers to, does');
+  await b.client.patch(
+    analysisTemplateKind,
+    { name: 't' },
+    {
+      spec: {
+        metrics: [
+          {
+            name: 'errors',
+            consecutiveErrorLimit: 0,
+            provider: { http: { url: 'http://169.254.169.254/', jsonPath: '$' } },
+          },
+        ],
+      },
+    },
+  );
+  await b.run({}, 'metadata');
+  await b.until('Error', 'metadata');
+  expect((await b.status('metadata'))?.message).toContain('local address');
+  expect(b.received).toEqual([]);
+});
+
+test('a run waits for its template and for arguments, and begins again when the template changes', async () => {
+  const b = await bench((response) => response.end(vector('1')));
+  await b.run();
+  await expect.poll(async () => (await b.status())?.message).toBe('AnalysisTemplate t does not exist; create it');
+  const prometheus = { address: b.address, query: 'up{job="{{args.job}}"}' };
+  await b.template({ interval: '1h', count: 2, provider: { prometheus } }, { args: [{ name: 'job' }] });
+  await expect.poll(async () => (await b.status())?.message).toContain('requires the arguments job');
+  await b.client.patch(analysisTemplateKind, { name: 't' }, { spec: { args: [{ name: 'job', value: 'web' }] } });
+  await expect.poll(async () => (await b.status())?.metricResults?.[0]?.count).toBe(1);
+  await b.client.patch(analysisTemplateKind, { name: 't' }, { spec: { args: [{ name: 'job', value: 'api' }] } });
+  await expect.poll(async () => (await b.status())?.template?.generation).toBe(3);
+  expect((await b.status())?.metricResults?.[0]).toMatchObject({ count: 1 });
+  await b.advance(3_600_000);
+  await b.until('Successful');
+  expect(b.received.map(({ body }) => new URLSearchParams(body).get('query'))).toEqual([
+    'up{job="web"}',
+    'up{job="api"}',
+    'up{job="api"}',
+  ]);
+});
+
+test('terminate ends a run that measures on and on', async () => {
+  const b = await bench((response) => response.end(vector('1')));
+  await b.template({ interval: '1m' });
+  await b.run();
+  await b.until('Running');
+  await b.client.patch(analysisRunKind, { name: 'r' }, { spec: { terminate: true } });
+  await b.until('Successful');
+  expect((await b.status())?.message).toBe('terminated; no metric had failed');
+});

@@ -1,0 +1,45 @@
+import type { Forge } from '../../src/forge/forge.ts';
+import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
+import { PullRequests } from './pull-requests.ts';
+
+/** Opens the repository of an address on the host of a policy. Rejects with InvalidInput if the host does not have it. */
+export type OpenForge = (review: ReviewPolicy, namespace: string, address: string) => Forge;
+
+/** The repositories on hosts that proposals use, each opened once. */
+export class OpenedRepositories {
+  readonly #store: Pick<RevisionStore, 'repositoryOf'>;
+  readonly #openForge: OpenForge;
+  /** By repository, then by its address and branch, and the host of the policy. */
+  readonly #opened = new Map<string, Map<string, PullRequests>>();
+
+  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge) {
+    this.#store = store;
+    this.#openForge = openForge;
+  }
+
+  of(revision: Revision, review: ReviewPolicy): PullRequests {
+    const { url, layout } = this.#store.repositoryOf(revision);
+    const ofRepository = this.#opened.get(repositoryIdOf(revision)) ?? new Map<string, PullRequests>();
+    this.#opened.set(repositoryIdOf(revision), ofRepository);
+    const id = JSON.stringify([url, layout.branch, review.forge]);
+    const known = ofRepository.get(id);
+    if (known !== undefined) return known;
+    const pulls = new PullRequests(this.#openForge(review, revision.namespace, url), layout.branch);
+    ofRepository.set(id, pulls);
+    return pulls;
+  }
+
+  /** Closes what no proposal uses any more: the last one has ended, or the policy names another host. */
+  async closeUnused(repository: ObjectKey, used: ReadonlySet<PullRequests>): Promise<void> {
+    const ofRepository = this.#opened.get(keyText(repository));
+    for (const [id, pulls] of ofRepository ?? []) {
+      if (used.has(pulls)) continue;
+      ofRepository?.delete(id);
+      await pulls.forge.close();
+    }
+    if (ofRepository?.size === 0) this.#opened.delete(keyText(repository));
+  }
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { type Recurrence, recurrenceAt, recurrenceProblem } from './recurrence.ts';
+
+const HOUR = 3_600_000;
+const at = (text: string) => Date.parse(text);
+const times = (recurrence: Recurrence, now: string) => {
+  const state = recurrenceAt(recurrence, at(now));
+  const text = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
+  return state.isActive
+    ? { isActive: true, since: text(state.since), until: text(state.until) }
+    : { isActive: false, since: text(state.since), next: text(state.next) };
+};
+
+const office: Recurrence = { cron: '0 9 * * 1-5', durationMs: 8 * HOUR, timeZone: 'Europe/Berlin' };
+
+test('a period is active from its start to its end, which does not belong to it', () => {
+  const closed = { isActive: false, since: '2026-03-27T16:00:00.000Z', next: '2026-03-30T07:00:00.000Z' };
+  const open = { isActive: true, since: '2026-03-30T07:00:00.000Z', until: '2026-03-30T15:00:00.000Z' };
+  expect(times(office, '2026-03-28T12:00:00Z')).toEqual(closed);
+  expect(times(office, '2026-03-30T06:59:59Z')).toEqual(closed);
+  expect(times(office, '2026-03-30T07:00:00Z')).toEqual(open);
+  expect(times(office, '2026-03-30T14:59:59Z')).toEqual(open);
+  expect(times(office, '2026-03-30T15:00:00Z')).toEqual({
+    ...{ isActive: false, since: '2026-03-30T15:00:00.000Z', next: '2026-03-31T07:00:00.000Z' },
+  });
+});
+
+test('periods that overlap are one', () => {
+  const overlapping = { cron: '0 9,11 * * *', durationMs: 3 * HOUR, timeZone: 'UTC' };
+  expect(times(overlapping, '2026-01-05T11:30:00Z')).toEqual({
+    ...{ isActive: true, since: '2026-01-05T09:00:00.000Z', until: '2026-01-05T14:00:00.000Z' },
+  });
+});
+
+describe('when the clocks change', () => {
+  const night = { cron: '30 2 * * *', durationMs: 2 * HOUR, timeZone: 'Europe/Berlin' };
+
+  test('a start in the hour that does not exist is after the change', () => {
+    expect(times(night, '2026-03-29T00:59:00Z')).toMatchObject({ isActive: false, next: '2026-03-29T01:30:00.000Z' });
+    expect(times(night, '2026-03-29T01:30:00Z')).toMatchObject({ until: '2026-03-29T03:30:00.000Z' });
+  });
+
+  test('a start in the hour that exists twice happens once, and the duration is elapsed time', () => {
+    expect(times(night, '2026-10-25T00:30:00Z')).toEqual({
+      ...{ isActive: true, since: '2026-10-25T00:30:00.000Z', until: '2026-10-25T02:30:00.000Z' },
+    });
+    expect(times(night, '2026-10-25T02:30:00Z')).toEqual({
+      ...{ isActive: false, since: '2026-10-25T02:30:00.000Z', next: '2026-10-26T01:30:00.000Z' },
+    });
+  });
+
+  test('the same time of the day is another time in UTC', () => {
+    expect(times(office, '2026-03-27T08:00:00Z')).toMatchObject({ since: '2026-03-27T08:00:00.000Z' });
+    expect(times(office, '2026-03-30T07:00:00Z')).toMatchObject({ since: '2026-03-30T07:00:00.000Z' });
+  });
+});
+
+test.each([
+  [{ cron: '0 0 30 2 *' }, 'matches no day of any year'],
+  [{ cron: '0 0 31 4,6 *' }, 'matches no day of any year'],
+  [{ cron: '0 9 * *' }, 'five fields'],
+  [{ cron: '0 0 9 * * *' }, 'five fields'],
+  [{ cron: '@daily' }, 'five fields'],
+  [{ cron: '0 9 * * ?' }, 'five fields'],
+  [{ cron: '99 9 * * *' }, 'out of its range'],
+  [{ cron: `0 9 * * ${'1,'.repeat(100)}1` }, 'five fields'],
+  [{ cron: '* * * * *' }, 'never ends'],
+  [{ cron: '0 0 * * *', durationMs: 24 * HOUR }, 'never ends'],
+  [{ durationMs: Number.POSITIVE_INFINITY }, 'at most 8784h'],
+  [{ durationMs: Number.NaN }, 'at least 1m'],
+  [{ durationMs: 0 }, 'at least 1m'],
+  [{ timeZone: 'Europe/Atlantis' }, 'IANA name'],
+  [{ timeZone: '+01:00' }, 'IANA name'],
+])('%j is refused', (part, problem) => {
+  expect(recurrenceProblem({ ...office, ...part })).toContain(problem);
+});
+
+test('the last end of a rare period is known for a year', () => {
+  const rare = { cron: '0 0 29 2 *', durationMs: 24 * HOUR, timeZone: 'UTC' };
+  expect(times(rare, '2025-01-10T00:00:00Z')).toEqual({
+    ...{ isActive: false, since: '2024-03-01T00:00:00.000Z', next: '2028-02-29T00:00:00.000Z' },
+  });
+  expect(times(rare, '2026-01-10T00:00:00Z')).toEqual({
+    ...{ isActive: false, since: undefined, next: '2028-02-29T00:00:00.000Z' },
+  });
+});
+
+test('leap days and long periods are accepted', () => {
+  expect(recurrenceProblem(office)).toBeUndefined();
+  expect(recurrenceProblem({ cron: '0 0 29 2 *', durationMs: 24 * HOUR, timeZone: 'UTC' })).toBeUndefined();
+  expect(recurrenceProblem({ cron: '0 0 20 12 *', durationMs: 336 * HOUR, timeZone: 'UTC' })).toBeUndefined();
+});
+
+test('the state is that of a search step by step', () => {
+  const recurrence = { cron: '0 1,3 * * *', durationMs: 90 * 60_000, timeZone: 'Europe/Berlin' };
+  // Around both changes of the clocks.
+  for (const day of ['2026-03-28T20:00:00Z', '2026-10-24T20:00:00Z']) {
+    const starts = new Set<number>();
+    for (let time = at(day) - 4 * HOUR; time < at(day) + 12 * HOUR; time += 15 * 60_000) {
+      const state = recurrenceAt({ ...recurrence, durationMs: 60_000 }, time);
+      if (state.isActive) starts.add(time);
+    }
+    for (let time = at(day); time < at(day) + 12 * HOUR; time += 5 * 60_000) {
+      const isActive = [...starts].some((start) => start <= time && time < start + recurrence.durationMs);
+      expect(recurrenceAt(recurrence, time).isActive, new Date(time).toISOString()).toBe(isActive);
+    }
+  }
+});

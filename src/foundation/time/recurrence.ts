@@ -1,0 +1,125 @@
+import { Cron } from 'croner';
+import { LruCache } from '../lru-cache.ts';
+
+/** A period that starts by a schedule in a time zone and lasts for a duration, such as 9:00 to 17:00 on working days. */
+export interface Recurrence {
+  /** Five fields: minute, hour, day of the month, month, day of the week. */
+  readonly cron: string;
+  /** Elapsed time, which a change of the clocks neither lengthens nor shortens. */
+  readonly durationMs: number;
+  /** IANA name of a time zone. */
+  readonly timeZone: string;
+}
+
+/** The state of a recurrence at a time. All times are milliseconds since the epoch. */
+export type RecurrenceState =
+  /** `until` is absent if the periods follow each other without a gap for longer than is searched. */
+  | { readonly isActive: true; readonly since: number; readonly until?: number }
+  /** `since` is the end of the last period, absent if there was none in the last year; `next` is absent if it does not start again. */
+  | { readonly isActive: false; readonly since?: number; readonly next?: number };
+
+const MAX_CRON_CHARACTERS = 100;
+export const MAX_RECURRENCE_DURATION_MS = 366 * 24 * 3_600_000;
+/** Starts that are compared to find out whether there is a gap between two periods, and how many are searched for the end. */
+const COMPARED_STARTS = 16;
+const MAX_CHAINED_STARTS = 400;
+const FIVE_FIELDS = /^[0-9A-Za-z*,/#-]+(?: [0-9A-Za-z*,/#-]+){4}$/;
+/** A Thursday, long before any decision; a schedule of five fields that has no start in the following centuries has none at all. */
+const REFERENCE = new Date(0);
+
+const problems = new LruCache<string, string | false>({ maxEntries: 1000 });
+const schedules = new LruCache<string, Cron>({ maxEntries: 1000 });
+
+/**
+ * Returns why a recurrence cannot be used, as the end of a sentence; undefined if it can. One that never starts, or that starts again
+ * before it ends each time, is a mistake: it permits or forbids nothing, or all.
+ */
+export function recurrenceProblem(recurrence: Recurrence): string | undefined {
+  const key = `${recurrence.cron} ${recurrence.durationMs} ${recurrence.timeZone}`;
+  const known = problems.get(key);
+  if (known !== undefined) return known === false ? undefined : known;
+  const found = findProblem(recurrence);
+  problems.set(key, found ?? false);
+  return found;
+}
+
+function findProblem({ cron, durationMs, timeZone }: Recurrence): string | undefined {
+  if (cron.length > MAX_CRON_CHARACTERS || !FIVE_FIELDS.test(cron))
+    return 'cron must have five fields separated by one space: minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5"';
+  if (!isTimeZone(timeZone))
+    return `timeZone ${JSON.stringify(timeZone)} is not the IANA name of a time zone, such as Europe/Berlin`;
+  if (!(durationMs >= 60_000 && durationMs <= MAX_RECURRENCE_DURATION_MS))
+    return 'duration must be at least 1m and at most 8784h (366 days)';
+  let starts: Date[];
+  try {
+    starts = scheduleOf(cron, timeZone).nextRuns(COMPARED_STARTS, REFERENCE);
+  } catch {
+    return `cron ${JSON.stringify(cron)} is not a schedule: a field has a value that is out of its range`;
+  }
+  if (starts.length === 0) return `cron ${JSON.stringify(cron)} matches no day of any year, so that it never starts`;
+  const hasGap = starts.some((start, at) => {
+    const next = starts[at + 1];
+    return next !== undefined && next.getTime() - start.getTime() > durationMs;
+  });
+  return hasGap ? undefined : 'it starts again before it ends each time, so that it never ends; shorten duration';
+}
+
+/** Evaluates a recurrence without a `recurrenceProblem` at a time. */
+export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: number): RecurrenceState {
+  const schedule = scheduleOf(cron, timeZone);
+  const after = (time: number) => schedule.nextRun(new Date(time))?.getTime();
+  const first = after(now - durationMs);
+  if (first === undefined || first > now) {
+    const before = lastStart(after, now);
+    return {
+      isActive: false,
+      ...(before === undefined ? {} : { since: before + durationMs }),
+      ...(first === undefined ? {} : { next: first }),
+    };
+  }
+  let last = first;
+  for (let count = 0; count < MAX_CHAINED_STARTS; count += 1) {
+    const next = after(last);
+    if (next === undefined || next > last + durationMs)
+      return { isActive: true, since: first, until: last + durationMs };
+    last = next;
+  }
+  return { isActive: true, since: first };
+}
+
+/** The distances in which the last start is searched. The library's own search for it fails for schedules with leap days. */
+const LOOKBACKS_MS = [1, 8, 32, 367].map((days) => days * 24 * 3_600_000);
+
+function lastStart(after: (time: number) => number | undefined, now: number): number | undefined {
+  for (const lookback of LOOKBACKS_MS) {
+    let found: number | undefined;
+    let start = after(now - lookback);
+    for (let count = 0; start !== undefined && start <= now && count < MAX_CHAINED_STARTS; count += 1) {
+      found = start;
+      start = after(start);
+    }
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function scheduleOf(cron: string, timeZone: string): Cron {
+  const key = `${timeZone} ${cron}`;
+  const known = schedules.get(key);
+  if (known !== undefined) return known;
+  const made = new Cron(cron, { timezone: timeZone, paused: true });
+  schedules.set(key, made);
+  return made;
+}
+
+function isTimeZone(name: string): boolean {
+  // Offsets such as +01:00 name no rules for summer time.
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}

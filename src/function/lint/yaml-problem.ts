@@ -1,0 +1,42 @@
+import { loadAll, YAMLException } from 'js-yaml';
+
+/** Values that the aliases of one file may expand to; as many as `function/yaml` permits. */
+const MAX_VALUES = 100_000;
+
+export interface YamlProblem {
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+/** The first mistake in a text that should be YAML. Aliases that expand to more values than a resource has are one. */
+export function yamlProblem(text: string): YamlProblem | undefined {
+  let documents: unknown[];
+  try {
+    documents = loadAll(text) as unknown[];
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error;
+    const { line = 0, column = 0 } = error.mark ?? {};
+    return { line: line + 1, column: column + 1, message: `not valid YAML: ${error.reason}` };
+  }
+  const alias = /(?:^|[\s[{,:-])\*[^\s,[\]{}]/m.exec(text);
+  if (alias === null) return undefined;
+  const sizes = new Map<object, number>();
+  if (documents.every((document) => valuesIn(document, sizes) <= MAX_VALUES)) return undefined;
+  const before = text.slice(0, alias.index + 1).split('\n');
+  const message = `its aliases, of which this is the first, expand to more than ${MAX_VALUES} values`;
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1, message };
+}
+
+/** The number of values as a tree; each shared one is counted once, and added where it is used. Infinite for one that contains itself. */
+function valuesIn(value: unknown, sizes: Map<object, number>): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  const known = sizes.get(value);
+  if (known !== undefined) return known;
+  sizes.set(value, Number.POSITIVE_INFINITY);
+  let size = 1;
+  for (const part of Object.values(value)) size += valuesIn(part, sizes);
+  sizes.set(value, size);
+  return size;
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
+import { reasonTextSchema } from './approval-schema.ts';
+
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** A Freeze in this namespace, or in that of `sluice serve`, is in force in all namespaces. */
+export const SYSTEM_NAMESPACE = 'sluice-system';
+
+export const freezeKind = defineKind({
+  group: 'sluice.dev',
+  version: 'v1alpha1',
+  kind: 'Freeze',
+  plural: 'freezes',
+  categories: ['sluice', 'all'],
+  description:
+    'Stops all approvals, waves and deliveries in its namespace at once; in the namespace of Sluice itself, those of all namespaces.',
+  spec: z
+    .object({
+      reason: reasonTextSchema.describe('Why, for the users who wait.'),
+      until: z
+        .string()
+        .regex(RFC3339, 'must be a time in RFC 3339, such as 2026-01-02T15:04:05Z')
+        .refine((text) => !Number.isNaN(Date.parse(text)), 'must be a time in RFC 3339, such as 2026-01-02T15:04:05Z')
+        .meta({ format: 'date-time' })
+        .optional()
+        .describe('Time at which it ends, in RFC 3339. Without it, it ends when the object is deleted.'),
+      startedBy: z
+        .string()
+        .min(1)
+        .max(253)
+        .regex(/^[^\x00-\x1f\x7f]+$/, 'must not contain control characters')
+        .optional()
+        .describe('User who started it, as the command reports it. Informative.'),
+    })
+    .describe('Reason and end.'),
+  printerColumns: [
+    NAME_COLUMN,
+    { name: 'Reason', type: 'string', jsonPath: '.spec.reason', value: (object) => object.spec.reason },
+    { name: 'Until', type: 'string', jsonPath: '.spec.until', value: (object) => object.spec.until ?? '' },
+    { name: 'By', type: 'string', jsonPath: '.spec.startedBy', value: (object) => object.spec.startedBy ?? '' },
+    AGE_COLUMN,
+  ],
+});
+
+export type Freeze = ObjectOf<typeof freezeKind>;

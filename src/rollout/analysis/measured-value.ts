@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { compileExpression } from '../../expression/expression.ts';
+import { Double } from '../../expression/values.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { BODY_VARIABLES, CONDITION_LIMITS, parseJsonPath } from '../../resource/kinds/sluice/check-metrics.ts';
+import type { AnalysisMetric } from '../../resource/kinds/sluice/metric-schema.ts';
+
+/** What a source returned: a value of plain JSON in which numbers are doubles, or the reason why it says nothing. */
+export type MeasuredValue = { readonly value: unknown } | { readonly nothing: string };
+
+const MAX_SAMPLES = 1000;
+const MAX_DEPTH = 100;
+const MAX_SHOWN_CHARACTERS = 300;
+
+const sample = z.object({ value: z.tuple([z.number(), z.string()]).optional() });
+const prometheusResponse = z.object({
+  status: z.literal('success'),
+  data: z.object({ resultType: z.string().max(64), result: z.unknown() }),
+});
+
+/**
+ * The value in the response of the query API of Prometheus: a list of doubles for a vector, a double for a scalar. A vector without samples
+ * and a sample that is no number say nothing: there was no traffic to judge. Throws InvalidInput for other responses.
+ */
+export function prometheusValue(body: unknown): MeasuredValue {
+  const response = prometheusResponse.safeParse(body);
+  if (!response.success) throw unexpected('it is no response of the query API of Prometheus');
+  const { resultType, result } = response.data.data;
+  if (resultType === 'scalar') {
+    const scalar = z.tuple([z.number(), z.string()]).safeParse(result);
+    if (!scalar.success) throw unexpected('its scalar has no value');
+    const value = numberOf(scalar.data[1]);
+    return Number.isNaN(value) ? { nothing: 'the result is NaN' } : { value: new Double(value) };
+  }
+  if (resultType !== 'vector')
+    throw unexpected(
+      `its result is a ${resultType.replace(/[^a-z]/gi, '')}; write a query whose result is a vector or a scalar`,
+    );
+  const samples = z.array(sample).safeParse(result);
+  if (!samples.success) throw unexpected('its vector has other entries than samples');
+  if (samples.data.length > MAX_SAMPLES)
+    throw new SluiceError(
+      'LimitExceeded',
+      `the result has ${samples.data.length} samples, at most ${MAX_SAMPLES}; aggregate them, such as with sum()`,
+    );
+  if (samples.data.length === 0) return { nothing: 'the result is empty' };
+  const values = samples.data.map(({ value }) => {
+    if (value === undefined)
+      throw unexpected('a sample is a histogram; write a query for a number, such as with histogram_quantile()');
+    return numberOf(value[1]);
+  });
+  if (values.some((value) => Number.isNaN(value))) return { nothing: 'the result is NaN' };
+  return { value: values.map((value) => new Double(value)) };
+}
+
+/** The value of a metric in a response of JSON. Throws InvalidInput if its expression fails. */
+export function jsonValue(http: NonNullable<AnalysisMetric['provider']['http']>, body: unknown): MeasuredValue {
+  const { jsonPath, value: expression } = http;
+  const steps = parseJsonPath(jsonPath ?? '');
+  if (steps === undefined) throw new SluiceError('InvalidInput', `${JSON.stringify(jsonPath)} is no JSONPath`);
+  const value =
+    expression === undefined
+      ? selected(body, steps)
+      : compileExpression(expression, BODY_VARIABLES, CONDITION_LIMITS).evaluate({ body: doubles(body) });
+  if (value === undefined || value === null) return { nothing: 'the response has no value' };
+  if (typeof value === 'number' && Number.isNaN(value)) return { nothing: 'the result is NaN' };
+  if (Array.isArray(value) && value.length === 0) return { nothing: 'the result is empty' };
+  if (Array.isArray(value) && value.some((one) => typeof one === 'number' && Number.isNaN(one)))
+    return { nothing: 'the result is NaN' };
+  return { value: doubles(value) };
+}
+
+/** The number of samples that a response names. Throws InvalidInput for anything but a number. */
+export function sampleCount(found: MeasuredValue): number {
+  if ('nothing' in found) return 0;
+  const values = Array.isArray(found.value) ? found.value : [found.value];
+  return values.reduce((sum: number, one: unknown) => {
+    const number = one instanceof Double ? one.value : Number.NaN;
+    if (Number.isNaN(number)) throw new SluiceError('InvalidInput', 'the number of samples is no number');
+    return sum + number;
+  }, 0);
+}
+
+/** A value for the status of a run: short, on one line, without control characters. */
+export function showMeasured(value: unknown): string {
+  const text = JSON.stringify(value, (_key, inner: unknown) =>
+    inner instanceof Double ? (Number.isFinite(inner.value) ? inner.value : String(inner.value)) : inner,
+  );
+  return text.length <= MAX_SHOWN_CHARACTERS ? text : `${text.slice(0, MAX_SHOWN_CHARACTERS - 1)}…`;
+}
+
+/** The same value with numbers that stay doubles in expressions. */
+function doubles(value: unknown, depth = 0): unknown {
+  if (typeof value === 'number') return new Double(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === MAX_DEPTH) throw unexpected(`it is nested more than ${MAX_DEPTH} levels deep`);
+  if (Array.isArray(value)) return value.map((inner) => doubles(inner, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, doubles(inner, depth + 1)]));
+}
+
+/** With `*` a list of all that matches; undefined if nothing does. */
+function selected(body: unknown, steps: readonly (string | number)[]): unknown {
+  let found: unknown[] = [body];
+  for (const next of steps) {
+    found = found.flatMap((value): unknown[] => {
+      if (typeof value !== 'object' || value === null) return [];
+      if (next === '*') return Object.values(value);
+      // The length of a list is no entry of it.
+      if (Array.isArray(value) && typeof next !== 'number') return [];
+      return Object.hasOwn(value, next) ? [(value as Readonly<Record<string | number, unknown>>)[next]] : [];
+    });
+  }
+  return steps.includes('*') ? found : found[0];
+}
+
+/** The texts of Prometheus for numbers. */
+function numberOf(text: string): number {
+  if (text === '+Inf') return Number.POSITIVE_INFINITY;
+  if (text === '-Inf') return Number.NEGATIVE_INFINITY;
+  if (text === 'NaN') return Number.NaN;
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (Number.isNaN(value)) throw unexpected('a sample is no number');
+  return value;
+}
+
+function unexpected(why: string): SluiceError {
+  return new SluiceError('InvalidInput', `the response cannot be used: ${why}`);
+}
