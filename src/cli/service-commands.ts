@@ -92,15 +92,23 @@ Without --signing-key-secret it signs with the Secret sluice-signing-key of its 
 
   const demo = program
     .command('demo')
-    .description('run the quick start: packages of examples/quickstart on their way to two edge sites')
+    .description('run the quick start, packages of examples/quickstart on their way to two edge sites; or a fleet')
+    .addArgument(
+      new Argument('[scenario]', 'quickstart, or fleet: examples/fleet, one blueprint in 25 clusters, in three waves')
+        .choices(['quickstart', 'fleet'])
+        .default('quickstart'),
+    )
     .option('--serve', 'keep the data folder and go on until Ctrl-C')
     .addHelpText(
       'after',
       '\nWithout --serve it uses a fresh temporary folder, unless --data names one, and ends by itself.',
     );
-  examples(withData(demo), 'sluice demo', 'sluice demo --serve --data .sluice').action(async (options) => {
-    finish(await (await import('./demo/demo.ts')).demo(options, invocation));
-  });
+  examples(withData(demo), 'sluice demo', 'sluice demo --serve --data .sluice', 'sluice demo fleet').action(
+    async (scenario, options) => {
+      if (scenario === 'fleet') finish(await (await import('./demo/fleet-demo.ts')).fleetDemo(options, invocation));
+      else finish(await (await import('./demo/demo.ts')).demo(options, invocation));
+    },
+  );
 
   const backup = program
     .command('backup')

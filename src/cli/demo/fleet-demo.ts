@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { createDataFolder, dataFolder } from '../../app/data/data-folder.ts';
 import { packageRoot } from '../../app/package-root.ts';
 import { gitNetworkOf } from '../../app/repositories/git-network.ts';
-import type { LogEntry, LogSink } from '../../app/service/log-entry.ts';
+import type { LogSink } from '../../app/service/log-entry.ts';
 import { applyConfig, readConfig } from '../../app/session/apply-config.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
+import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { commandLine } from '../../foundation/text/command-line.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
@@ -21,7 +22,7 @@ import { actorOf } from '../access/actor.ts';
 import { commandFor } from '../access/command-for.ts';
 import type { CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { elapsed } from '../up/log-sinks.ts';
+import { timelineSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
 import { FleetPackages } from './fleet-packages.ts';
 
@@ -34,6 +35,8 @@ const POLL_MS = 50;
 /** For one step: 25 packages take seconds. */
 const STEP_TIMEOUT_MS = 120_000;
 const NAMESPACE = 'default';
+/** The address of the metrics in the manifests of examples/fleet. */
+const METRICS = 'http://127.0.0.1:18999';
 
 type Manifests = Awaited<ReturnType<typeof readConfig>>;
 
@@ -49,12 +52,13 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
   };
   const metrics = await startMetrics(0);
   await createDataFolder(folder);
-  const tell = (subject: string, text: string) =>
-    terminal.line(`${elapsed(systemClock.now() - start)}  ${printable(subject.padEnd(24))}  ${printable(text)}`);
-  const log: LogSink = (entry: LogEntry) => {
-    if (entry.subject.includes(SHOWN)) tell(entry.subject, entry.message);
+  const timeline = timelineSink(terminal, start);
+  const report: Report = (subject, message) =>
+    timeline({ at: systemClock.now(), level: 'info', event: 'Demo', subject, message });
+  const log: LogSink = (entry) => {
+    if (entry.subject.includes(SHOWN)) timeline(entry);
   };
-  const network = gitNetworkOf({}, { ...environment, SLUICE_ALLOW_HOST: '127.0.0.1' });
+  const network = gitNetworkOf({}, { ...environment, SLUICE_ALLOW_GIT_HOST: '127.0.0.1' });
   try {
     return await runService(
       {
@@ -69,7 +73,7 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
         terminal.line();
       },
       async (running) => {
-        await story(running, { source, address: metrics.address, tell });
+        await story(running, { source, address: metrics.address, report });
         terminal.line();
         terminal.line('Next commands:');
         const command = commandFor({ data }, invocation);
@@ -78,7 +82,7 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
           command('rpkg', 'tree'),
           command('wave', 'get'),
           command('why', `fleet.${CONFLICTING}.packagevariant-2`),
-          commandLine(['git', '--git-dir', clusters, 'log', '--oneline', 'main']),
+          commandLine(['git', '--git-dir', clusters, 'log', '--oneline', SHOWN]),
         ])
           terminal.line(`  ${printable(line)}`);
         return 0;
@@ -89,14 +93,16 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
   }
 }
 
+type Report = (subject: string, message: string) => void;
+
 interface Story {
   readonly source: URL;
   /** Address of the metrics. */
   readonly address: string;
-  readonly tell: (subject: string, text: string) => void;
+  readonly report: Report;
 }
 
-async function story(running: Running, { source, address, tell }: Story): Promise<void> {
+async function story(running: Running, { source, address, report }: Story): Promise<void> {
   const { session } = running;
   const packages = new FleetPackages(session.client);
   const apply = async (...names: string[]) =>
@@ -104,13 +110,13 @@ async function story(running: Running, { source, address, tell }: Story): Promis
   const until = <Value>(what: string, read: () => Promise<Value | undefined>) => poll(running, what, read);
   const count = async (what: string, text: string, wanted: number, read: () => Promise<number>) => {
     const found = await until(what, async () => ((await read()) >= wanted ? wanted : undefined));
-    tell(what, `${found} ${text}`);
+    report(what, `${found} ${text}`);
   };
 
   await apply('1-repositories.yaml', '2-network.yaml', '3-clusters.yaml');
   const files = await filesOf(new URL('blueprint/', source));
   await until('blueprint', () => packages.publishNew('blueprints', 'web', files));
-  tell('blueprints.web.v1', 'published: the blueprint of all clusters');
+  report('blueprints.web.v1', 'published: the blueprint of all clusters');
   await apply('4-set.yaml', '5-targets.yaml', '6-analysis.yaml');
   const clusters = (await session.client.list(deliveryTargetKind)).items.length;
   await count('set web', 'drafts, one for each cluster', clusters, () => packages.number('packagevariant-1'));
@@ -119,18 +125,18 @@ async function story(running: Running, { source, address, tell }: Story): Promis
   );
 
   await apply('7-waves.yaml');
-  await wavesOf(running, 'web-v1', tell);
-  await delivered(running, clusters, 1, tell);
+  await wavesOf(running, 'web-v1', report);
+  await delivered(running, report);
 
   await packages.edit('fleet', EDITED[0], { 'deployment.yaml': (text) => text.replace('replicas: 2', 'replicas: 5') });
   await packages.edit('fleet', EDITED[1], { 'notes.txt': () => 'This cluster has a second load balancer.\n' });
   await packages.edit('fleet', CONFLICTING, { 'motd.txt': () => 'Welcome to the shop of the south.\n' });
-  tell('users', `change ${EDITED.join(' and ')}, and the text of ${CONFLICTING}`);
+  report('users', `change ${EDITED.join(' and ')}, and the text of ${CONFLICTING}`);
   await packages.edit('blueprints', 'web', {
     'deployment.yaml': (text) => text.replace('web:1.0.0', 'web:1.1.0'),
     'motd.txt': () => 'Welcome to our new shop.\n',
   });
-  tell('blueprints.web', 'v2 published: another image, and another text');
+  report('blueprints.web', 'v2 published: another image, and another text');
   await count('set web', 'drafts of the upgrade proposed', clusters, () =>
     packages.number('packagevariant-2', 'Proposed'),
   );
@@ -139,20 +145,20 @@ async function story(running: Running, { source, address, tell }: Story): Promis
     packages.text(`fleet.${EDITED[1]}.packagevariant-2`, 'notes.txt'),
   ]);
   const image = /image: \S+/.exec(replicas)?.[0] ?? '';
-  tell(EDITED[0], `keeps ${/replicas: \d+/.exec(replicas)?.[0]}, with the new ${image}`);
-  tell(EDITED[1], `keeps notes.txt: ${notes.trim()}`);
+  report(EDITED[0], `keeps ${/replicas: \d+/.exec(replicas)?.[0]}, with the new ${image}`);
+  report(EDITED[1], `keeps notes.txt: ${notes.trim()}`);
   const conflict = await until('conflict', async () => {
     const { items } = await session.client.list(eventKind, { namespace: NAMESPACE });
     return items.find(({ reason, message }) => reason === 'LocalChangesKept' && message?.includes('motd.txt'))?.message;
   });
-  tell(CONFLICTING, `conflict: ${conflict}`);
+  report(CONFLICTING, `conflict: ${conflict}`);
   await apply('upgrade.yaml');
-  await wavesOf(running, 'web-v2', tell);
-  await delivered(running, clusters, 2, tell);
+  await wavesOf(running, 'web-v2', report);
+  await delivered(running, report);
 }
 
 /** Prints each wave once it is complete. */
-async function wavesOf(running: Running, name: string, tell: Story['tell']): Promise<void> {
+async function wavesOf(running: Running, name: string, report: Report): Promise<void> {
   const { client } = running.session;
   const shown = new Set<string>();
   await poll(running, `wave plan ${name}`, async () => {
@@ -162,7 +168,7 @@ async function wavesOf(running: Running, name: string, tell: Story['tell']): Pro
       shown.add(wave.name);
       const judged = plan.spec.waves.find((one) => one.name === wave.name)?.analysis.length ?? 0;
       const analysis = judged === 0 ? '' : ', analysis successful';
-      tell(`wave ${wave.name}`, `${wave.targets} clusters published, ${wave.verified} healthy${analysis}`);
+      report(`wave ${wave.name}`, `${wave.targets} clusters published, ${wave.verified} healthy${analysis}`);
     }
     return endOf(plan);
   });
@@ -175,37 +181,43 @@ function endOf({ metadata, status }: Stored<WavePlan>): true | undefined {
   throw new SluiceError('Unavailable', `wave plan ${metadata.name} is ${status.phase}: ${status.message ?? ''}`);
 }
 
-async function delivered(running: Running, clusters: number, revision: number, tell: Story['tell']): Promise<void> {
+/** Waits until every cluster has the latest revision of its package. */
+async function delivered(running: Running, report: Report): Promise<void> {
   const { client } = running.session;
-  await poll(running, 'deliveries', async () => {
+  const count = await poll(running, 'deliveries', async () => {
     const { items } = await client.list(deliveryTargetKind);
-    const done = items.filter(({ status }) => status?.lastCommit !== undefined);
-    return done.length >= clusters ? true : undefined;
+    for (const target of items) {
+      const [one] = await deliveredOf(client, undefined, target);
+      const latest = running.session.store.list({ repository: one?.repository, package: one?.package });
+      if (one === undefined || latest.some(({ revision }) => revision > one.revision)) return undefined;
+    }
+    return items.length;
   });
-  await running.service.idle(running.stop.signal);
-  tell('delivery', `${clusters} clusters have upgrade ${revision} in clusters.git`);
+  report('delivery', `${count} clusters have their latest revision, each in its branch of clusters.git`);
 }
 
 /** Waits until `read` returns a value. */
-async function poll<Value>(
-  { stop }: Running,
-  what: string,
-  read: () => Promise<Value | undefined>,
-): Promise<Value> {
+async function poll<Value>({ stop }: Running, what: string, read: () => Promise<Value | undefined>): Promise<Value> {
   const end = systemClock.now() + STEP_TIMEOUT_MS;
   for (;;) {
     const value = await read();
     if (value !== undefined) return value;
     stop.signal.throwIfAborted();
     if (systemClock.now() > end)
-      throw new SluiceError('Timeout', `${what}: not done in ${STEP_TIMEOUT_MS / 1000} s; the data folder shows why with "sluice why"`);
+      throw new SluiceError(
+        'Timeout',
+        `${what}: not done in ${STEP_TIMEOUT_MS / 1000} s; the data folder shows why with "sluice why"`,
+      );
     await pause(POLL_MS);
   }
 }
 
 /** The manifests with the address at which the metrics are served now. */
 function at(address: string, manifests: Manifests): Manifests {
-  return JSON.parse(JSON.stringify(manifests).replaceAll('http://127.0.0.1:18999', address)) as Manifests;
+  return manifests.map((one) => {
+    const text = JSON.stringify(one.object).replaceAll(METRICS, address);
+    return { ...one, object: JSON.parse(text) as typeof one.object };
+  });
 }
 
 async function filesOf(folder: URL): Promise<ReadonlyMap<string, string>> {
