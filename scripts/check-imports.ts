@@ -167,7 +167,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'documents',
     ],
     ...['request', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', 'filters', '.'],
-    ...['webhooks', 'admission'],
+    ...['webhooks/seen', 'webhooks/host', 'webhooks', 'admission'],
   ],
   'src/kubernetes': ['access', 'connection', '.', 'storage'],
   'src/app': [
@@ -207,6 +207,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'key',
     'rpkg',
     'target',
+    'freeze',
     'dora',
     '.',
   ],

@@ -141,6 +141,7 @@ describe('approval controller', () => {
     const { store } = world;
     let pushed = '';
     const racing = controllerOn({
+      find: (id) => store.find(id),
       list: (filter) => store.list(filter),
       onPromotion: (listener) => store.onPromotion(listener),
       repositoryOf: (revision) => store.repositoryOf(revision),
@@ -164,6 +165,7 @@ describe('approval controller', () => {
     await reconcile(name);
     const { store } = world;
     const racing = controllerOn({
+      find: (id) => store.find(id),
       list: (filter) => store.list(filter),
       onPromotion: (listener) => store.onPromotion(listener),
       repositoryOf: (revision) => store.repositoryOf(revision),

@@ -107,6 +107,97 @@ describe('pull-request controller', () => {
     expect(await world.events(name)).toEqual([`PullRequestOpened: it is reviewed in ${pull?.url}`]);
   });
 
+  test('a proposal shows why the pull requests of its repository cannot be read, once, and again if the reason changes', async () => {
+    await policy();
+    const name = await propose();
+    await reconcile(name);
+    await reconcile('apps');
+    const fail = (message: string) => {
+      forge.before = () => {
+        throw new SluiceError('Refused', message);
+      };
+    };
+    const failures = async () => (await world.events(name)).filter((event) => event.startsWith('PullRequestFailed'));
+    fail('This installation has been suspended');
+    for (let turn = 0; turn < 3; turn += 1) expect(await reconcile('apps')).toMatchObject({ requeueAfter: 60_000 });
+    expect(await failures()).toEqual(['PullRequestFailed: This installation has been suspended']);
+    fail('the App is not installed');
+    await reconcile('apps');
+    expect(await failures()).toHaveLength(2);
+    forge.before = () => undefined;
+    expect(await reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
+  });
+
+  test('a request to run a check again evaluates it and sets all checks of this commit, and of no other', async () => {
+    await policy();
+    const requests = new SyncRequests(clock);
+    reconcile = process({ requests });
+    const name = await propose();
+    await reconcile(name);
+    const { commit } = revision(name);
+    // It reads changes of the same second once more.
+    for (let turn = 0; turn < 2; turn += 1) await reconcile('apps');
+    forge.checks.clear();
+    requests.addReview({ namespace: 'default', name: 'apps' }, { rerun: 'f'.repeat(40) });
+    woken.length = 0;
+    await reconcile('apps');
+    expect(woken).toEqual([]);
+    requests.addReview({ namespace: 'default', name: 'apps' }, { rerun: commit });
+    await reconcile('apps');
+    expect(woken).toEqual([name]);
+    await reconcile(name);
+    expect(forge.checksOf(commit)).toEqual({ 'sluice/ready': 'success' });
+    expect(requests.takeReview({ namespace: 'default', name: 'apps' })).toBeUndefined();
+  });
+
+  test('the commit of a merge queue gets the checks of its proposal, and a failure where the merge has other content', async () => {
+    await policy();
+    const requests = new SyncRequests(clock);
+    const waiting: { number: number; commit: string }[] = [];
+    const trees = new Map<string, string>();
+    let reads = 0;
+    const mergeQueue = {
+      waiting: async () => {
+        reads += 1;
+        return waiting;
+      },
+      treeOf: async (commit: string) => trees.get(commit),
+    };
+    reconcile = process({ requests, openForge: () => Object.assign(forge, { mergeQueue }) });
+    const name = await propose();
+    await reconcile(name);
+    await reconcile('apps');
+    await reconcile('apps');
+    const before = reads;
+    await reconcile('apps');
+    expect(reads).toBe(before);
+
+    const { commit, path: folder } = revision(name);
+    const [own] = await world.store.repositoryOf(revision(name)).git.statObjects([`${commit}:${folder}`]);
+    const [same, other] = ['1'.repeat(40), '2'.repeat(40)];
+    trees.set(same, own?.oid ?? '').set(other, '3'.repeat(40));
+    const number = forge.pulls[0]?.number ?? 0;
+    waiting.push({ number, commit: same }, { number, commit: other }, { number: 99, commit: '4'.repeat(40) });
+    requests.addReview({ namespace: 'default', name: 'apps' }, 'merge-queue');
+    woken.length = 0;
+    await reconcile('apps');
+    expect(woken).toEqual([name]);
+    await reconcile(name);
+    expect(forge.checksOf(same)).toEqual({ 'sluice/ready': 'success' });
+    expect(forge.checksOf(other)).toEqual({ 'sluice/ready': 'failure' });
+    expect(forge.checks.get(other)?.get('sluice/ready')?.title).toMatch(
+      /merge changes the package.*remove it from the queue/,
+    );
+    expect(forge.checks.has('4'.repeat(40))).toBe(false);
+    // It is read until it is empty, without a further request.
+    waiting.length = 0;
+    woken.length = 0;
+    await reconcile('apps');
+    const emptied = reads;
+    await reconcile('apps');
+    expect([reads, woken]).toEqual([emptied, []]);
+  });
+
   test('a new process finds the pull request, and takes it over as it is', async () => {
     await policy();
     const name = await propose();

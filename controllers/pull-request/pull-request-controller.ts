@@ -2,7 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
-import type { PullRequest, Review } from '../../src/forge/forge.ts';
+import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
@@ -19,6 +19,7 @@ import { checksOf } from './checks.ts';
 import { openPull, preparePull } from './open-pull.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { pauseAfter } from './pause-after.ts';
+import { QueuedProposals, setQueuedChecks } from './queued-checks.ts';
 import { readDescription, readExplanation } from './read-proposal.ts';
 import type { MayApprove } from './rights.ts';
 import { proposalId, proposalIn, withSection } from './section.ts';
@@ -33,7 +34,7 @@ export interface PullRequestOptions {
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayApprove: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -43,6 +44,8 @@ const POLL_MS = 10_000;
 const QUIET_POLL_MS = 30_000;
 const QUIET_AFTER_MS = 300_000;
 const HEADS = 'refs/heads/';
+/** Proposals of one repository that report the same failure. */
+const MAX_REPORTED = 100;
 
 /** Shows proposals as pull requests of a Git host, and takes over what users decide there. */
 export function pullRequestController(options: PullRequestOptions): ControllerOptions {
@@ -52,6 +55,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     options.recorder ?? new EventRecorder({ client, clock, component: REVIEW_ACTOR }),
   );
   const shown = new ShownProposals();
+  const queues = new QueuedProposals();
+  /** Why the pull requests of a repository cannot be read, as its proposals report it. */
+  const unreadable = new Map<string, string>();
   const opened = new OpenedRepositories(store, openForge);
   /** When a pull request of a repository last changed, in milliseconds since the epoch. */
   const changedAt = new Map<string, number>();
@@ -148,9 +154,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       entry.text = text;
     }
     const checks = checksOf(explanation, review.gateChecks);
-    const checksText = JSON.stringify([revision.commit, checks]);
+    const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
       await pulls.forge.setChecks(revision.commit, checks, signal);
+      await setQueuedChecks({ store, forge: pulls.forge, signal }, revision, checks, entry.queued ?? []);
       entry.checks = checksText;
     }
     if (entry.isPrepared !== true) {
@@ -219,23 +226,45 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     await opened.closeUnused(key, new Set(here.map(({ pulls }) => pulls)));
     if (here.length === 0) {
       changedAt.delete(keyText(key));
+      unreadable.delete(keyText(key));
       return undefined;
+    }
+    const requested = requests?.takeReview(key);
+    for (const one of here) {
+      if (![...(requested?.reruns ?? [])].some((commit) => one.checks?.startsWith(checksTextOf(commit)))) continue;
+      delete one.checks;
+      enqueue(one.key);
     }
     for (const pulls of new Set(here.map((one) => one.pulls))) {
       let branches: readonly string[];
       try {
         branches = await pulls.poll(signal);
+        const queued = await queues.read(pulls, here, requested?.mergeQueue === true || branches.length > 0, signal);
+        for (const one of queued) enqueue(one.key);
       } catch (error) {
         const pause = pauseAfter(error);
         if (pause === undefined) throw error;
+        const own = here.filter((one) => one.pulls === pulls);
+        await reportUnreadable(key, own, messageOf(error), signal);
         return { requeueAfter: pause, reason: messageOf(error) };
       }
+      unreadable.delete(keyText(key));
       if (branches.length > 0) changedAt.set(keyText(key), clock.now());
       const changed = new Set(branches);
       for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
     }
     const isQuiet = clock.now() - (changedAt.get(keyText(key)) ?? 0) > QUIET_AFTER_MS;
     return { requeueAfter: isQuiet ? QUIET_POLL_MS : POLL_MS, reason: 'pull requests are read' };
+  }
+
+  /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */
+  async function reportUnreadable(repository: ObjectKey, own: readonly Shown[], message: string, signal: AbortSignal) {
+    if (unreadable.get(keyText(repository)) === message) return;
+    for (const { key } of own.slice(0, MAX_REPORTED)) {
+      const object = await client.find(packageRevisionKind, key, { signal });
+      if (object !== undefined) events.record(object, 'Warning', 'PullRequestFailed', message, 'failed');
+    }
+    unreadable.set(keyText(repository), message);
   }
 
   function watch(entry: Shown): Shown {
@@ -264,4 +293,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (pause === undefined) throw error;
     return { requeueAfter: pause, reason: messageOf(error) };
   }
+}
+
+/** What `Shown.checks` compares; without checks, what it begins with. */
+function checksTextOf(commit: string, checks?: readonly Check[]): string {
+  return `${commit} ${checks === undefined ? '' : JSON.stringify(checks)}`;
 }

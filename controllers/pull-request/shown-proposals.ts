@@ -13,6 +13,8 @@ export interface Shown {
   /** What was written last, so that nothing is written twice. */
   text?: string;
   checks?: string;
+  /** Commits of merge queues that merge it and wait for its checks. */
+  queued?: readonly string[];
   isPrepared?: boolean;
   /** As they were read when this was the state of the pull request. */
   reviews?: { readonly of: PullRequest; readonly list: readonly Review[] };

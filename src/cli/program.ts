@@ -3,6 +3,7 @@ import { sluiceVersion } from '../app/sluice-version.ts';
 import { addCheckCommand } from './check/check-command.ts';
 import { addDoraCommand } from './dora/dora-command.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
+import { addFreezeCommands } from './freeze/freeze-commands.ts';
 import { addKeyCommands } from './key/key-commands.ts';
 import { addKptfileCommands } from './kptfile/kptfile-commands.ts';
 import { addMigrateCommands } from './migrate/migrate-commands.ts';
@@ -65,6 +66,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: CommandRe
   addRepoCommands(program, invocation, finish);
   addRevisionCommands(program, invocation, finish);
   addTargetCommands(program, invocation, finish);
+  addFreezeCommands(program, invocation, finish);
   addDoraCommand(program, invocation, finish);
   addCheckCommand(program, invocation, finish);
   addFnCommands(program, invocation, finish);

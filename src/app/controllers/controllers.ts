@@ -173,6 +173,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        systemNamespace: readers.systemNamespace,
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },

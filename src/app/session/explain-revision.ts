@@ -1,5 +1,6 @@
 import { annotationExplainer } from '../../../controllers/approval/explain-annotations.ts';
 import { approvalExplainer } from '../../../controllers/approval/explain-approval.ts';
+import { freezeExplainer } from '../../../controllers/approval/explain-freeze.ts';
 import { type DeliveryExplainerOptions, deliveryExplainer } from '../../../controllers/delivery/explain-delivery.ts';
 import { lostTag, lostTagExplainer } from '../../../controllers/delivery/lost-tag.ts';
 import { packageVariantExplainer } from '../../../controllers/package-variant/explain-package-variant.ts';
@@ -24,6 +25,7 @@ export class RevisionExplanations {
   constructor(options: DeliveryExplainerOptions) {
     this.#options = options;
     this.#explainers = [
+      freezeExplainer,
       lostTagExplainer(options),
       stateExplainer(options.store),
       packageVariantExplainer(options),

@@ -101,6 +101,8 @@ export const approvalSchema = z.object({
   face: z.string(),
   /** Address of the evidence, such as that of a review. */
   evidence: z.string().optional(),
+  /** The groups of the user that quorums of policies named when it was given. */
+  groups: listOf(z.string()).optional(),
   /** The namespace in which it was given: rights are granted by namespace. Records of earlier versions have none. */
   namespace: z.string().optional(),
 });
