@@ -16,6 +16,7 @@ import type { SyncRequests } from '../repository/sync-requests.ts';
 import { applyEnd, leavePull } from './apply-end.ts';
 import { applyReviews, type ReviewedProposal } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
+import { applyCommands, updateReply } from './commands/apply-commands.ts';
 import { openPull, preparePull } from './open-pull.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -33,6 +34,8 @@ export interface PullRequestOptions {
   readonly openForge: OpenForge;
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayApprove: MayApprove | undefined;
+  /** The same for conditions, which commands in comments set. */
+  readonly maySetConditions: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
   readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview'> | undefined;
   /** Default: a new recorder on `client`. */
@@ -124,7 +127,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (pull.state !== 'open' && proposalIn(pull.body) === proposal) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number });
+        const entry = watch({ key, proposal, branch, pulls, number: pull.number, commands: {} });
         if (pull.state === 'merged' && review.publishOn !== 'merge') {
           // What reviewers request still stands in the way of an approval.
           const proposed = { object, evaluation, review: { ...review, publishOn: 'approval' as const }, pull };
@@ -141,10 +144,22 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text });
     // Users may remove labels and reviewers that they were given once.
     const isPrepared = isOpen && proposalIn(pull.body) !== undefined;
-    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared });
+    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });
     const proposed = { object, evaluation, review, pull, forge: pulls.forge };
     if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
       return undefined;
+    const { content } = evaluation.content;
+    if (pull.head.commit === revision.commit && entry.seen?.content !== content)
+      entry.seen = { content, at: pull.updatedAt };
+    // One that was just opened has no comments.
+    if (!isOpen) entry.commands.of ??= pull;
+    const commented = { ...proposed, seen: entry.seen, state: entry.commands };
+    const executed = await applyCommands(deciding(signal), commented);
+    if (executed !== undefined) {
+      // Whatever the command was, the next reconciliation evaluates all of it again.
+      for (const memory of ['text', 'checks', 'reviews'] as const) delete entry[memory];
+      return undefined;
+    }
     if (proposalIn(pull.body) === undefined)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (entry.text !== text) {
@@ -160,6 +175,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       await setQueuedChecks({ store, forge: pulls.forge, signal }, revision, checks, entry.queued ?? []);
       entry.checks = checksText;
     }
+    await updateReply(deciding(signal), commented, explanation);
     if (entry.isPrepared !== true) {
       await preparePull(deciding(signal), object, pull, pulls.forge, review);
       entry.isPrepared = true;
@@ -176,12 +192,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     pulls.note(await pulls.forge.update(number, { body }, signal));
     const of = await pulls.ofBranch(branch, signal);
     const now = shown.get(entry.key);
-    if (of !== undefined && now?.reviews !== undefined) now.reviews = { ...now.reviews, of };
+    if (of === undefined || now === undefined) return;
+    if (now.reviews !== undefined) now.reviews = { ...now.reviews, of };
+    if (now.commands.of !== undefined) now.commands.of = of;
   }
 
   function deciding(signal: AbortSignal) {
-    const { mayApprove } = options;
-    return { client, store, events, mayApprove, requests, signal };
+    const { mayApprove, maySetConditions } = options;
+    return { client, store, events, mayApprove, maySetConditions, requests, signal };
   }
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */

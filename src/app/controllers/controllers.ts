@@ -79,6 +79,7 @@ export interface ControllerSettings extends ControllerChoice {
   readonly hasPeer?: boolean;
   /** See the pull-request controller. */
   readonly mayApprove: MayApprove | undefined;
+  readonly maySetConditions: MayApprove | undefined;
   /** The cluster that Sluice runs in, whose engines it reads. */
   readonly cluster?: Client | undefined;
 }
@@ -165,7 +166,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     'pull-request': () =>
       pullRequestController({
-        ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
+        ...{ client, store, clock, requests: choice.requests },
+        ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
         openForge: openForges({ client, network: session.network, clock }),
       }),
     analysis: () => analysisController({ client, clock, fetch: fetchJson(session.network) }),

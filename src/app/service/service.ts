@@ -141,10 +141,12 @@ export class SluiceService {
     this.#requests = options.requests ?? new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
-    const mayApprove = options.serve === undefined ? undefined : userRights(() => this.#authorizer());
+    const mayUpdate = (subResource: 'approval' | 'status') =>
+      options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
+    const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status') };
     addControllers(this.manager, session, {
       ...options,
-      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, mayApprove },
+      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, ...rights },
     });
   }
 
