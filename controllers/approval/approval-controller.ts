@@ -16,13 +16,15 @@ import type { Stored } from '../../src/resource/object/object.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
 import { onPending, type PendingOptions } from '../proposal/on-pending.ts';
 import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
+import { holdingPlan } from '../wave-plan/holding-plan.ts';
+import { releasedRevisions } from '../wave-plan/released-revisions.ts';
 import { approvalState, firstEnd, hasApprovalRules } from './automatic-approval.ts';
 
 export const APPROVAL_ACTOR = 'controller:approval';
 
 export interface ApprovalOptions extends PendingOptions {
   /** Evaluates the revision, and lists the siblings that the policy `initial` depends on. */
-  readonly store: Pick<RevisionStore, 'evaluate' | 'find' | 'list' | 'repositoryOf' | 'onPromotion'>;
+  readonly store: Pick<RevisionStore, 'dependentsOf' | 'evaluate' | 'find' | 'list' | 'repositoryOf' | 'onPromotion'>;
 }
 
 /** The action for one revision: a step, a wait, or none with the reason. */
@@ -41,7 +43,8 @@ const MAX_WAIT_MS = 3_600_000;
 export function approvalController(options: ApprovalOptions): ControllerOptions {
   const { store, clock } = options;
   const { client, events, controller } = onPending('approval', APPROVAL_ACTOR, options);
-  return controller(reconcile);
+  const pending = controller(reconcile);
+  return { ...pending, sources: [...pending.sources, releasedRevisions] };
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
     const hasRules = isUnderRules(object);
@@ -200,6 +203,12 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     { revision }: Pick<RevisionEvaluation, 'revision'>,
     reason: string,
   ): Promise<void> {
+    const plan = await holdingPlan(revision, { client, store });
+    if (plan !== undefined) {
+      const message = `WavePlan ${plan.metadata.name} selects it, and approves it in its wave`;
+      events.record(object, 'Normal', 'NotApproved', message, 'wave');
+      return;
+    }
     const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
     await client.subResource('approval').update(packageRevisionKind, published, { reason });
     events.record(object, 'Normal', 'Approved', `approved commit ${revision.commit} (${reason})`, 'approval');

@@ -14,6 +14,7 @@ import { addRevisionCommands } from './rpkg/revision-commands.ts';
 import { addServiceCommands } from './service-commands.ts';
 import { SluiceCommand } from './sluice-command.ts';
 import { addTargetCommands } from './target/target-commands.ts';
+import { addWaveCommands } from './wave/wave-commands.ts';
 
 const USAGE_ERROR = 2;
 
@@ -66,6 +67,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: CommandRe
   addRepoCommands(program, invocation, finish);
   addRevisionCommands(program, invocation, finish);
   addTargetCommands(program, invocation, finish);
+  addWaveCommands(program, invocation, finish);
   addFreezeCommands(program, invocation, finish);
   addDoraCommand(program, invocation, finish);
   addCheckCommand(program, invocation, finish);

@@ -9,6 +9,7 @@ import { pullRequestExplainer } from '../../../controllers/pull-request/explain-
 import { gateExplainer } from '../../../controllers/revision/explain-gates.ts';
 import { obstacleExplainer } from '../../../controllers/revision/explain-obstacles.ts';
 import { resolverExplainer } from '../../../controllers/revision/explain-resolvers.ts';
+import { waveExplainer } from '../../../controllers/wave-plan/explain-wave.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { explainRevision } from '../../package/api/explain/explain-revision.ts';
 import { kernelExplainer, stateExplainer } from '../../package/api/explain/explain-state.ts';
@@ -35,6 +36,7 @@ export class RevisionExplanations {
       obstacleExplainer,
       gateExplainer,
       proposalExplainer,
+      waveExplainer(options),
       approvalExplainer,
       pullRequestExplainer,
       resolverExplainer(BUILT_IN_RESOLVERS),

@@ -9,15 +9,25 @@ import {
   type Forge,
   type NewPullRequest,
   type PullRequest,
+  type PullRequestChange,
   type Review,
 } from '../forge.ts';
+import {
+  type BranchRules,
+  MAX_ENDED,
+  type Mergeability,
+  type MergeOutcome,
+  type MergeRequest,
+} from '../forge-merging.ts';
 import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
 import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { GiteaComments } from './gitea-comments.ts';
+import { branchRulesOf, mergePull } from './gitea-merge.ts';
 import {
+  branchSchema,
   type CommitStatus,
   combinedStatusSchema,
   type GiteaPull,
@@ -96,14 +106,11 @@ export class GiteaForge implements Forge {
     }
   }
 
-  async update(
-    number: number,
-    { title, body }: { readonly title?: string; readonly body?: string },
-    signal: AbortSignal,
-  ): Promise<PullRequest> {
+  async update(number: number, { title, body, state }: PullRequestChange, signal: AbortSignal): Promise<PullRequest> {
     const change = {
       ...(title === undefined ? {} : { title: shorten(title, MAX_TITLE_CHARACTERS) }),
       ...(body === undefined ? {} : { body }),
+      ...(state === undefined ? {} : { state }),
     };
     const path = `${this.#path}/pulls/${number}`;
     return this.#pullOf(await this.#http.json(pullSchema, 'PATCH', path, { body: change, signal }));
@@ -222,6 +229,43 @@ export class GiteaForge implements Forge {
     }
   }
 
+  async find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined> {
+    const sort = (pull: PullRequest) =>
+      pull.head.branch === head && pull.head.isSameRepository && pull.base.branch === base ? 'wanted' : 'other';
+    const [open] = await this.#list('open', 1, sort, signal);
+    if (open !== undefined) return open;
+    let read = 0;
+    const limited = (pull: PullRequest) => {
+      read += 1;
+      return read > MAX_ENDED ? 'last' : sort(pull);
+    };
+    const ended = await this.#list('closed', Number.POSITIVE_INFINITY, limited, signal);
+    return ended.sort((a, b) => b.number - a.number)[0];
+  }
+
+  merge(number: number, wanted: MergeRequest, signal: AbortSignal): Promise<MergeOutcome> {
+    return mergePull(
+      {
+        send: (body) => this.#http.send('POST', `${this.#path}/pulls/${number}/merge`, { body, signal }),
+        get: () => this.get(number, signal),
+      },
+      wanted,
+    );
+  }
+
+  /** Gitea has one value for a conflict and for a check that has not ended; rules it states only to who tries to merge. */
+  async mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
+    const path = `${this.#path}/pulls/${number}`;
+    const { mergeable, draft } = await this.#http.json(pullSchema, 'GET', path, { signal });
+    if (draft === true) return 'draft';
+    return mergeable === true ? 'mergeable' : 'unknown';
+  }
+
+  async branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
+    const path = `${this.#path}/branches/${encodeURIComponent(branch)}`;
+    return branchRulesOf(await this.#http.json(branchSchema, 'GET', path, { signal }));
+  }
+
   comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
     return this.#comments.list(number, since, limit, signal);
   }
@@ -244,7 +288,7 @@ export class GiteaForge implements Forge {
 
   /** Wanted pull requests in the order of their last changes, up to the first one behind which there are none. */
   async #list(
-    state: 'open' | 'all',
+    state: 'open' | 'closed' | 'all',
     limit: number,
     sort: (pull: PullRequest) => 'wanted' | 'other' | 'last',
     signal: AbortSignal,

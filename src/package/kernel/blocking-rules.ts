@@ -19,7 +19,7 @@ export function blockingRules(facts: BlockingFacts, policy: EffectivePolicy, now
     const { name, namespace, isInstallation, since, until } = freeze;
     return {
       ...{ rule: 'Freeze', message: freezeText(freeze), since },
-      ...(until === undefined ? {} : { until: timestamp(until) }),
+      ...endsAt(until),
       resolvedBy: `users who may delete Freeze ${namespace}/${name}${isInstallation ? ', which is in force in all namespaces' : ''}`,
     };
   });
@@ -27,6 +27,10 @@ export function blockingRules(facts: BlockingFacts, policy: EffectivePolicy, now
 }
 
 function rulesOf(rule: ApprovalRule, facts: BlockingFacts, now: number): BlockingRule[] {
+  if (Number.isNaN(now)) {
+    const message = `the rules of policy ${rule.policy} cannot be evaluated: the time of the decision is not known`;
+    return [{ rule: 'InvalidRule', policy: rule.policy, message, resolvedBy: 'a decision at a valid time' }];
+  }
   return [
     ...scheduledFreezes(rule, facts, now),
     ...closedWindow(rule, facts, now),
@@ -44,7 +48,7 @@ function scheduledFreezes({ policy, freezes }: ApprovalRule, { proposal }: Block
     return [
       {
         ...{ rule: 'ScheduledFreeze', policy, since: timestamp(state.since) },
-        ...(state.until === undefined ? {} : { until: timestamp(state.until) }),
+        ...endsAt(state.until),
         message: `policy ${policy} forbids approvals in its freeze ${describe(freeze)}`,
         resolvedBy: byPolicy(policy),
       } as const,
@@ -73,7 +77,7 @@ function closedWindow({ policy, windows }: ApprovalRule, { proposal }: BlockingF
     {
       ...{ rule: 'Window', policy },
       ...(Number.isFinite(since) ? { since: timestamp(since) } : {}),
-      ...(Number.isFinite(next) ? { until: timestamp(next) } : {}),
+      ...endsAt(next),
       message: `policy ${policy} permits approvals only in its windows: ${windows.map(describe).join('; ')}`,
       resolvedBy: byPolicy(policy),
     },
@@ -95,13 +99,13 @@ function soakTimes({ policy, soak }: ApprovalRule, facts: BlockingFacts, now: nu
     const due = Date.parse(proposal.at) + proposedMs;
     if (!(due <= now))
       blocked.push({
-        ...{ ...common, since: proposal.at, until: timestamp(due) },
+        ...{ ...common, since: proposal.at, ...endsAt(due) },
         message: `policy ${policy} requires that ${name} was proposed for ${duration(proposedMs)} without a change; it was proposed at ${proposal.at}`,
       });
   }
   if (sincePublishedMs !== undefined && lastPublishedAt !== undefined && !(lastPublishedAt + sincePublishedMs <= now))
     blocked.push({
-      ...{ ...common, since: timestamp(lastPublishedAt), until: timestamp(lastPublishedAt + sincePublishedMs) },
+      ...{ ...common, since: timestamp(lastPublishedAt), ...endsAt(lastPublishedAt + sincePublishedMs) },
       message: `policy ${policy} requires ${duration(sincePublishedMs)} between two revisions of a package; the previous one was published at ${timestamp(lastPublishedAt)}`,
     });
   return blocked;
@@ -146,6 +150,14 @@ function describe({ cron, durationMs, timeZone, reason }: NamedRecurrence): stri
   return `"${cron}" ${timeZone} for ${duration(durationMs)}${reason === undefined ? '' : ` (${reason})`}`;
 }
 
+/** The largest time of a date; what never ends has no end. */
+const MAX_TIME_MS = 8.64e15;
+
+function endsAt(milliseconds: number | undefined): Pick<BlockingRule, 'until'> {
+  if (milliseconds === undefined || !(Math.abs(milliseconds) <= MAX_TIME_MS)) return {};
+  return { until: timestamp(milliseconds) };
+}
+
 const UNITS = [
   ['h', 3_600_000],
   ['m', 60_000],
@@ -154,6 +166,7 @@ const UNITS = [
 
 /** In the form of Go, as policies have it. */
 function duration(milliseconds: number): string {
+  if (!Number.isFinite(milliseconds)) return 'an unlimited time';
   let rest = milliseconds;
   let text = '';
   for (const [unit, size] of UNITS) {

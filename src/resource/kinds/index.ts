@@ -28,6 +28,8 @@ import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
 import { packageDeliveryKind } from './sluice/package-delivery.ts';
 import { packagePolicyKind } from './sluice/package-policy.ts';
+import { wavePlanKind } from './sluice/wave-plan.ts';
+import { waveTargetKind } from './sluice/wave-target.ts';
 
 /** Kinds whose objects are kept as they are written, in contrast to those that are derived from Git. */
 export const OBJECT_KINDS: readonly Kind[] = [
@@ -37,6 +39,8 @@ export const OBJECT_KINDS: readonly Kind[] = [
   packageVariantSetKind,
   deliveryTargetKind,
   packageDeliveryKind,
+  wavePlanKind,
+  waveTargetKind,
   packagePolicyKind,
   freezeKind,
   functionPolicyKind,

@@ -1,3 +1,4 @@
+import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Recurrence } from '../../../foundation/time/recurrence.ts';
 import type { Actor } from '../../../resource/object/request-context.ts';
 
@@ -56,15 +57,19 @@ export function groupsInQuorums(rules: readonly ApprovalRule[], { groups = [] }:
   return [...new Set(groups)].filter((group) => named.has(`group:${group}`)).sort();
 }
 
-/** The freezes that are in force at a time. */
+/** The freezes that are in force at a time; all of them at a time that is none. */
 export function freezesAt(freezes: readonly FreezeRule[], now: number): FreezeRule[] {
-  return freezes.filter(({ until }) => until === undefined || now < until);
+  return freezes.filter(({ until }) => until === undefined || !(until <= now));
 }
+
+/** The largest time of a date. */
+const MAX_TIME_MS = 8.64e15;
 
 /** One sentence without its end: which freeze, why, by whom, and how it ends. */
 export function freezeText({ name, namespace, isInstallation, reason, startedBy, since, until }: FreezeRule): string {
   const where = isInstallation ? 'all namespaces are' : `namespace ${namespace} is`;
   const by = startedBy === undefined ? '' : ` by ${startedBy}`;
-  const end = until === undefined ? 'it is ended' : new Date(until).toISOString().replace(/\.\d{3}Z$/, 'Z');
+  const isDate = until !== undefined && Math.abs(until) <= MAX_TIME_MS;
+  const end = isDate ? timestamp(until) : 'it is ended';
   return `${where} frozen by Freeze ${namespace}/${name} since ${since}${by} until ${end} (${reason})`;
 }
