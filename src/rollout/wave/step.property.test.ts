@@ -81,15 +81,22 @@ test('with crashes at any write: no wave before the one before it is done, no ap
       let spec = first;
       let recorded: PlanState = INITIAL_STATE;
       let actions: readonly Action[] = [];
+      let written: number | undefined;
       for (const event of [{ type: 'wait' as const, ms: 0 }, ...events]) {
+        if (event.type === 'crash') {
+          // In the step that the next event leads to.
+          ({ written } = event);
+          continue;
+        }
         world.apply(event, actions, recorded.targets);
         if (event.type === 'spec') spec = { ...spec, ...event.spec };
         const next = step(spec, recorded, world.observations, event.type === 'wait' ? event.ms : 0);
         // The transitions of a step are its whole effect.
         expect(replay(recorded, next.transitions)).toEqual(next.state);
         expectFixpoint(spec, next, world);
-        if (event.type === 'crash') {
-          recorded = crash(recorded, next, event.written);
+        if (written !== undefined) {
+          recorded = crash(recorded, next, written);
+          written = undefined;
           actions = [];
           continue;
         }
