@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
+import { SluiceError } from '../foundation/sluice-error.ts';
 import { examples, type Finish, several, withActor, withData, withOutput } from './access/options.ts';
 import type { Invocation } from './output/invocation.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
@@ -105,6 +106,12 @@ Without --signing-key-secret it signs with the Secret sluice-signing-key of its 
     );
   examples(withData(demo), 'sluice demo', 'sluice demo --serve --data .sluice', 'sluice demo fleet').action(
     async (scenario, options) => {
+      if (scenario === 'fleet' && options.serve === true) {
+        throw new SluiceError(
+          'InvalidInput',
+          'sluice demo fleet ends by itself; leave out --serve, or use --data to keep its result',
+        );
+      }
       if (scenario === 'fleet') finish(await (await import('./demo/fleet-demo.ts')).fleetDemo(options, invocation));
       else finish(await (await import('./demo/demo.ts')).demo(options, invocation));
     },

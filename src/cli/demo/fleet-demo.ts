@@ -15,6 +15,7 @@ import { commandLine } from '../../foundation/text/command-line.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { hostedFolder } from '../../package/store/open-package-repository.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import type { Stored } from '../../resource/object/object.ts';
@@ -168,7 +169,7 @@ async function wavesOf(running: Running, name: string, report: Report): Promise<
       shown.add(wave.name);
       const judged = plan.spec.waves.find((one) => one.name === wave.name)?.analysis.length ?? 0;
       const analysis = judged === 0 ? '' : ', analysis successful';
-      report(`wave ${wave.name}`, `${wave.targets} clusters published, ${wave.verified} healthy${analysis}`);
+      report(`wave ${wave.name}`, `${wave.verified} of ${wave.targets} approved clusters are healthy${analysis}`);
     }
     return endOf(plan);
   });
@@ -188,8 +189,11 @@ async function delivered(running: Running, report: Report): Promise<void> {
     const { items } = await client.list(deliveryTargetKind);
     for (const target of items) {
       const [one] = await deliveredOf(client, undefined, target);
-      const latest = running.session.store.list({ repository: one?.repository, package: one?.package });
-      if (one === undefined || latest.some(({ revision }) => revision > one.revision)) return undefined;
+      if (one === undefined) return undefined;
+      const { items: revisions } = await client.list(packageRevisionKind, {
+        ...{ namespace: NAMESPACE, fieldSelector: `spec.repository=fleet,spec.packageName=${one.package}` },
+      });
+      if (revisions.some(({ spec }) => (spec.revision ?? 0) > one.revision)) return undefined;
     }
     return items.length;
   });
