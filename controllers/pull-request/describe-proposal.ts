@@ -22,11 +22,6 @@ const MAX_FILE_CHARACTERS = 10_000;
 const MAX_FILES = 100;
 const MAX_GATES = 100;
 
-/** The title of the pull request of a proposal. */
-export function titleOf({ package: path, workspace }: Pick<Explanation, 'package' | 'workspace'>): string {
-  return plainLine(`Publish ${path} (${workspace})`, 200);
-}
-
 /** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
 export function describeProposal({ explanation, diff, review, upstream }: Proposal): string {
   const { name, last } = explanation;

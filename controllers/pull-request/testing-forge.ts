@@ -220,6 +220,11 @@ export class MemoryForge implements Forge {
     return comment;
   }
 
+  /** Sets its clock forward. */
+  skip(seconds: number): void {
+    this.#second += seconds;
+  }
+
   /** The states of the checks of a commit, by name. */
   checksOf(commit: string): Record<string, string> {
     return Object.fromEntries([...(this.checks.get(commit) ?? [])].map(([name, { state }]) => [name, state]));

@@ -1,6 +1,8 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
 import { z } from 'zod';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { forgeSchema, labelsSchema, loginSchema, reviewersSchema } from './forge-schema.ts';
+import { reviewTemplateSchema } from './review-template.ts';
 
 const MAX_USERS = 500;
 const MAX_GATES = 50;
@@ -41,6 +43,16 @@ export const reviewSchema = z
       .default([])
       .describe('Users of the host whose reviews count. Default: none.'),
     reviewers: reviewersSchema,
+    titleTemplate: reviewTemplateSchema(250)
+      .optional()
+      .describe(
+        'Title of a pull request that Sluice opens, in which ${package}, ${workspace}, ${name}, ${namespace}, ${repository}, ${proposer}, ${upstream} and ${policy} stand for those of the proposal. Default: Publish ${package} (${workspace}).',
+      ),
+    bodyTemplate: reviewTemplateSchema(4000)
+      .optional()
+      .describe(
+        'Text before the section of Sluice in a pull request that it opens, in Markdown, with the same placeholders, whose values are shown as code.',
+      ),
     labels: labelsSchema,
     userPullRequests: z
       .enum(['check', 'adopt', 'ignore'])
