@@ -44,7 +44,7 @@ test('users have the rights in a cluster that they have on a server of Sluice', 
   const roles = loadAll(read('base/user-roles.yaml')) as ClusterRole[];
   const grants = (names: readonly string[]) => grantsOf(roles.filter(({ metadata }) => names.includes(metadata.name)));
   const own = (name: string) => grantsOf(BOOTSTRAP_ROLES.filter(({ metadata }) => metadata.name === name));
-  const isOfSluice = (grant: string) => /^(\w+\.)*(kpt|sluice)\.dev |^ipam\./.test(grant);
+  const isOfSluice = (grant: string) => /^(\w+\.)*(kpt|sluice)\.dev |^(ipam|infra)\./.test(grant);
   expect(grants(['sluice-view'])).toEqual(own('view').filter(isOfSluice));
   expect(grants(['sluice-view', 'sluice-edit'])).toEqual(own('edit').filter(isOfSluice));
   expect(grants(['sluice-view', 'sluice-edit', 'sluice-admin'])).toEqual(own('admin').filter(isOfSluice));

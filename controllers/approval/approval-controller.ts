@@ -2,6 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { EventType } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
 import { nextExpiry } from '../../src/package/model/gates/gates.ts';
 import {
   APPROVAL_DELAY_ANNOTATION,
@@ -15,12 +16,15 @@ import type { Stored } from '../../src/resource/object/object.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
 import { onPending, type PendingOptions } from '../proposal/on-pending.ts';
 import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
+import { holdingPlan } from '../wave-plan/holding-plan.ts';
+import { releasedRevisions } from '../wave-plan/released-revisions.ts';
+import { approvalState, firstEnd, hasApprovalRules } from './automatic-approval.ts';
 
 export const APPROVAL_ACTOR = 'controller:approval';
 
 export interface ApprovalOptions extends PendingOptions {
   /** Evaluates the revision, and lists the siblings that the policy `initial` depends on. */
-  readonly store: Pick<RevisionStore, 'evaluate' | 'list' | 'repositoryOf' | 'onPromotion'>;
+  readonly store: Pick<RevisionStore, 'dependentsOf' | 'evaluate' | 'find' | 'list' | 'repositoryOf' | 'onPromotion'>;
 }
 
 /** The action for one revision: a step, a wait, or none with the reason. */
@@ -30,18 +34,31 @@ type Plan =
   /** `event` is recorded for users; without it the reason is transient. */
   | { readonly event?: { readonly type: EventType; readonly reason: string; readonly message: string } };
 
-/** Proposes and approves revisions that carry Nephio's approval annotations. */
+/** Milliseconds after which packages in flight are counted again, and the shortest and longest wait for a rule. */
+const IN_FLIGHT_CHECK_MS = 30_000;
+const MIN_WAIT_MS = 1000;
+const MAX_WAIT_MS = 3_600_000;
+
+/** Approves what policies approve automatically, and proposes and approves revisions that carry Nephio's approval annotations. */
 export function approvalController(options: ApprovalOptions): ControllerOptions {
   const { store, clock } = options;
   const { client, events, controller } = onPending('approval', APPROVAL_ACTOR, options);
-  return controller(reconcile);
+  const pending = controller(reconcile);
+  return { ...pending, sources: [...pending.sources, releasedRevisions] };
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
-    if (annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined) return undefined;
+    const hasRules = isUnderRules(object);
+    if (!hasRules && annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined)
+      return undefined;
     try {
       // If anything changes after the object was read, the write below is a conflict, and the revision is evaluated again.
       const evaluation = await store.evaluate(keyText(keyOf(object)));
       if (store.repositoryOf(evaluation.revision).follows) return undefined;
+      if (hasRules) {
+        const after = await byRules(object, evaluation);
+        if (after !== 'annotations') return after;
+      }
+      if (annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined) return undefined;
       const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION, evaluation.policy);
       if (policy === undefined) {
         const message = `${APPROVAL_POLICY_ANNOTATION} in the Kptfile has no effect; set it on the PackageRevision, or let a policy enable it (spec.kptfileApprovals)`;
@@ -66,6 +83,49 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       if (await hasMoved(object)) return undefined;
       events.record(object, 'Warning', 'NotApproved', error.message);
     }
+    return undefined;
+  }
+
+  /** By the policies as last seen: a change of one, or of a Freeze, wakes this controller again. */
+  function isUnderRules(object: Stored<PackageRevision>): boolean {
+    if (object.spec.lifecycle !== 'Proposed') return false;
+    const revision = store.find(keyText(keyOf(object)));
+    if (revision === undefined) return false;
+    return hasApprovalRules(store.repositoryOf(revision).policyFor(revision), clock.now());
+  }
+
+  /**
+   * Approves a revision whose policies permit that and whose rules are all met; otherwise reports what blocks it. `annotations` if only they
+   * may let a controller act.
+   */
+  async function byRules(
+    object: Stored<PackageRevision>,
+    evaluation: RevisionEvaluation,
+  ): Promise<ReconcileResult | 'annotations' | undefined> {
+    const { key } = evaluation.revision;
+    const siblings = store
+      .list({ repository: repositoryIdOf(evaluation.revision), package: key.package })
+      .filter(({ name }) => name !== evaluation.revision.name);
+    const { applicableResolvers } = options;
+    const state = approvalState(evaluation, siblings, timestamp(clock.now()), applicableResolvers);
+    const { automatic, blocking, obstacle, isApproved } = state;
+    for (const { rule, policy = '', message, until } of blocking) {
+      const end = until === undefined ? '' : `; until ${until} at the latest`;
+      events.record(object, 'Normal', 'ApprovalBlocked', `${message}${end}`, `${rule} ${policy}`);
+    }
+    const topics = blocking.map(({ rule, policy = '' }) => `${rule} ${policy}`);
+    if (automatic.length > 0 && obstacle !== undefined)
+      events.record(object, 'Normal', 'NotApproved', obstacle.message, 'obstacle');
+    events.forget(keyOf(object), new Set([...topics, ...(obstacle === undefined ? [] : ['obstacle']), 'approval', '']));
+    if (blocking.length > 0) {
+      const end = firstEnd(blocking) ?? Number.POSITIVE_INFINITY;
+      const isCounted = blocking.some(({ rule }) => rule === 'InFlight');
+      const after = Math.min(end - clock.now(), isCounted ? IN_FLIGHT_CHECK_MS : MAX_WAIT_MS);
+      return { requeueAfter: Math.max(MIN_WAIT_MS, after), reason: 'a rule of a policy' };
+    }
+    if (automatic.length === 0 || obstacle !== undefined || !isApproved) return 'annotations';
+    const reason = `policy ${automatic.join(', ')}: all rules for approvals are met`;
+    await approve(object, evaluation, reason);
     return undefined;
   }
 
@@ -135,8 +195,22 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       events.record(object, 'Normal', 'Proposed', `proposed commit ${revision.commit} (${reason})`);
       return;
     }
+    await approve(object, { revision }, reason);
+  }
+
+  async function approve(
+    object: Stored<PackageRevision>,
+    { revision }: Pick<RevisionEvaluation, 'revision'>,
+    reason: string,
+  ): Promise<void> {
+    const plan = await holdingPlan(revision, { client, store });
+    if (plan !== undefined) {
+      const message = `WavePlan ${plan.metadata.name} selects it, and approves it in its wave`;
+      events.record(object, 'Normal', 'NotApproved', message, 'wave');
+      return;
+    }
     const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
     await client.subResource('approval').update(packageRevisionKind, published, { reason });
-    events.record(object, 'Normal', 'Approved', `approved commit ${revision.commit} (${reason})`);
+    events.record(object, 'Normal', 'Approved', `approved commit ${revision.commit} (${reason})`, 'approval');
   }
 }

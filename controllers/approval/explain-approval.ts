@@ -1,5 +1,5 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import { type Explainer, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
+import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import type { ApprovalStatus } from '../../src/package/kernel/approvals.ts';
 import { PUSH_ACTOR } from '../../src/package/model/gates/verdict.ts';
 import { claimed } from '../../src/package/model/revision/attribution.ts';
@@ -7,6 +7,8 @@ import type { ApprovalExplanation, Reason } from '../../src/package/model/revisi
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
 import { approvalOutlook } from './approval-outlook.ts';
+import { type ApprovalState, approvalState } from './automatic-approval.ts';
+import { reasonOf } from './explain-freeze.ts';
 import { recordedApprovals } from './recorded-approvals.ts';
 
 /** Reports whose approval a proposed revision waits for. */
@@ -21,6 +23,7 @@ export const approvalExplainer: Explainer = {
     const status = recordedApprovals(evaluation);
     const approvals = explainApprovals(status);
     const { barred, given, needed } = approvals;
+    const state = approvalState(evaluation, siblings, timestamp(surroundings.now));
     const approved = needed > given.length ? given.map(({ subject }) => subject) : [];
     const others = [...barred.map(({ name }) => name), ...approved];
     const not = others.length === 0 ? '' : ` other than ${others.join(', ')}`;
@@ -30,7 +33,9 @@ export const approvalExplainer: Explainer = {
       outlook === undefined || outlook.acts === false
         ? undefined
         : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `blocked: ${outlook.blockedBy}`})`;
-    reasons.push(...countReasons(status));
+    reasons.push(...countReasons(status), ...quorumReasons(status));
+    for (const rule of state.blocking) if (rule.rule !== 'Freeze') reasons.push(reasonOf(rule, `Blocked${rule.rule}`));
+    if (state.automatic.length > 0) reasons.push(automaticReason(state, surroundings));
     const who = automatic ?? `a user${not}`;
     reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
     // Of closed gates the gate explainer names the next steps.
@@ -45,7 +50,16 @@ export const approvalExplainer: Explainer = {
   },
 };
 
-function explainApprovals({ needed, given, barred }: ApprovalStatus): ApprovalExplanation {
+function explainApprovals(status: ApprovalStatus): ApprovalExplanation {
+  // Of several requirements, that with the most missing approvals.
+  const own = [...status.quorums.filter(({ quorum }) => quorum.namespace === undefined)]
+    .map(({ needed, given, barred }) => ({
+      ...{ needed, given },
+      barred: [...barred].map(([name, because]) => ({ name, because })),
+    }))
+    .sort((a, b) => b.needed - b.given.length - (a.needed - a.given.length))[0];
+  const isWorse = own !== undefined && own.needed - own.given.length >= status.needed - status.given.length;
+  const { needed, given, barred } = isWorse ? own : status;
   return {
     needed,
     given: given.map(({ subject, face, at }) => ({ subject, face, at })),
@@ -68,6 +82,48 @@ function countReasons({ needed, given, elsewhere, isUnknown }: ApprovalStatus): 
   const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
   const message = `${given.length} of ${needed} approvals recorded${by === '' ? '' : ` (${by})`}; ${needed} users must approve it, since ${why}`;
   return [{ reason: 'ApprovalsNeeded', message }, ...there];
+}
+
+/** What each policy requires of users, who they are, and who has approved. */
+function quorumReasons({ quorums }: ApprovalStatus): Reason[] {
+  return quorums
+    .filter(({ given, needed }) => given.length < needed)
+    .map(({ policy, quorum, needed, given }) => {
+      const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
+      const from = quorum.from.length === 0 ? 'all users who may approve' : quorum.from.join(', ');
+      const where = quorum.namespace === undefined ? '' : ` in the namespace ${quorum.namespace}`;
+      const more =
+        needed > quorum.required ? '; one more than the policy requires, since a push was made by an unknown user' : '';
+      const excluded = [
+        ...(quorum.excludeProposer ? ['the proposer'] : []),
+        ...(quorum.excludeContributors ? ['contributors'] : []),
+      ];
+      const without = excluded.length === 0 ? '' : `, without ${excluded.join(' and ')}`;
+      return {
+        reason: 'QuorumNeeded',
+        message: `policy ${policy} requires ${needed} approvals${where}, of which ${given.length} are recorded${by === '' ? '' : ` (${by})`}${more}`,
+        resolvedBy: `${from}${without}`,
+      };
+    });
+}
+
+/** Whether and when a controller approves it. */
+function automaticReason(
+  { automatic, blocking, obstacle, isApproved }: ApprovalState,
+  { disabled, running }: Surroundings,
+): Reason {
+  const by = `policy ${automatic.join(', ')} approves it automatically`;
+  const waits = [
+    ...(disabled.includes('approval') ? ['the approval controller is disabled'] : []),
+    ...(obstacle === undefined ? [] : [obstacle.message]),
+    ...(isApproved ? [] : ['approvals of users are missing']),
+    ...(blocking.length === 0 ? [] : ['a rule blocks it']),
+  ];
+  const when = running ? 'now' : 'as soon as "sluice up" runs';
+  return {
+    reason: 'AutomaticApproval',
+    message: waits.length === 0 ? `${by} ${when}` : `${by} later: ${waits.join('; ')}`,
+  };
 }
 
 /** True if a push changed the proposed branch after the proposal. */

@@ -14,6 +14,8 @@ import type { Oid } from '../../src/git/git-repository.ts';
 import { isHosted } from '../../src/git/open/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { runInSlices } from '../../src/package/index/steps.ts';
+import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
+import { freezesInForce } from '../../src/package/store/freeze-objects.ts';
 import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { Signers } from '../../src/package/store/signing.ts';
@@ -32,6 +34,7 @@ import {
   changedFolders,
   type DeliveryReport,
   describeDelivery,
+  frozenReport,
   reportOf,
   SUSPENDED,
   targetStatusAfter,
@@ -74,6 +77,8 @@ export interface DeliveryOptions {
   readonly onCommit?: (target: Stored<DeliveryTarget>, folders: readonly string[]) => void;
   /** Receives which packages ship which objects. */
   readonly targetObjects?: TargetObjects;
+  /** The namespace whose freezes are in force in all. */
+  readonly systemNamespace?: string;
   /** Makes the manifests of packages. Default: without programs that render. */
   readonly buildPackage?: BuildPackage;
   /** Cache of manifests between reconciliations. Default: a new cache. */
@@ -100,7 +105,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
 
   return {
     name: 'delivery',
-    sources: targetSources(),
+    sources: targetSources(options.systemNamespace),
     // Deliveries mostly wait, for the window and for remotes; one that hangs occupies a worker until its signal aborts.
     maxConcurrentReconciles: 64,
     namespaceShare: { most: 16, mostFailing: 4 },
@@ -117,13 +122,14 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       let target = found;
       try {
         target = await withoutPackageList(client, writer, found, signal);
-        const report =
-          target.spec.suspend === true
-            ? ({ reason: 'Suspended', message: SUSPENDED } as const)
-            : await deliver(target, signal);
+        const freezes = await freezesOf(target);
+        const report = await reportFor(target, freezes, signal);
         // Before the status, which then counts these packages: a reader may see some of them early, but never misses one.
         if (report.packages !== undefined) await writer.write(target, report.packages, signal);
         await write(target, report);
+        const ends = freezes.flatMap(({ until }) => until ?? []).map((until) => until - clock.now());
+        if (ends.length > 0 && Math.min(...ends) < resync)
+          return { requeueAfter: Math.max(1, Math.min(...ends)), reason: 'the end of a freeze' };
         return { requeueAfter: resync, reason: 'the next check of the branch of the target' };
       } catch (error) {
         const isTimeout = isSluiceError(signal.reason, 'Timeout');
@@ -134,6 +140,24 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       }
     },
   };
+
+  async function reportFor(
+    target: Stored<DeliveryTarget>,
+    freezes: readonly FreezeRule[],
+    signal: AbortSignal,
+  ): Promise<DeliveryReport> {
+    if (freezes.length > 0) return frozenReport(freezes);
+    return target.spec.suspend === true ? { reason: 'Suspended', message: SUSPENDED } : deliver(target, signal);
+  }
+
+  function freezesOf({ metadata: { namespace = '' } }: Stored<DeliveryTarget>): Promise<FreezeRule[]> {
+    const { systemNamespace } = options;
+    return freezesInForce(
+      client,
+      { namespace, ...(systemNamespace === undefined ? {} : { systemNamespace }) },
+      clock.now(),
+    );
+  }
 
   async function forget(key: ObjectKey): Promise<undefined> {
     events.forget(key);
@@ -245,7 +269,12 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
-      commit = await branch.commit(head.oid, result.edits, result.message, author, signal);
+      let freezes: readonly FreezeRule[] = [];
+      commit = await branch.commit(head.oid, result.edits, result.message, author, signal, async () => {
+        freezes = await freezesOf(target);
+        return freezes.length === 0;
+      });
+      if (commit === undefined) return frozenReport(freezes);
       memory.committed(files, git.repo, commit, result.edits);
       events.record(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
       const delivered = result.packages.filter(({ changed }) => changed);

@@ -7,6 +7,7 @@ import type { Desired } from '../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
 import { readMessage } from '../../src/delivery/tree/trailers.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
+import { type FreezeRule, freezeText } from '../../src/package/model/policy/approval-rules.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type Condition, findCondition, setCondition } from '../../src/resource/object/condition.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
@@ -22,6 +23,7 @@ export interface DeliveryReport {
     | 'RepositoryMissing'
     | 'PruneHeld'
     | 'Suspended'
+    | 'Frozen'
     | 'TargetIsPackages'
     | 'BranchMissing'
     | 'Error';
@@ -47,6 +49,8 @@ export interface DriftReport {
 
 /** Condition of a target, set once a package was blocked. */
 const BLOCKED_CONDITION = 'Held';
+/** Condition of a target, set once a Freeze stopped it. */
+const FROZEN_CONDITION = 'Frozen';
 /** Condition of a target, set once a folder kept the changes of another writer. */
 const DRIFTED_CONDITION = 'Drifted';
 
@@ -78,6 +82,7 @@ export const SUSPENDED = 'nothing is changed while spec.suspend is set';
 export const BLOCKING_REASONS: ReadonlySet<DeliveryReport['reason']> = new Set([
   'BranchMissing',
   'Error',
+  'Frozen',
   'TargetIsPackages',
 ]);
 
@@ -197,7 +202,8 @@ export function targetStatusAfter(
   const isReady = reason === 'Delivered' ? ('True' as const) : ('False' as const);
   const ready = { type: 'Ready', status: isReady, reason, message, ...observed };
   const withReady = setCondition(target.status?.conditions, ready, now);
-  const withBlocked = withBlockedCondition(withReady, blocked, observed, now);
+  const withFrozen = withFrozenCondition(withReady, report, observed, now);
+  const withBlocked = withBlockedCondition(withFrozen, blocked, observed, now);
   const conditions = withDriftedCondition(withBlocked, drifted, observed, now);
   // The list of earlier versions; it is removed once there are objects for it.
   const { packages: listed, ...present } = target.status ?? {};
@@ -212,6 +218,25 @@ export function targetStatusAfter(
   };
   const status = withoutRollbacks(reported, report.endedRollbacks ?? [], 'a later revision is published', now);
   return sameValue(status, target.status) ? undefined : status;
+}
+
+function withFrozenCondition(
+  conditions: readonly Condition[],
+  { reason, message }: DeliveryReport,
+  observed: { readonly observedGeneration?: number },
+  now: number,
+): readonly Condition[] {
+  const isFrozen = reason === 'Frozen';
+  if (!isFrozen && findCondition(conditions, FROZEN_CONDITION) === undefined) return conditions;
+  const next = isFrozen
+    ? { status: 'True' as const, reason: 'Freeze', message }
+    : { status: 'False' as const, reason: 'NoFreeze', message: 'no Freeze is in force' };
+  return setCondition(conditions, { type: FROZEN_CONDITION, ...next, ...observed }, now);
+}
+
+/** The report of a target in whose namespace freezes are in force; the branch stays as it is. */
+export function frozenReport(freezes: readonly FreezeRule[]): DeliveryReport {
+  return { reason: 'Frozen', message: cut(`nothing is delivered: ${freezes.map(freezeText).join('; ')}`) };
 }
 
 /** An alert: because publications do not count, packages stay at their earlier delivery. */

@@ -83,7 +83,8 @@ export class TargetBranch {
 
   /**
    * Commits edits on top of a commit that was read. Throws Conflict, with nothing changed, if the branch is at another commit;
-   * a local target changes by compare-and-swap, a remote one by an atomic push with the expected commit.
+   * a local target changes by compare-and-swap, a remote one by an atomic push with the expected commit. `isPermitted` is called last of all
+   * before that; without a permission nothing changes, and the result is undefined.
    */
   async commit(
     head: Oid | undefined,
@@ -91,7 +92,8 @@ export class TargetBranch {
     message: string,
     author: Signature,
     signal: AbortSignal,
-  ): Promise<Oid> {
+    isPermitted: () => Promise<boolean> = async () => true,
+  ): Promise<Oid | undefined> {
     const base = head === undefined ? undefined : (await this.#git.readCommit(head)).tree;
     // A file that another writer made executable does not stay so.
     const changes = new Map([...edits].map(([path, data]) => [path, data && ({ data, mode: '100644' } as const)]));
@@ -102,6 +104,7 @@ export class TargetBranch {
       head === undefined
         ? { type: 'create', ref: this.#ref, new: oid }
         : { type: 'update', ref: this.#ref, old: head, new: oid };
+    if (!(await isPermitted())) return undefined;
     // The mirror's own branch follows with the next fetch.
     if (this.#remote === undefined) await this.#git.transaction([update]);
     else await this.#git.push(this.#remote, [update], signal);

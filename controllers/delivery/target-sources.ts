@@ -3,15 +3,16 @@ import { type Source, toObject, watchKind } from '../../src/controller/source.ts
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { freezeKind, SYSTEM_NAMESPACE } from '../../src/resource/kinds/sluice/freeze.ts';
 import { isConditionTrue } from '../../src/resource/object/condition.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 
 /**
  * Wakes for a target when it or its rollbacks change, when a published revision of a package that it may select is added, deleted or changed, and
- * when a repository becomes ready or changes in more than its status.
+ * when a repository becomes ready or changes in more than its status. A Freeze wakes for the targets that it stops.
  */
-export function targetSources(): Source<ObjectKey>[] {
+export function targetSources(systemNamespace: string = SYSTEM_NAMESPACE): Source<ObjectKey>[] {
   return [
     watchKind(deliveryTargetKind, {
       predicate: (event) =>
@@ -29,6 +30,12 @@ export function targetSources(): Source<ObjectKey>[] {
           informer(packageRevisionKind).addHandler((event) => {
             const isMeant = isDelivered(event.object) || (event.type === 'update' && isDelivered(event.old));
             if (isMeant) wake(({ spec }) => maySelect(spec.selector, event.object.spec));
+          }),
+          informer(freezeKind).addHandler((event) => {
+            const { namespace } = event.object.metadata;
+            if (!specOrMetadataChanged(event)) return;
+            for (const target of targets.list())
+              if (namespace === systemNamespace || target.metadata.namespace === namespace) enqueue(keyOf(target));
           }),
           informer(repositoryKind).addHandler((event) => {
             const isReady = isConditionTrue(event.object.status?.conditions, 'Ready');

@@ -151,8 +151,8 @@ describe('templates', () => {
     const repositories = [{ name: 'edge' }];
     for (const [targets, message] of [
       [
-        [{ repositories, template: { downstream: { packageExpr: '1 + 1' } } }],
-        'downstream.packageExpr: expression "1 + 1" gives number, expected a text',
+        [{ repositories, template: { downstream: { packageExpr: "target.repo == 'edge' ? 1 : 'a'" } } }],
+        'gives number, expected a text',
       ],
       [
         [{ repositories: [{ name: 'gone' }], template: {} }],

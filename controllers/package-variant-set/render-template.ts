@@ -1,12 +1,13 @@
 import { compileExpression } from '../../src/expression/expression.ts';
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
+import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import {
-  type PackageVariantSet,
+  notText,
   REPOSITORY_VARIABLES,
   TEMPLATE_LIMITS,
   TEMPLATE_VARIABLES,
-} from '../../src/resource/kinds/porch/package-variant-set.ts';
+} from '../../src/resource/kinds/porch/template-expressions.ts';
 import type { ObjectMeta } from '../../src/resource/object/object.ts';
 
 type Spec = PackageVariantSet['spec'];
@@ -135,11 +136,7 @@ function evaluate(
     throw new SluiceError('InvalidInput', `${field}: ${messageOf(error)}`, { cause: error });
   }
   if (typeof value === 'string') return value;
-  const type = value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
-  throw new SluiceError(
-    'InvalidInput',
-    `${field}: expression ${JSON.stringify(expression)} gives ${type}, expected a text`,
-  );
+  throw new SluiceError('InvalidInput', `${field}: ${notText(expression, value)}`);
 }
 
 function withoutAbsent(value: unknown): unknown {

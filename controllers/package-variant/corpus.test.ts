@@ -4,36 +4,12 @@ import { loadAll } from 'js-yaml';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { isRecord } from '../../src/package/model/krm/krm.ts';
-import { customKind } from '../../src/resource/kinds/apiextensions/custom-kind.ts';
-import { customResourceDefinitionKind } from '../../src/resource/kinds/apiextensions/custom-resource-definition.ts';
+import { workloadClusterKind } from '../../src/resource/kinds/infra/workload-cluster.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
-import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
-import { EventLog } from '../../src/resource/watch/event-log.ts';
 import { corpus, corpusMissing, corpusPackages } from '../../test/support/corpus.ts';
 import { fixture } from '../../test/support/fixture.ts';
 import { skipFor } from '../../test/support/skip.ts';
 import { packageVariantController } from './package-variant-controller.ts';
-
-/** The definition of the objects that the variants of the corpus inject, with the fields that they have. */
-const workloadCluster = customKind(
-  customResourceDefinitionKind.complete({
-    metadata: { name: 'workloadclusters.infra.nephio.org' },
-    spec: {
-      group: 'infra.nephio.org',
-      scope: 'Namespaced',
-      names: { plural: 'workloadclusters', kind: 'WorkloadCluster' },
-      versions: [
-        {
-          name: 'v1alpha1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-        },
-      ],
-    },
-  } as never),
-  'v1alpha1',
-);
 
 /** All PackageVariants in YAML files of the corpus, as their authors wrote them. */
 function variantsIn(folder: string): unknown[] {
@@ -51,15 +27,10 @@ test('the PackageVariants of real packages are admitted, and create the drafts t
 }, async () => {
   await using world = await fixture(new ManualClock());
   const { client, store, clock, registry } = world;
-  const storage = new MemoryStorage(workloadCluster, { clock, log: new EventLog({ clock }) });
-  registry.register(storage as never);
-  await client.create(
-    workloadCluster as never,
-    {
-      ...{ apiVersion: 'infra.nephio.org/v1alpha1', kind: 'WorkloadCluster' },
-      ...{ metadata: { name: 'example' }, spec: { clusterName: 'edge-7', cnis: ['macvlan'] } },
-    } as never,
-  );
+  await client.create(workloadClusterKind, {
+    metadata: { name: 'example' },
+    spec: { clusterName: 'edge-7', cnis: ['macvlan'] },
+  });
   const parsed = variantsIn(join(corpus, 'packages')).map((object) => packageVariantKind.parse(object));
   expect(parsed.length).toBeGreaterThan(5);
   expect(parsed.flatMap(({ unknownFields }) => unknownFields)).toEqual([]);

@@ -3,20 +3,21 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
-import { isOwnedBy, ownersOf } from './plan-variant.ts';
+import type { OwnedRevisions } from './owned-revisions.ts';
+import { ownersOf } from './plan-variant.ts';
 
 /**
  * Deletes the drafts of a variant and proposes the deletion of what it published, or removes the variant from their owners. Revisions that
  * `isKept` stay as they are.
  */
 export async function releaseRevisions(
-  store: Pick<RevisionStore, 'list' | 'update'>,
+  { store, owned }: { readonly store: Pick<RevisionStore, 'update'>; readonly owned: OwnedRevisions },
   { metadata: { namespace, uid }, spec }: Stored<PackageVariant>,
   context: RequestContext,
   isKept: (revision: PackageRevision) => boolean = () => false,
 ): Promise<void> {
-  for (const revision of store.list()) {
-    if (revision.namespace !== namespace || !isOwnedBy(revision, uid) || isKept(revision)) continue;
+  for (const revision of owned.of(uid)) {
+    if (revision.namespace !== namespace || isKept(revision)) continue;
     const id = `${revision.namespace}/${revision.name}`;
     const ownerReferences = ownersOf(revision)
       .filter((owner) => owner.uid !== uid)

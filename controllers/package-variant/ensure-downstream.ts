@@ -67,7 +67,7 @@ async function clone(downstream: Downstream, workspace: string): Promise<Ensured
 /** Brings an open revision up to date with upstream and the variant. What users changed in it stays. */
 async function keep(downstream: Downstream, revision: PackageRevision): Promise<Ensured> {
   const { store, variant, upstream, upstreamRepository, repository, read, context } = downstream;
-  const base = baseOf(store, revision);
+  const base = baseOf(store, revision, upstreamRepository);
   const isCurrent = await isBasedOn(base, upstream, upstreamRepository);
   const content = await repository.content(revision);
   const merged = isCurrent ? NOTHING : await merge(downstream, base, revision);
@@ -96,7 +96,7 @@ async function keep(downstream: Downstream, revision: PackageRevision): Promise<
 /** Opens a draft from a published revision if upstream or the variant changed. */
 async function renew(downstream: Downstream, revision: PackageRevision, workspace: string): Promise<Ensured> {
   const { store, variant, upstream, upstreamRepository, repository, read } = downstream;
-  const base = baseOf(store, revision);
+  const base = baseOf(store, revision, upstreamRepository);
   if (await isBasedOn(base, upstream, upstreamRepository)) {
     const { files } = await repository.content(revision);
     if (!changesContent(await adaptPackage(variant, files, read))) return { revision };

@@ -106,17 +106,15 @@ data:
   });
 
   test('a kind that is not served is reported by the condition', async () => {
-    const resource = point('required')
-      .replace('v1', 'infra.nephio.org/v1alpha1')
-      .replace('ConfigMap', 'WorkloadCluster');
+    const resource = point('required').replace('v1', 'example.com/v1').replace('ConfigMap', 'Site');
     await bench.publishBlueprint({ 'site.yaml': resource });
-    await bench.variant({ injectors: [{ kind: 'WorkloadCluster', name: 'edge-1' }] });
+    await bench.variant({ injectors: [{ kind: 'Site', name: 'edge-1' }] });
     await bench.reconcile();
     expect(bench.world.store.get(DRAFT).kptfile?.status?.conditions).toContainEqual({
-      type: 'config.injection.WorkloadCluster.site',
+      type: 'config.injection.Site.site',
       status: 'False',
       reason: 'NoResourceSelected',
-      message: 'no in-cluster resources of type infra.nephio.org/v1alpha1.WorkloadCluster',
+      message: 'no in-cluster resources of type example.com/v1.Site',
     });
   });
 });

@@ -23,10 +23,14 @@ export interface Base {
 }
 
 /**
- * Returns the upstream that a revision was last merged with, in a registered repository of its namespace. Throws InvalidInput if its Kptfile
- * names none.
+ * Returns the upstream that a revision was last merged with, in a registered repository of its namespace: the probable one, or another. Throws
+ * InvalidInput if its Kptfile names none.
  */
-export function baseOf(store: UpstreamStore, { name, namespace, kptfile, problem }: PackageRevision): Base {
+export function baseOf(
+  store: UpstreamStore,
+  { name, namespace, kptfile, problem }: PackageRevision,
+  probable: PackageRepository,
+): Base {
   if (kptfile === undefined)
     throw new SluiceError('InvalidInput', `the Kptfile of ${name} cannot be read: ${problem ?? 'there is none'}`);
   const { repo, directory = '', commit } = kptfile.upstreamLock?.git ?? {};
@@ -36,9 +40,9 @@ export function baseOf(store: UpstreamStore, { name, namespace, kptfile, problem
       `the Kptfile of ${name} has no upstreamLock, so that its changes cannot be told from those of upstream; add one, or choose another spec.downstream`,
     );
   const address = comparableAddress(repo);
-  const repository = store
-    .repositories()
-    .find((one) => one.namespace === namespace && comparableAddress(one.url) === address);
+  const isIt = (one: PackageRepository) => one.namespace === namespace && comparableAddress(one.url) === address;
+  // Comparing all addresses for each of many variants would grow with their product.
+  const repository = isIt(probable) ? probable : store.repositories().find(isIt);
   if (repository === undefined)
     throw new SluiceError(
       'InvalidInput',

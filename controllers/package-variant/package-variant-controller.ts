@@ -17,6 +17,7 @@ import type { RequestContext } from '../../src/resource/object/request-context.t
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { releaseRevisions } from './end-variant.ts';
 import { Blocked, type Ensured, ensureDownstream } from './ensure-downstream.ts';
+import { OwnedRevisions } from './owned-revisions.ts';
 import { selectUpstream } from './plan-variant.ts';
 import { type KindSource, SelectedObjects } from './selected-objects.ts';
 import { variantSources } from './variant-sources.ts';
@@ -28,6 +29,8 @@ export interface PackageVariantOptions {
   readonly store: Pick<
     RevisionStore,
     | 'list'
+    | 'find'
+    | 'subscribe'
     | 'get'
     | 'create'
     | 'change'
@@ -75,12 +78,14 @@ export function packageVariantController({
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: PACKAGE_VARIANT_ACTOR });
   const events = new EventDeduplicator(recorder);
   const selected = new SelectedObjects(client, kinds);
+  const owned = new OwnedRevisions(store);
 
   return {
     name: 'package-variant',
-    sources: [...variantSources(store), selected.source],
-    maxConcurrentReconciles: 16,
-    namespaceShare: { most: 12, mostFailing: 4 },
+    sources: [...variantSources(store), selected.source, owned.source],
+    // Many at a time, so that the drafts of one repository get into one push.
+    maxConcurrentReconciles: 64,
+    namespaceShare: { most: 48, mostFailing: 8 },
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
       const variant = await client.find(packageVariantKind, key);
       if (variant === undefined) {
@@ -128,10 +133,10 @@ export function packageVariantController({
     const rows = store.list({ repository: upstreamRepository.id, package: spec.upstream.package });
     const upstream = selectUpstream(spec.upstream, rows);
     if ('problem' in upstream) throw new Stalled(upstream.problem);
-    // All revisions are searched only after a change of the spec, which may name another downstream package.
+    // The spec may have named another downstream package before.
     if (generation > 1 && status?.observedGeneration !== generation)
       await releaseRevisions(
-        store,
+        { store, owned },
         variant,
         context,
         ({ key }) => key.repository === spec.downstream.repo && key.package === spec.downstream.package,
@@ -159,7 +164,7 @@ export function packageVariantController({
     const opening = store.openingError(`${variant.metadata.namespace}/${variant.spec.downstream.repo}`);
     if (opening !== undefined) return wait(opening.message);
     try {
-      await releaseRevisions(store, variant, context);
+      await releaseRevisions({ store, owned }, variant, context);
     } catch (error) {
       return reportFailure(variant, error);
     }

@@ -3,6 +3,7 @@ import { type Source, toObject, watchKind } from '../../src/controller/source.ts
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { isPending } from './readiness.ts';
@@ -28,6 +29,10 @@ export function pendingRevisions(store: Pick<RevisionStore, 'onPromotion'>): Sou
         };
         const ends = [
           informer(packagePolicyKind).addHandler((event) => {
+            if (specOrMetadataChanged(event)) wake();
+          }),
+          informer(freezeKind).addHandler((event) => {
+            // Which of them may be the namespace of the installation is not known here; freezes are rare.
             if (specOrMetadataChanged(event)) wake();
           }),
           informer(repositoryKind).addHandler((event) => {

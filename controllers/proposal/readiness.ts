@@ -24,6 +24,7 @@ export function obstacleTo(
   evaluation: RevisionEvaluation,
   isRequired: (gate: Gate) => boolean,
   applicable: ApplicableResolvers = () => [],
+  needsReport: (applicable: readonly string[]) => boolean = () => true,
 ): Obstacle | undefined {
   const { revision, record, content } = evaluation;
   if (revision.problem !== undefined) {
@@ -33,7 +34,7 @@ export function obstacleTo(
   // A resolver that was added later must report too.
   const hasReported =
     settled?.content === content.content && applicable(evaluation).every((name) => settled.resolvers.includes(name));
-  if (!hasReported) {
+  if (!hasReported && needsReport(applicable(evaluation))) {
     const early =
       'it was proposed before every resolver had reported on this content; reject it so that they can, or approve it by hand';
     const message = revision.lifecycle === 'Draft' ? 'not every resolver has reported on this content yet' : early;

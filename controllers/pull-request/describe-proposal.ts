@@ -49,7 +49,8 @@ export function describeEnd(
   return `Package revision ${inlineCode(name)} is ${lifecycle} now. ${reason}`.trimEnd();
 }
 
-function gateTable(gates: readonly GateExplanation[]): string {
+/** The gates as a table in Markdown. */
+export function gateTable(gates: readonly GateExplanation[]): string {
   if (gates.length === 0) return 'It has no gates.';
   const rows = gates.slice(0, MAX_GATES).map(({ type, open, state, since, settledBy, explanation }) => {
     const cells = [

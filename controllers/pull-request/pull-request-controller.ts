@@ -2,7 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
-import type { PullRequest, Review } from '../../src/forge/forge.ts';
+import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
@@ -16,9 +16,11 @@ import type { SyncRequests } from '../repository/sync-requests.ts';
 import { applyEnd, leavePull } from './apply-end.ts';
 import { applyReviews, type ReviewedProposal } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
+import { applyCommands, updateReply } from './commands/apply-commands.ts';
 import { openPull, preparePull } from './open-pull.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { pauseAfter } from './pause-after.ts';
+import { QueuedProposals, setQueuedChecks } from './queued-checks.ts';
 import { readDescription, readExplanation } from './read-proposal.ts';
 import type { MayApprove } from './rights.ts';
 import { proposalId, proposalIn, withSection } from './section.ts';
@@ -32,8 +34,10 @@ export interface PullRequestOptions {
   readonly openForge: OpenForge;
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayApprove: MayApprove | undefined;
+  /** The same for conditions, which commands in comments set. */
+  readonly maySetConditions: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -43,6 +47,8 @@ const POLL_MS = 10_000;
 const QUIET_POLL_MS = 30_000;
 const QUIET_AFTER_MS = 300_000;
 const HEADS = 'refs/heads/';
+/** Proposals of one repository that report the same failure. */
+const MAX_REPORTED = 100;
 
 /** Shows proposals as pull requests of a Git host, and takes over what users decide there. */
 export function pullRequestController(options: PullRequestOptions): ControllerOptions {
@@ -52,6 +58,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     options.recorder ?? new EventRecorder({ client, clock, component: REVIEW_ACTOR }),
   );
   const shown = new ShownProposals();
+  const queues = new QueuedProposals();
+  /** Why the pull requests of a repository cannot be read, as its proposals report it. */
+  const unreadable = new Map<string, string>();
   const opened = new OpenedRepositories(store, openForge);
   /** When a pull request of a repository last changed, in milliseconds since the epoch. */
   const changedAt = new Map<string, number>();
@@ -118,7 +127,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (pull.state !== 'open' && proposalIn(pull.body) === proposal) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number });
+        const entry = watch({ key, proposal, branch, pulls, number: pull.number, commands: {} });
         if (pull.state === 'merged' && review.publishOn !== 'merge') {
           // What reviewers request still stands in the way of an approval.
           const proposed = { object, evaluation, review: { ...review, publishOn: 'approval' as const }, pull };
@@ -135,10 +144,22 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text });
     // Users may remove labels and reviewers that they were given once.
     const isPrepared = isOpen && proposalIn(pull.body) !== undefined;
-    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared });
+    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });
     const proposed = { object, evaluation, review, pull, forge: pulls.forge };
     if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
       return undefined;
+    const { content } = evaluation.content;
+    if (pull.head.commit === revision.commit && entry.seen?.content !== content)
+      entry.seen = { content, at: pull.updatedAt };
+    // One that was just opened has no comments.
+    if (!isOpen) entry.commands.of ??= pull;
+    const commented = { ...proposed, seen: entry.seen, state: entry.commands };
+    const executed = await applyCommands(deciding(signal), commented);
+    if (executed !== undefined) {
+      // Whatever the command was, the next reconciliation evaluates all of it again.
+      for (const memory of ['text', 'checks', 'reviews'] as const) delete entry[memory];
+      return undefined;
+    }
     if (proposalIn(pull.body) === undefined)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (entry.text !== text) {
@@ -148,11 +169,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       entry.text = text;
     }
     const checks = checksOf(explanation, review.gateChecks);
-    const checksText = JSON.stringify([revision.commit, checks]);
+    const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
       await pulls.forge.setChecks(revision.commit, checks, signal);
+      await setQueuedChecks({ store, forge: pulls.forge, signal }, revision, checks, entry.queued ?? []);
       entry.checks = checksText;
     }
+    await updateReply(deciding(signal), commented, explanation);
     if (entry.isPrepared !== true) {
       await preparePull(deciding(signal), object, pull, pulls.forge, review);
       entry.isPrepared = true;
@@ -169,12 +192,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     pulls.note(await pulls.forge.update(number, { body }, signal));
     const of = await pulls.ofBranch(branch, signal);
     const now = shown.get(entry.key);
-    if (of !== undefined && now?.reviews !== undefined) now.reviews = { ...now.reviews, of };
+    if (of === undefined || now === undefined) return;
+    if (now.reviews !== undefined) now.reviews = { ...now.reviews, of };
+    if (now.commands.of !== undefined) now.commands.of = of;
   }
 
   function deciding(signal: AbortSignal) {
-    const { mayApprove } = options;
-    return { client, store, events, mayApprove, requests, signal };
+    const { mayApprove, maySetConditions } = options;
+    return { client, store, events, mayApprove, maySetConditions, requests, signal };
   }
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
@@ -219,23 +244,45 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     await opened.closeUnused(key, new Set(here.map(({ pulls }) => pulls)));
     if (here.length === 0) {
       changedAt.delete(keyText(key));
+      unreadable.delete(keyText(key));
       return undefined;
+    }
+    const requested = requests?.takeReview(key);
+    for (const one of here) {
+      if (![...(requested?.reruns ?? [])].some((commit) => one.checks?.startsWith(checksTextOf(commit)))) continue;
+      delete one.checks;
+      enqueue(one.key);
     }
     for (const pulls of new Set(here.map((one) => one.pulls))) {
       let branches: readonly string[];
       try {
         branches = await pulls.poll(signal);
+        const queued = await queues.read(pulls, here, requested?.mergeQueue === true || branches.length > 0, signal);
+        for (const one of queued) enqueue(one.key);
       } catch (error) {
         const pause = pauseAfter(error);
         if (pause === undefined) throw error;
+        const own = here.filter((one) => one.pulls === pulls);
+        await reportUnreadable(key, own, messageOf(error), signal);
         return { requeueAfter: pause, reason: messageOf(error) };
       }
+      unreadable.delete(keyText(key));
       if (branches.length > 0) changedAt.set(keyText(key), clock.now());
       const changed = new Set(branches);
       for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
     }
     const isQuiet = clock.now() - (changedAt.get(keyText(key)) ?? 0) > QUIET_AFTER_MS;
     return { requeueAfter: isQuiet ? QUIET_POLL_MS : POLL_MS, reason: 'pull requests are read' };
+  }
+
+  /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */
+  async function reportUnreadable(repository: ObjectKey, own: readonly Shown[], message: string, signal: AbortSignal) {
+    if (unreadable.get(keyText(repository)) === message) return;
+    for (const { key } of own.slice(0, MAX_REPORTED)) {
+      const object = await client.find(packageRevisionKind, key, { signal });
+      if (object !== undefined) events.record(object, 'Warning', 'PullRequestFailed', message, 'failed');
+    }
+    unreadable.set(keyText(repository), message);
   }
 
   function watch(entry: Shown): Shown {
@@ -264,4 +311,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (pause === undefined) throw error;
     return { requeueAfter: pause, reason: messageOf(error) };
   }
+}
+
+/** What `Shown.checks` compares; without checks, what it begins with. */
+function checksTextOf(commit: string, checks?: readonly Check[]): string {
+  return `${commit} ${checks === undefined ? '' : JSON.stringify(checks)}`;
 }

@@ -28,7 +28,7 @@ interface Entry {
  */
 export class PullRequests {
   readonly forge: Forge;
-  readonly #base: string;
+  readonly base: string;
   #loading: Promise<void> | undefined;
   /** By head branch. */
   readonly #entries = new Map<string, Entry>();
@@ -40,7 +40,7 @@ export class PullRequests {
 
   constructor(forge: Forge, base: string) {
     this.forge = forge;
-    this.#base = base;
+    this.base = base;
   }
 
   /**
@@ -74,7 +74,7 @@ export class PullRequests {
     if (pull.updatedAt > this.#since) this.#since = pull.updatedAt;
     const known = this.#entries.get(branch)?.pull;
     if (!isSameRepository) return false;
-    if (pull.base.branch !== this.#base) {
+    if (pull.base.branch !== this.base) {
       // A user has changed what it is merged into: it is none of this branch any more.
       if (known?.number !== pull.number) return false;
       this.forget(branch);
@@ -117,7 +117,7 @@ export class PullRequests {
 
   async #readAll(signal: AbortSignal): Promise<void> {
     const recent = await this.forge.listUpdated(EPOCH, MAX_RECENT, signal);
-    const open = await this.forge.listOpen(this.#base, MAX_OPEN, signal);
+    const open = await this.forge.listOpen(this.base, MAX_OPEN, signal);
     for (const { head } of recent) if (head.branch.startsWith(PROPOSED)) this.#wanted.add(head.branch);
     for (const pull of [...recent].reverse()) this.note(pull);
     for (const pull of open) this.note(pull);

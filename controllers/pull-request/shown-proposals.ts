@@ -1,5 +1,6 @@
 import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
+import type { CommandState } from './commands/apply-commands.ts';
 import type { PullRequests } from './pull-requests.ts';
 
 /** A proposal with a pull request. */
@@ -13,7 +14,12 @@ export interface Shown {
   /** What was written last, so that nothing is written twice. */
   text?: string;
   checks?: string;
+  /** Commits of merge queues that merge it and wait for its checks. */
+  queued?: readonly string[];
   isPrepared?: boolean;
+  readonly commands: CommandState;
+  /** The content that the head was last seen with, and the time of the last change until then, by the clock of the host. */
+  seen?: { readonly content: string; readonly at: string };
   /** As they were read when this was the state of the pull request. */
   reviews?: { readonly of: PullRequest; readonly list: readonly Review[] };
 }

@@ -10,6 +10,17 @@ export interface SyncRequest {
   readonly scope: SyncScope | undefined;
 }
 
+/** Requests to evaluate the checks of commits again that are kept of one repository. */
+const MAX_RERUNS = 100;
+
+/** What is to be read of the pull requests of a repository, besides what has changed. */
+export interface ReviewRequest {
+  /** Commits whose checks are to be evaluated again. */
+  readonly reruns: ReadonlySet<string>;
+  /** A merge queue waits for checks. */
+  readonly mergeQueue: boolean;
+}
+
 /** Shortest interval between two wake-ups of one repository. */
 const MIN_INTERVAL_MS = 250;
 
@@ -22,6 +33,7 @@ export class SyncRequests {
   readonly #waiting = new Map<string, SyncRequest>();
   /** Repositories that were woken within the last interval, and whether a request arrived since. */
   readonly #recentlyWoken = new Map<string, boolean>();
+  readonly #reviews = new Map<string, { readonly reruns: Set<string>; mergeQueue: boolean }>();
   readonly #listeners = new Set<(repository: ObjectKey) => void>();
 
   constructor(clock: Clock) {
@@ -34,6 +46,23 @@ export class SyncRequests {
     const before = this.#waiting.get(key)?.scope;
     this.#waiting.set(key, { scope: before === 'everything' ? before : (scope ?? before) });
     this.#wake(repository, key);
+  }
+
+  /** Records what the next `takeReview` of a repository returns. Does not wake. */
+  addReview(repository: ObjectKey, hint: { readonly rerun: string } | 'merge-queue'): void {
+    const key = keyText(repository);
+    const waiting = this.#reviews.get(key) ?? { reruns: new Set<string>(), mergeQueue: false };
+    this.#reviews.set(key, waiting);
+    if (hint === 'merge-queue') waiting.mergeQueue = true;
+    else if (waiting.reruns.size < MAX_RERUNS) waiting.reruns.add(hint.rerun);
+  }
+
+  /** Returns and removes what waits for the pull requests of a repository. */
+  takeReview(repository: ObjectKey): ReviewRequest | undefined {
+    const key = keyText(repository);
+    const waiting = this.#reviews.get(key);
+    this.#reviews.delete(key);
+    return waiting;
   }
 
   /** True if a request waits for a repository. */

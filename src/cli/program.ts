@@ -3,6 +3,7 @@ import { sluiceVersion } from '../app/sluice-version.ts';
 import { addCheckCommand } from './check/check-command.ts';
 import { addDoraCommand } from './dora/dora-command.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
+import { addFreezeCommands } from './freeze/freeze-commands.ts';
 import { addKeyCommands } from './key/key-commands.ts';
 import { addKptfileCommands } from './kptfile/kptfile-commands.ts';
 import { addMigrateCommands } from './migrate/migrate-commands.ts';
@@ -13,6 +14,7 @@ import { addRevisionCommands } from './rpkg/revision-commands.ts';
 import { addServiceCommands } from './service-commands.ts';
 import { SluiceCommand } from './sluice-command.ts';
 import { addTargetCommands } from './target/target-commands.ts';
+import { addWaveCommands } from './wave/wave-commands.ts';
 
 const USAGE_ERROR = 2;
 
@@ -65,6 +67,8 @@ export function buildProgram(invocation: Invocation, finish: (outcome: CommandRe
   addRepoCommands(program, invocation, finish);
   addRevisionCommands(program, invocation, finish);
   addTargetCommands(program, invocation, finish);
+  addWaveCommands(program, invocation, finish);
+  addFreezeCommands(program, invocation, finish);
   addDoraCommand(program, invocation, finish);
   addCheckCommand(program, invocation, finish);
   addFnCommands(program, invocation, finish);

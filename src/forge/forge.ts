@@ -1,3 +1,5 @@
+import type { MergeQueue } from './merge-queue.ts';
+
 /**
  * One repository on a host with pull requests.
  *
@@ -14,6 +16,9 @@
 export interface Forge {
   /** The address of the repository in the API, for messages. Contains no credentials. */
   readonly address: string;
+
+  /** Undefined where the host has no merge queues. */
+  readonly mergeQueue?: MergeQueue;
 
   /** All open pull requests to a branch, at most `limit` of those that changed last. Leaves out those that `get` rejects as too long. */
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;

@@ -2,6 +2,7 @@
 import { api } from './api.ts';
 import { cluster } from './cluster/cluster.ts';
 import { delivery } from './delivery/delivery.ts';
+import { fleet } from './fleet/fleet.ts';
 import { forge } from './forge.ts';
 import { lifecycle } from './lifecycle.ts';
 import { many } from './many.ts';
@@ -13,6 +14,7 @@ const BENCHMARKS: Readonly<Record<string, (options: readonly string[]) => Promis
   api,
   cluster,
   delivery,
+  fleet,
   forge,
   lifecycle,
   many,

@@ -12,7 +12,7 @@ const page = readFileSync(join(root, 'docs', 'dependencies.md'), 'utf8');
 
 test('the commands of docs/dependencies.md print what the page shows', { timeout: 240_000 }, async () => {
   const steps = sectionsOf(page).flatMap((section) => section.steps);
-  expect(steps).toHaveLength(27);
+  expect(steps).toHaveLength(28);
   const folder = await mkdtemp(join(tmpdir(), 'sluice-dependencies-'));
   try {
     await symlink(join(root, 'examples'), join(folder, 'examples'));

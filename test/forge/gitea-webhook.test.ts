@@ -10,7 +10,7 @@ import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
 import type { Listener } from '../../src/server/listener.ts';
-import type { HostPush } from '../../src/server/webhooks/host-push.ts';
+import type { HostPush } from '../../src/server/webhooks/host/host-push.ts';
 import { WebhookEndpoint } from '../../src/server/webhooks/webhook-endpoint.ts';
 import { webhookPath } from '../../src/server/webhooks/webhook-path.ts';
 import { anna } from '../support/scratch-repository.ts';

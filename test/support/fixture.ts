@@ -11,8 +11,10 @@ import { initRepository } from '../../src/git/open/open-repository.ts';
 import { explainRevision } from '../../src/package/api/explain/explain-revision.ts';
 import { kernelExplainer } from '../../src/package/api/explain/explain-state.ts';
 import { packageStorages } from '../../src/package/api/package-storages.ts';
+import { NO_PEOPLE } from '../../src/package/model/policy/people.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { freezeRuleOf } from '../../src/package/store/freeze-objects.ts';
 import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
 import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
 import { allowedSignersOf, effectivePolicy, parsePeople } from '../../src/package/store/policy-objects.ts';
@@ -23,6 +25,7 @@ import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { OBJECT_KINDS } from '../../src/resource/kinds/index.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { keyText } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
@@ -92,18 +95,17 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
   const policies = new Informer({ client, kind: packagePolicyKind, clock });
   const repositories = new Informer({ client, kind: repositoryKind, clock });
   const configMaps = new Informer({ client, kind: configMapKind, clock });
-  for (const informer of [policies, repositories, configMaps]) informer.start();
+  const freezes = new Informer({ client, kind: freezeKind, clock });
+  for (const informer of [policies, repositories, configMaps, freezes]) informer.start();
   const manager = new Manager({ client, clock });
   const policyFor = (revision: PackageRevision) => {
     const repository = repositories.get({ namespace: 'default', name: revision.key.repository });
     const name = repository === undefined ? undefined : allowedSignersOf(repository);
     const listed = name === undefined ? undefined : configMaps.get({ namespace: 'default', name });
-    return effectivePolicy(
-      revision,
-      repository,
-      policies.list(),
-      listed === undefined ? undefined : { people: () => parsePeople(listed) },
-    );
+    return effectivePolicy(revision, repository, policies.list(), {
+      people: () => (listed === undefined ? NO_PEOPLE : parsePeople(listed)),
+      freezes: () => freezes.list().map((freeze) => freezeRuleOf(freeze)),
+    });
   };
   const recorders: EventRecorder[] = [];
 
@@ -180,7 +182,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
     [Symbol.asyncDispose]: async () => {
       await manager.stop(0);
       for (const recorder of recorders) await recorder.flush();
-      for (const informer of [policies, repositories, configMaps]) await informer.stop();
+      for (const informer of [policies, repositories, configMaps, freezes]) await informer.stop();
       await store.close();
       await rm(folder, { recursive: true, force: true });
     },

@@ -57,7 +57,16 @@ export async function openClusterSession(options: ClusterSessionOptions): Promis
   });
   const objects = new ClusterObjects({ client, clock, startVersion, onEvent });
   const session = await Session.openOn(
-    { ...rest, folder, clock, actor: { name: 'sluice' }, write: true, opens: true, onError },
+    {
+      ...rest,
+      folder,
+      clock,
+      actor: { name: 'sluice' },
+      write: true,
+      opens: true,
+      systemNamespace: namespace,
+      onError,
+    },
     {
       objects,
       openTrust: async (key) => {

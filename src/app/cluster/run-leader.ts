@@ -10,7 +10,7 @@ import type { Stored } from '../../resource/object/object.ts';
 import { AdmissionWebhook } from '../../server/admission/admission-webhook.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { MOVERS } from '../controllers/controllers.ts';
-import { policyGatesOf } from '../policies/policy-gates.ts';
+import { policyGatesOf, policyIssuersOf } from '../policies/policy-gates.ts';
 import { InitialOpenings } from '../service/initial-openings.ts';
 import { narrateEvent, repeatedWarnings } from '../service/narrate-event.ts';
 import { SluiceService } from '../service/service.ts';
@@ -139,6 +139,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
           authenticator: front.access.authenticator,
           authorizer: front.access.admissionAuthorizer,
           policyGates: () => policyGatesOf(client),
+          policyIssuers: (namespace) => policyIssuersOf(client, namespace),
           onError: (error, where) => warn(where, messageOf(error)),
         });
         const servesPackages = role !== 'controllers';

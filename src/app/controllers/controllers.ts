@@ -28,6 +28,9 @@ import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import { rollbackController } from '../../../controllers/rollback/rollback-controller.ts';
 import { ChangedFolders } from '../../../controllers/sync-trigger/changed-folders.ts';
 import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
+import { analysisRuns } from '../../../controllers/wave-plan/analysis-runs.ts';
+import { httpProbe } from '../../../controllers/wave-plan/probe-target.ts';
+import { WAVE_PLAN_ACTOR, wavePlanController } from '../../../controllers/wave-plan/wave-plan-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -50,6 +53,7 @@ export const MOVERS = [
   'revision',
   'proposal',
   'approval',
+  'wave-plan',
   'pull-request',
   'analysis',
   'dependency-refresh',
@@ -83,6 +87,7 @@ export interface ControllerSettings extends ControllerChoice {
   readonly hasPeer?: boolean;
   /** See the pull-request controller. */
   readonly mayApprove: MayApprove | undefined;
+  readonly maySetConditions: MayApprove | undefined;
   /** The cluster that Sluice runs in, whose engines it reads. */
   readonly cluster?: Client | undefined;
 }
@@ -176,9 +181,16 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     'package-variant': () => packageVariantController({ client, store, clock, kinds: session.registry }),
     proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
+    'wave-plan': () =>
+      wavePlanController({
+        ...{ client, store, clock, delivered, applicableResolvers: applicableResolversOf },
+        analyses: analysisRuns(client.as({ name: WAVE_PLAN_ACTOR }, 'controller')),
+        probe: httpProbe(session.network),
+      }),
     'pull-request': () =>
       pullRequestController({
-        ...{ client, store, clock, mayApprove: choice.mayApprove, requests: choice.requests },
+        ...{ client, store, clock, requests: choice.requests },
+        ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
         openForge: openForges({ client, network: session.network, clock }),
       }),
     'dependency-refresh': () =>
@@ -192,6 +204,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        systemNamespace: readers.systemNamespace,
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },

@@ -76,7 +76,9 @@ test('a decision in a cluster reads its own namespace, whatever others contain',
   expect(one).toEqual([
     { kind: 'Repository', namespace: 'default', items: 1 },
     { kind: 'PackagePolicy', namespace: 'default', items: 1 },
+    { kind: 'Freeze', namespace: 'default', items: 0 },
     { kind: 'DeliveryTarget', namespace: 'default', items: 0 },
+    { kind: 'Freeze', namespace: 'sluice-system', items: 0 },
   ]);
   expect(await listsOfDecision(200)).toEqual(one);
 });
@@ -98,6 +100,6 @@ test('what a namespace that shares the packages has tightened holds for the next
   lists.length = 0;
   await readers.refresh(PACKAGES);
   expect(gates().sort()).toEqual(['reviewed', 'tested']);
-  expect([...new Set(lists.map(({ namespace }) => namespace))]).toEqual(['default', 'partner']);
+  expect([...new Set(lists.map(({ namespace }) => namespace))]).toEqual(['default', 'partner', 'sluice-system']);
   await readers.stop();
 });

@@ -3,16 +3,21 @@ import { ObjectReader } from '../../controller/object-reader.ts';
 import { DeliveredPackages } from '../../delivery/delivered/delivered-packages.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
+import type { FreezeRule } from '../../package/model/policy/approval-rules.ts';
+import { freezeRuleOf } from '../../package/store/freeze-objects.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { freezeKind, SYSTEM_NAMESPACE } from '../../resource/kinds/sluice/freeze.ts';
 import { functionPolicyKind } from '../../resource/kinds/sluice/function-policy.ts';
 import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { type KubernetesObject, keyOf, type ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { NamedLists } from './named-lists.ts';
+import type { PackagesInFlight } from './packages-in-flight.ts';
 import { addressIndex, BY_ADDRESS, type RepositoryReader, readRepositories } from './shared-repositories.ts';
 
 export interface ObjectReadersOptions {
@@ -25,6 +30,8 @@ export interface ObjectReadersOptions {
    * Repositories share its packages follow from the watch, and from what this process has read. True for a repository that it has read, by id.
    */
   readonly hasRead?: ((id: string) => boolean) | undefined;
+  /** The namespace whose freezes are in force in all. */
+  readonly systemNamespace?: string | undefined;
   /** Called with every failed list and watch. */
   readonly onError?: (error: unknown) => void;
 }
@@ -34,6 +41,12 @@ export class ObjectReaders {
   readonly repositories;
   readonly policies;
   readonly functionPolicies;
+  readonly freezes;
+  /** By whose owners policies select. */
+  readonly variants;
+  readonly systemNamespace: string;
+  /** Set by the session, whose packages are counted. */
+  inFlight: PackagesInFlight | undefined;
   /** The ConfigMaps with the people of Repositories. */
   readonly lists;
   readonly targets;
@@ -45,7 +58,7 @@ export class ObjectReaders {
   readonly sharing: RepositoryReader;
   readonly #readsNamespaces: boolean;
 
-  constructor({ client, clock, signingSecret, hasRead, onError }: ObjectReadersOptions) {
+  constructor({ client, clock, signingSecret, hasRead, systemNamespace, onError }: ObjectReadersOptions) {
     const report = (error: unknown) => {
       // An informer that lists again has lost no events.
       if (!isSluiceError(error, 'Expired')) onError?.(error);
@@ -62,6 +75,9 @@ export class ObjectReaders {
     };
     this.policies = reader(packagePolicyKind);
     this.functionPolicies = reader(functionPolicyKind);
+    this.freezes = reader(freezeKind);
+    this.variants = reader(packageVariantKind);
+    this.systemNamespace = systemNamespace ?? SYSTEM_NAMESPACE;
     this.lists = new NamedLists({ ...common, repositories: this.repositories.informer });
     this.targets = reader(deliveryTargetKind);
     this.deliveries = reader(packageDeliveryKind);
@@ -94,13 +110,14 @@ export class ObjectReaders {
    * deliveries writes it. Rejects with Unavailable or Timeout if that cannot be established.
    */
   async refresh(repository: ObjectKey): Promise<void> {
-    const { repositories, targets, signingSecret } = this;
+    const { repositories, targets, freezes, signingSecret } = this;
     const { namespace = '' } = repository;
     const done = new Set<string>();
     await Promise.all([
       this.#readsNamespaces ? undefined : repositories.refresh(),
       this.#refreshShared(repository, done),
       targets.refresh(namespace),
+      freezes.refresh(this.systemNamespace),
       signingSecret?.refresh(),
     ]);
     // The first lists may have brought a Repository that shares the packages.
@@ -110,7 +127,7 @@ export class ObjectReaders {
 
   /** Reads the Repositories and policies of the namespaces that share the packages of a Repository, except for those that are `done`. */
   async #refreshShared(repository: ObjectKey, done: Set<string>): Promise<void> {
-    const { repositories, policies } = this;
+    const { repositories, policies, freezes } = this;
     const known = repositories.informer.synced ? readRepositories(this.sharing, repository) : [];
     const all = [repository, ...known.map(keyOf)].map(({ namespace = '' }) => namespace);
     const namespaces = [...new Set(all)].filter((namespace) => !done.has(namespace));
@@ -119,8 +136,22 @@ export class ObjectReaders {
       namespaces.flatMap((namespace) => [
         this.#readsNamespaces ? repositories.refresh(namespace) : undefined,
         policies.refresh(namespace),
+        freezes.refresh(namespace),
       ]),
     );
+  }
+
+  /** The freezes that apply in a namespace, also those whose end has passed. */
+  freezesIn(namespace: string): FreezeRule[] {
+    const namespaces = [...new Set([this.systemNamespace, namespace])];
+    return namespaces.flatMap((where) =>
+      this.freezes.listIn(where).map((freeze) => freezeRuleOf(freeze, this.systemNamespace)),
+    );
+  }
+
+  /** The freezes of all namespaces, also those whose end has passed. */
+  allFreezes(): FreezeRule[] {
+    return this.freezes.list().map((freeze) => freezeRuleOf(freeze, this.systemNamespace));
   }
 
   /** Has a manager use the same informers, so that its controllers wake up when these readers show the change. */
@@ -128,13 +159,15 @@ export class ObjectReaders {
     manager.share(this.repositories.informer);
     manager.share(this.policies.informer);
     manager.share(this.functionPolicies.informer);
+    manager.share(this.freezes.informer);
+    manager.share(this.variants.informer);
     manager.share(this.targets.informer);
     manager.share(this.deliveries.informer);
   }
 
   #all(): Pick<ObjectReader<KubernetesObject>, 'start' | 'stop'>[] {
-    const { repositories, policies, functionPolicies, targets, deliveries, signingSecret } = this;
-    const always = [repositories, policies, functionPolicies, targets, deliveries];
+    const { repositories, policies, functionPolicies, freezes, variants, targets, deliveries, signingSecret } = this;
+    const always = [repositories, policies, functionPolicies, freezes, variants, targets, deliveries];
     return signingSecret === undefined ? always : [...always, signingSecret];
   }
 }

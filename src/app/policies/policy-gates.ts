@@ -1,3 +1,4 @@
+import type { IssuerRule } from '../../package/model/policy/policy.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 
@@ -8,4 +9,10 @@ import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts
 export async function policyGatesOf(client: Client): Promise<ReadonlySet<string>> {
   const { items } = await client.list(packagePolicyKind, {});
   return new Set(items.flatMap(({ spec }) => spec.requiredGates.map(({ conditionType }) => conditionType)));
+}
+
+/** The rules of all policies of a namespace about who may issue conditions. */
+export async function policyIssuersOf(client: Client, namespace: string): Promise<readonly IssuerRule[]> {
+  const { items } = await client.list(packagePolicyKind, { namespace });
+  return items.flatMap(({ metadata: { name: policy }, spec }) => spec.givers.map((rule) => ({ ...rule, policy })));
 }

@@ -7,13 +7,19 @@ import {
   combinePolicies,
   effectivePolicy,
   hostUsersNameOf,
+  type PolicySurroundings,
   parseHostUsers,
   parsePeople,
   type SelectedRevision,
+  selects,
 } from '../../package/store/policy-objects.ts';
+import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
-import type { Stored } from '../../resource/object/object.ts';
+import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
+import type { DeepReadonly, OwnerReference, Stored } from '../../resource/object/object.ts';
 import type { ObjectReaders } from './object-readers.ts';
+import type { SelectsPackage } from './packages-in-flight.ts';
 import { sharingRepositories } from './shared-repositories.ts';
 
 /**
@@ -25,23 +31,53 @@ export function policyOf(readers: ObjectReaders, revision: PackageRevision, name
   const repository = readers.repositories.get({ namespace, name: revision.key.repository });
   const policiesOf = (where: string) => readers.policies.listIn(where);
   // Only what needs a list fails where it was not read.
-  const listsOf = (named: Stored<Repository>) => ({
-    people: () => peopleFor(readers, named),
-    hostUsers: () => hostUsersFor(readers, named),
+  const surroundingsIn = (where: string, named: Stored<Repository> | undefined): PolicySurroundings => ({
+    people: () => (named === undefined ? NO_PEOPLE : peopleFor(readers, named)),
+    hostUsers: () => (named === undefined ? undefined : hostUsersFor(readers, named)),
+    freezes: () => readers.freezesIn(where),
+    variantSets: () => variantSetsOf(readers, revision, where),
+    inFlight: (policy) => inFlightUnder(readers, policy, { ...revision, namespace: where }),
   });
-  const lists = repository === undefined ? undefined : listsOf(repository);
-  const own = effectivePolicy(revision, repository, policiesOf(namespace), lists);
+  const own = effectivePolicy(revision, repository, policiesOf(namespace), surroundingsIn(namespace, repository));
   if (repository === undefined) return own;
   return sharingRepositories(readers.sharing, repository).reduce((policy, other) => {
     const there = inFolderOf(other, revision);
     const { namespace: where = '' } = other.metadata;
     return there === undefined
       ? policy
-      : combinePolicies(policy, effectivePolicy(there, other, policiesOf(where), listsOf(other)), {
+      : combinePolicies(policy, effectivePolicy(there, other, policiesOf(where), surroundingsIn(where, other)), {
           namespace: where,
           isSameBranch: branchOf(other) === branchOf(repository),
         });
   }, own);
+}
+
+/** Names of the sets of the variants that own a revision. */
+function variantSetsOf(readers: ObjectReaders, { record }: SelectedRevision, namespace: string): string[] {
+  const owners = (record?.ownerReferences ?? []) as readonly Partial<OwnerReference>[];
+  return owners.flatMap(({ kind, name, uid }) => {
+    if (kind !== packageVariantKind.kind || name === undefined) return [];
+    const variant = readers.variants.get({ namespace, name });
+    // Another variant may have the name by now.
+    if (variant === undefined || variant.metadata.uid !== uid) return [];
+    const sets = (variant.metadata.ownerReferences ?? []).filter((one) => one.kind === packageVariantSetKind.kind);
+    return sets.map((set) => set.name);
+  });
+}
+
+/** Names of other revisions in flight that a policy selects. */
+function inFlightUnder(
+  readers: ObjectReaders,
+  { spec: { selector } }: DeepReadonly<PackagePolicy>,
+  revision: Pick<PackageRevision, 'namespace' | 'key' | 'name'>,
+): string[] {
+  const { variantSets } = selector;
+  const isSelected: SelectsPackage = (other, repository) => {
+    if (!selects(selector, other, repository)) return false;
+    if (variantSets === undefined) return true;
+    return variantSetsOf(readers, other, other.namespace).some((name) => variantSets.includes(name));
+  };
+  return readers.inFlight?.others(revision, isSelected) ?? [];
 }
 
 function branchOf({ spec }: Stored<Repository>): string {

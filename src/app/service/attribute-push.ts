@@ -6,7 +6,7 @@ import { revisionId } from '../../package/model/revision/package-revision.ts';
 import { hostUsersNameOf } from '../../package/store/policy-objects.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
-import type { HostPush } from '../../server/webhooks/host-push.ts';
+import type { HostPush } from '../../server/webhooks/host/host-push.ts';
 import type { Session } from '../session/session.ts';
 
 /**

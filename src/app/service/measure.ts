@@ -15,6 +15,7 @@ import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
 import { ADMISSION_PATH, admissionReviews } from '../../server/admission/admission-webhook.ts';
 import type { DeploymentCount } from '../../server/metrics/deployment-metrics.ts';
+import type { FreezeCount } from '../../server/metrics/freeze-metrics.ts';
 import { Metrics } from '../../server/metrics/metrics.ts';
 import type { RevisionCount } from '../../server/metrics/package-metrics.ts';
 import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
@@ -23,6 +24,8 @@ export interface MeasuredParts {
   readonly manager: Manager;
   readonly store: RevisionStore;
   readonly targets: () => readonly DeliveryTarget[];
+  /** Those in force. */
+  readonly freezes: () => Iterable<FreezeCount>;
   /** Absent where the cluster limits what namespaces store. */
   readonly quota?: NamespaceQuota | undefined;
   load(): ServerLoad;
@@ -36,9 +39,9 @@ export interface MeasuredParts {
 
 /** The metrics of a running service; `stop` ends what they listen to. */
 export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
-  const { manager, store, targets, quota, load, leadership, canSign, unread } = parts;
+  const { manager, store, targets, freezes, quota, load, leadership, canSign, unread } = parts;
   const metrics = new Metrics({
-    ...{ load, leadership, canSign, unread },
+    ...{ load, leadership, canSign, unread, freezes },
     queues: () => manager.metrics(),
     revisions: () => revisionCounts(store),
     deployments: () => deploymentCounts(targets()),

@@ -218,5 +218,10 @@ function brokenGlass(row: PackageRevision): { by: string; message: string } | un
   if (record?.breakGlass === undefined) return undefined;
   const { by, reason } = record.breakGlass;
   const closed = (record.gates ?? []).flatMap(({ type, state }) => (state === 'Open' ? [] : `${type} (${state})`));
-  return { by, message: `${by} published it with closed gates: ${closed.join(', ')}; reason: ${reason}` };
+  const rules = record.rulesBypassed ?? [];
+  const what = [
+    ...(closed.length > 0 ? [`with closed gates: ${closed.join(', ')}`] : []),
+    ...(rules.length > 0 ? [`while rules blocked it: ${rules.join('; ')}`] : []),
+  ];
+  return { by, message: `${by} published it ${what.join(', and ')}; reason: ${reason}` };
 }

@@ -17,6 +17,8 @@ export function narrateEvent(event: Event, now: number, namespaced = false): Log
   const { involvedObject, reason, message, type } = event;
   if ((type === 'Normal' && UNLOGGED_REASONS.has(reason)) || reason === 'BreakGlass') return undefined;
   const { kind, namespace = '' } = involvedObject;
+  // The service logs these itself, also those from before its start.
+  if (kind === 'Freeze') return undefined;
   const name = `${namespaced && namespace !== '' ? `${namespace}/` : ''}${involvedObject.name ?? ''}`;
   const isTarget = kind === 'DeliveryTarget';
   return {

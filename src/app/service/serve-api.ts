@@ -34,7 +34,7 @@ import type { RequestRecord } from '../../server/request/request-record.ts';
 import { accessReviews } from '../../server/reviews/access-reviews.ts';
 import { selfSubjectReview, tokenReview } from '../../server/reviews/identity-reviews.ts';
 import { rulesReview } from '../../server/reviews/rules-review.ts';
-import { policyGatesOf } from '../policies/policy-gates.ts';
+import { policyGatesOf, policyIssuersOf } from '../policies/policy-gates.ts';
 import type { Session } from '../session/session.ts';
 import { sluiceVersion } from '../sluice-version.ts';
 import type { ListenAddress } from './listen-address.ts';
@@ -217,7 +217,12 @@ async function lastPort(kubeconfig: string): Promise<number> {
 /** Prevents users from granting rights that they do not have, and from using those of the server. */
 function admission({ network, objects }: Session, authorizer: RbacAuthorizer): Admission {
   const client = objects.client({ name: 'sluice' });
-  const restrict = restrictToOwnRights(authorizer, network.hosts, () => policyGatesOf(client));
+  const restrict = restrictToOwnRights(
+    authorizer,
+    network.hosts,
+    () => policyGatesOf(client),
+    (namespace) => policyIssuersOf(client, namespace),
+  );
   return async (planned) => {
     await restrict(planned);
     const { user, operation, kind, object, old } = planned;

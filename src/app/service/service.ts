@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
@@ -5,6 +6,7 @@ import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
+import { freezesAt } from '../../package/model/policy/approval-rules.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
@@ -18,8 +20,10 @@ import type { Metrics } from '../../server/metrics/metrics.ts';
 import type { PathHandler } from '../../server/request/path-handler.ts';
 import { addControllers, type ControllerChoice } from '../controllers/controllers.ts';
 import type { Session } from '../session/session.ts';
+import { appWebhooks } from './app-webhooks.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
+import { followFreezes } from './follow-freezes.ts';
 import { InitialOpenings } from './initial-openings.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
@@ -137,10 +141,12 @@ export class SluiceService {
     this.#requests = options.requests ?? new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
-    const mayApprove = options.serve === undefined ? undefined : userRights(() => this.#authorizer());
+    const mayUpdate = (subResource: 'approval' | 'status') =>
+      options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
+    const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status') };
     addControllers(this.manager, session, {
       ...options,
-      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, mayApprove },
+      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, ...rights },
     });
   }
 
@@ -176,6 +182,11 @@ export class SluiceService {
       );
     await this.manager.start();
     this.#started = true;
+    const { freezes, systemNamespace } = session.readers;
+    const { clock: ofFreezes } = session;
+    this.#unsubscribe.push(
+      followFreezes({ freezes: freezes.informer, systemNamespace, clock: ofFreezes, log, events: this.#events }),
+    );
     if (recovery !== undefined) this.#reportWhenFinished(recovery);
     const { serve, webhooks, signal, disabled, openings } = this.#options;
     if (serve === undefined && webhooks === undefined) return;
@@ -184,11 +195,21 @@ export class SluiceService {
     if (signal.aborted) return;
     const { client, clock } = session;
     const { WebhookEndpoint } = await import('../../server/webhooks/webhook-endpoint.ts');
+    const { SeenFile } = await import('../../server/webhooks/seen/seen-file.ts');
+    const seenFile = new SeenFile(join(session.folder.path, 'cache', 'webhooks.db'), (error) =>
+      this.#warn('Problem', 'webhooks', `cannot keep which messages were seen: ${messageOf(error)}`),
+    );
+    this.#unsubscribe.push(() => seenFile.close());
     const endpoint = new WebhookEndpoint({
       client: client.as({ name: 'sluice' }, 'api'),
       clock,
       isRegistered: (repository) => session.readers.repositories.get(repository) !== undefined,
-      onMessage: (repository, scope) => this.#requests.add(repository, scope),
+      onMessage: (repository, scope, hint) => {
+        if (hint !== undefined) this.#requests.addReview(repository, hint);
+        this.#requests.add(repository, scope);
+      },
+      apps: appWebhooks(session.readers),
+      seenFile,
       onPush: async (repository, push) => {
         // The message triggers a sync of the repository in any case.
         const problem = await attributePush(session, repository, push).catch(messageOf);
@@ -276,6 +297,7 @@ export class SluiceService {
       manager: this.manager,
       store: session.store,
       targets: () => session.readers.targets.list(),
+      freezes: () => freezesAt(session.readers.allFreezes(), session.clock.now()),
       quota: session.objects.database?.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
       leadership: this.#options.leadership,

@@ -6,13 +6,13 @@ import type { Authorizer } from '../../server/authorization/authorizer.ts';
 import { isAllowed, permission } from '../../server/authorization/require-allowed.ts';
 
 /**
- * Returns whether users may approve revisions, for those who act through another system: as for their requests to the API. They act with the
+ * Returns whether users may update a sub-resource of revisions, for those who act through another system: as for their requests to the API. They act with the
  * rights of their name alone, and in the group of all authenticated users. `authorizer` throws Unavailable while there is none yet.
  */
-export function userRights(authorizer: () => Authorizer): MayApprove {
+export function userRights(authorizer: () => Authorizer, subResource: 'approval' | 'status'): MayApprove {
   return (name, revision, signal) => {
     const { group, plural } = packageRevisionKind;
-    const about = { group, resource: plural, subResource: 'approval', name: revision.name };
+    const about = { group, resource: plural, subResource, name: revision.name };
     const where = { namespace: revision.namespace ?? DEFAULT_NAMESPACE };
     const user = { name, groups: [AUTHENTICATED_GROUP] };
     return isAllowed(authorizer(), permission(user, 'update', { ...about, ...where }), signal);

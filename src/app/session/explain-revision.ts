@@ -1,5 +1,6 @@
 import { annotationExplainer } from '../../../controllers/approval/explain-annotations.ts';
 import { approvalExplainer } from '../../../controllers/approval/explain-approval.ts';
+import { freezeExplainer } from '../../../controllers/approval/explain-freeze.ts';
 import { type DeliveryExplainerOptions, deliveryExplainer } from '../../../controllers/delivery/explain-delivery.ts';
 import { lostTag, lostTagExplainer } from '../../../controllers/delivery/lost-tag.ts';
 import { packageVariantExplainer } from '../../../controllers/package-variant/explain-package-variant.ts';
@@ -8,6 +9,7 @@ import { pullRequestExplainer } from '../../../controllers/pull-request/explain-
 import { gateExplainer } from '../../../controllers/revision/explain-gates.ts';
 import { obstacleExplainer } from '../../../controllers/revision/explain-obstacles.ts';
 import { resolverExplainer } from '../../../controllers/revision/explain-resolvers.ts';
+import { waveExplainer } from '../../../controllers/wave-plan/explain-wave.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { explainRevision } from '../../package/api/explain/explain-revision.ts';
 import { kernelExplainer, stateExplainer } from '../../package/api/explain/explain-state.ts';
@@ -24,6 +26,7 @@ export class RevisionExplanations {
   constructor(options: DeliveryExplainerOptions) {
     this.#options = options;
     this.#explainers = [
+      freezeExplainer,
       lostTagExplainer(options),
       stateExplainer(options.store),
       packageVariantExplainer(options),
@@ -33,6 +36,7 @@ export class RevisionExplanations {
       obstacleExplainer,
       gateExplainer,
       proposalExplainer,
+      waveExplainer(options),
       approvalExplainer,
       pullRequestExplainer,
       resolverExplainer(BUILT_IN_RESOLVERS),

@@ -47,6 +47,7 @@ import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/f
 import { renderPrograms } from '../functions/render-programs.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
+import { PackagesInFlight } from '../policies/packages-in-flight.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
 import { OnDemandStorage, type RepositoriesOnDemand } from '../repositories/on-demand-storage.ts';
@@ -78,6 +79,8 @@ export interface SessionOptions {
   readonly functions?: FunctionSettings;
   /** The key that signs statements; default: that of the data folder. */
   readonly signing?: SigningChoice;
+  /** The namespace whose freezes are in force in all. Default: `sluice-system`. */
+  readonly systemNamespace?: string;
   /** Quota of each namespace. */
   readonly quota?: Partial<QuotaLimits> | undefined;
   /** Information about the `sluice up` with this session. Absent if another process may run one, or none. */
@@ -169,6 +172,12 @@ export class Session {
             open: (id, purpose) => this.repositories.reach(id, purpose),
             openAll: () => this.repositories.reachAll(),
           }),
+      reserveApproval: async (revision) => {
+        const { approvalRules } = policyOf(this.readers, revision, revision.namespace);
+        // Packages of all repositories count.
+        if (approvalRules.some(({ maxInFlight }) => maxInFlight !== undefined)) await this.store.reachAll();
+        return this.readers.inFlight?.reserve(revision) ?? (() => undefined);
+      },
       approvalProblem: async (revision, files) => {
         await deliverability.prepare(revision, files);
         const message = describeRefusal(deliverability.check(revision, files));
@@ -216,8 +225,10 @@ export class Session {
       ...(objects.database === undefined
         ? { hasRead: (id: string) => this.store.findRepository(id) !== undefined }
         : {}),
+      systemNamespace: options.systemNamespace,
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
+    this.readers.inFlight = new PackagesInFlight(this.store, this.readers);
     this.renderer = new SessionRenderer(this.readers, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.repositories = new RegisteredRepositories({
       ...{ folder: this.folder, clock, network: this.network, trust, client: this.client, store: this.store },

@@ -1,5 +1,6 @@
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
+import type { Actor } from '../../resource/object/request-context.ts';
 
 /** The API that a command calls: that of a server, or of a data folder in this process. The actor is part of it. */
 export interface Access {
@@ -22,5 +23,7 @@ export interface Access {
   readonly isSluice: boolean;
   /** False for a cluster, which has objects of others too, also where Sluice serves its packages. */
   readonly isOwnServer: boolean;
+  /** The user that requests are made as, with the groups that the server knows. */
+  caller(): Promise<Actor>;
   close(): Promise<void>;
 }

@@ -23,6 +23,11 @@ export interface ServerAccessOptions {
   readonly folder?: string;
 }
 
+/** The part of a SelfSubjectReview that is read. */
+const selfSubjectReview = z.object({
+  status: z.object({ userInfo: z.object({ username: z.string().min(1), groups: z.array(z.string()).default([]) }) }),
+});
+
 /** A server: our own, or any that serves package revisions as Porch does. */
 export class ServerAccess implements Access {
   readonly where: string;
@@ -33,6 +38,7 @@ export class ServerAccess implements Access {
   readonly isSluice: boolean;
   readonly isOwnServer: boolean;
   readonly #connection: Connection;
+  readonly #http: HttpClient;
   readonly #onWarning: (text: string) => void;
 
   private constructor(
@@ -44,7 +50,8 @@ export class ServerAccess implements Access {
     const of = folder === undefined ? access.source : `"sluice up" on ${folder}`;
     this.where = `${access.server} (${of})`;
     this.namespace = namespace ?? access.namespace;
-    this.client = new HttpClient({ connection, face: 'cli', impersonate: actor });
+    this.#http = new HttpClient({ connection, face: 'cli', impersonate: actor });
+    this.client = this.#http;
     this.isSluice = served.isSluice;
     this.isOwnServer = served.isOwnServer;
     this.#connection = connection;
@@ -61,6 +68,19 @@ export class ServerAccess implements Access {
     const { text } = await client.raw('GET', '/version');
     const isOwnServer = gitVersion(text, connection).includes('sluice');
     return new ServerAccess(options, { isOwnServer, isSluice: isOwnServer || (await servesExplanations(client)) });
+  }
+
+  async caller(): Promise<Actor> {
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+    const { text } = await this.#http.raw(
+      'POST',
+      '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+      JSON.stringify(review),
+    );
+    const found = selfSubjectReview.safeParse(JSON.parse(text));
+    if (!found.success) throw new SluiceError('Unsupported', `${this.server} does not report which user you are`);
+    const { username, groups } = found.data.status.userInfo;
+    return { name: username, groups };
   }
 
   async unreadRepositories(namespace: string | undefined): Promise<number> {

@@ -12,7 +12,11 @@ const SAFE_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 const OWN_TYPES = /^(?:Rendered$|sluice\.dev\/)/;
 /** Options with a value that a place needs, and those that are skipped where arguments are counted. */
 const PLACE_VALUES = ['--data', '--kubeconfig', '--context', '--namespace', '-n'] as const;
-const OTHER_VALUES = ['--reason', '--message', '--as', '--as-group', '--signing-key', '--signing-key-secret'];
+const SELECTORS: readonly string[] = ['-l', '--selector'];
+const OTHER_VALUES = [
+  ...['--reason', '--message', '--as', '--as-group', '--signing-key', '--signing-key-secret'],
+  ...['--repository', '--lifecycle', ...SELECTORS],
+];
 
 type Option = (typeof PLACE_VALUES)[number];
 type Kind = FolderRequest['kind'];
@@ -46,8 +50,10 @@ function conditionArgument(
   const before = rest.at(-1) === current ? rest.slice(0, -1) : rest;
   const taking: readonly string[] = [...PLACE_VALUES, ...OTHER_VALUES];
   const given = before.filter((word, at) => !word.startsWith('-') && !taking.includes(before[at - 1] ?? ''));
-  const [revision = '', type] = given;
-  if (revision === '') return { kind: 'revisions', revision };
+  // A selector takes the place of the name.
+  if (before.some((word) => SELECTORS.includes(word))) given.unshift('');
+  const [revision, type] = given;
+  if (revision === undefined) return { kind: 'revisions', revision: '' };
   if (type === undefined) return { kind: 'condition types', revision };
   return { known: line[at] === 'set' && given.length === 2 ? CONDITION_STATUSES : [] };
 }

@@ -12,7 +12,7 @@ const MAX_NAMES = 1000;
 const GIT_TIMEOUT_MS = 1000;
 
 export interface FolderRequest {
-  readonly kind: 'revisions' | 'repositories' | 'targets' | 'condition types';
+  readonly kind: 'revisions' | 'repositories' | 'targets' | 'plans' | 'condition types';
   /** The beginning of the names. */
   readonly current: string;
   readonly namespace: string;
@@ -47,8 +47,10 @@ export async function folderNames(
         .all(topic)
         .map(({ object }) => JSON.parse(String(object)) as T)
         .filter(({ metadata }) => metadata.namespace === namespace);
-    if (kind === 'targets')
-      return objects<Repository>('sluice.dev/v1alpha1/DeliveryTarget').map(({ metadata }) => metadata.name);
+    if (kind === 'targets' || kind === 'plans') {
+      const topic = `sluice.dev/v1alpha1/${kind === 'targets' ? 'DeliveryTarget' : 'WavePlan'}`;
+      return objects<Repository>(topic).map(({ metadata }) => metadata.name);
+    }
     const repositories = objects<Repository>('config.porch.kpt.dev/v1alpha1/Repository');
     const names = repositories.map(({ metadata }) => metadata.name);
     if (kind === 'repositories') return names;

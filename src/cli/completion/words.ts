@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { builtIns } from '../../function/built-in/index.ts';
 
 /** Names that are looked up while a line is completed. */
-export type NameKind = 'revisions' | 'repositories' | 'targets' | 'conditions';
+export type NameKind = 'revisions' | 'repositories' | 'targets' | 'plans' | 'conditions';
 
 export interface Word {
   readonly word: string;
@@ -39,6 +39,9 @@ const REPOSITORIES: ReadonlySet<string> = new Set(
   ['get', 'sync', 'unreg', 'edit', 'adopt'].map((verb) => `repo ${verb}`),
 );
 const TARGETS: ReadonlySet<string> = new Set(['get', 'watch', 'resume'].map((verb) => `target ${verb}`));
+const PLANS: ReadonlySet<string> = new Set(
+  ['get', 'watch', 'pause', 'resume', 'abort', 'rollback', 'promote', 'approve'].map((verb) => `wave ${verb}`),
+);
 /** Kinds of the values of options. */
 const OPTION_NAMES: ReadonlyMap<string, NameKind> = new Map([
   ['--repository', 'repositories'],
@@ -90,5 +93,6 @@ function namesOf(command: string): NameKind | undefined {
   if (REVISIONS.has(command)) return 'revisions';
   if (CONDITIONS.has(command)) return 'conditions';
   if (TARGETS.has(command)) return 'targets';
+  if (PLANS.has(command)) return 'plans';
   return REPOSITORIES.has(command) ? 'repositories' : undefined;
 }

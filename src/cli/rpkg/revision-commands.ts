@@ -307,16 +307,32 @@ function addConditions(rpkg: Command, invocation: Invocation, finish: Finish): v
   const set = condition
     .command('set')
     .description('set a condition for the current content of the revision; setting it again affirms it')
-    .argument('<name>', 'name of a package revision')
+    .usage('[options] <name> <type> <status>\n       sluice rpkg condition set [options] -l <labels> <type> <status>')
+    .argument('<name>', 'name of a package revision; left out with a selector')
     .argument('<type>', 'condition type')
-    .argument('<status>', 'True, False or Unknown')
+    .argument('[status]', 'True, False or Unknown')
+    .option('-l, --selector <labels>', 'all revisions with these labels, in place of a name')
+    .option('--repository <name>', 'with -l: only of this repository')
+    .addOption(
+      new Option('--lifecycle <value>', 'with -l: only in this state')
+        .choices(['Draft', 'Proposed'])
+        .default('Proposed'),
+    )
     .option('--reason <word>', 'one word for programs')
-    .option('--message <text>', 'human-readable message');
+    .option('--message <text>', 'human-readable message')
+    .addHelpText(
+      'after',
+      `
+With a selector the revisions of a repository are written together, in few pushes. Each is reported; the exit code is 1 if one failed, or if
+no revision matches.`,
+    );
   examples(
     withActor(withPlace(set)),
     'sluice rpkg condition set packages.web-shop.v1 shop.example.com/CapacityReviewed True --message "load test reviewed"',
+    'sluice rpkg condition set -l region=us-west example.com/Canary True',
   ).action(async (name, type, status, options) => {
-    finish(await (await import('./rpkg-condition.ts')).rpkgConditionSet(name, type, status, options, invocation));
+    const { rpkgConditionSet } = await import('./rpkg-condition.ts');
+    finish(await rpkgConditionSet([name, type, status], options, invocation));
   });
 
   const remove = condition

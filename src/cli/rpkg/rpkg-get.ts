@@ -5,6 +5,7 @@ import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
+import { printFreezes } from '../access/frozen-banner.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
@@ -34,6 +35,7 @@ const ANY_REVISION = -2;
 export function rpkgGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     if (options.showKptfile === true) return showKptfile(access, names, invocation);
+    await printFreezes(access, invocation.terminal, options.allNamespaces === true ? undefined : access.namespace);
     const found = await select(access, names, options);
     const shows = ['wide', 'json', 'yaml'].includes(options.output);
     const items = shows && access.server === undefined ? await evaluated(access, found) : found;

@@ -1,13 +1,20 @@
 import { revertReason } from '../../delivery/dora/revert-reason.ts';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import {
+  isPublished,
+  namedSource,
+  numberOf,
+  type Revision,
+  revertSource,
+} from '../../delivery/rollback/revert-source.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import type { Access } from '../access/access.ts';
 import { commandFor } from '../access/command-for.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { isPublished, namedSource, numberOf, type Revision, readableTargets, revertSource } from './revert-source.ts';
 import { createRevision } from './rpkg-create.ts';
 import { proposeRevision } from './rpkg-step.ts';
 
@@ -138,4 +145,14 @@ function expectFree(workspace: string, revisions: readonly Revision[], command: 
 
 function versionOf(revision: Revision): string {
   return `v${numberOf(revision)}`;
+}
+
+/** The targets that deliver the packages of the namespace; none if the caller may not read them. */
+async function readableTargets({ client, namespace }: Access): Promise<readonly DeliveryTarget[]> {
+  try {
+    return (await client.list(deliveryTargetKind, { namespace })).items;
+  } catch (error) {
+    if (isSluiceError(error, 'Refused') || isSluiceError(error, 'Unsupported')) return [];
+    throw error;
+  }
 }

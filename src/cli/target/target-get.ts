@@ -4,6 +4,7 @@ import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
+import { printFreezes } from '../access/frozen-banner.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
@@ -28,6 +29,7 @@ export function targetGet(
     const { terminal } = invocation;
     const { output, headers, allNamespaces = false } = options;
     const now = access.clock.now();
+    await printFreezes(access, terminal, allNamespaces ? undefined : access.namespace);
     const targets =
       names.length > 0
         ? await Promise.all(names.map((name) => expectTarget(access, name)))

@@ -2,6 +2,7 @@ import { namespaceKind } from '../../resource/kinds/core/namespace.ts';
 import { serviceKind } from '../../resource/kinds/core/service.ts';
 import { PACKAGE_VARIANT_FINALIZER } from '../../resource/kinds/porch/package-variant.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import { fieldPath } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
@@ -35,6 +36,8 @@ export function portableObject(kind: Kind, object: KubernetesObject): Portable {
   // Their finalizers belong to the server.
   if (kind === namespaceKind) delete content.spec;
   if (kind === repositoryKind) content.spec = withoutRequest(content.spec as Repository['spec']);
+  // What it did already is not transferred: it must not begin again by itself.
+  if (kind === wavePlanKind) content.spec = { ...(content.spec as object), paused: true };
   if (kind === serviceKind) content.spec = withoutClusterAddress(content.spec as { readonly clusterIP?: string });
   return {
     object: { apiVersion, kind: name, metadata: portableMetadata(kind, metadata), ...content },

@@ -21,17 +21,21 @@ import { clusterRoleKind, roleKind } from '../../resource/kinds/rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/rbac/role-binding.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 
-/** Programs write them again: events, locks, what Porch derives from packages, and what targets deliver. */
-const RECREATED: readonly Kind[] = [eventKind, leaseKind, packageRevKind, packageDeliveryKind];
+/** Programs write them again: events, locks, what Porch derives from packages, what targets deliver, and what plans did. */
+const RECREATED: readonly Kind[] = [eventKind, leaseKind, packageRevKind, packageDeliveryKind, waveTargetKind];
 /** Others depend on them: namespaces, definitions, credentials and rights. */
 const FIRST: readonly Kind[] = [
   ...[namespaceKind, customResourceDefinitionKind, secretKind, configMapKind, serviceAccountKind, serviceKind],
   ...[clusterRoleKind, roleKind, clusterRoleBindingKind, roleBindingKind],
 ];
 /** After the policies that gate their packages. */
-const LAST: readonly Kind[] = [repositoryKind, deliveryTargetKind, packageVariantKind, packageVariantSetKind];
+const LAST: readonly Kind[] = [
+  ...[repositoryKind, deliveryTargetKind, packageVariantKind, packageVariantSetKind, wavePlanKind],
+];
 
 const OTHER = OBJECT_KINDS.filter((kind) => ![...RECREATED, ...FIRST, ...LAST].includes(kind));
 

@@ -11,11 +11,16 @@ const LIFECYCLE_STYLES: Readonly<Record<string, Style>> = {
   DeletionProposed: 'red',
 };
 
+/** The reason of a Freeze; it comes first, so that it is not overlooked. */
+const FROZEN = 'Frozen';
+
 /** Prints a human-readable explanation. `now` in milliseconds since the epoch. */
 export function printExplanation(terminal: Terminal, explanation: Explanation, now: number): void {
   const { name, lifecycle, gates, reasons, delivery, next } = explanation;
   const number = explanation.revision > 0 ? ` v${explanation.revision}${explanation.latest ? ' (latest)' : ''}` : '';
   const state = terminal.style(LIFECYCLE_STYLES[lifecycle] ?? 'white', `${lifecycle}${number}`);
+  for (const reason of reasons)
+    if (reason.reason === FROZEN) terminal.line(terminal.style('red', `FROZEN: ${printable(reason.message)}`));
   terminal.line(`${terminal.style('bold', printable(name))}  ${state}`);
   const { last } = explanation;
   terminal.line(
@@ -41,7 +46,7 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
   if (reasons.length > 0) {
     terminal.line();
     terminal.line('Why it is here:');
-    for (const { message } of reasons) terminal.line(`  - ${terminal.copyable(printable(message))}`);
+    for (const reason of reasons) printReason(terminal, reason, now);
   }
   if (explanation.resolvers.length > 0) {
     terminal.line();
@@ -65,6 +70,18 @@ function printCommands(terminal: Terminal, title: string, commands: readonly str
   terminal.line();
   terminal.line(title);
   for (const command of commands) terminal.line(`  ${terminal.style('bold', printable(command))}`);
+}
+
+function printReason(
+  terminal: Terminal,
+  { message, since: from, until, resolvedBy }: Explanation['reasons'][number],
+  now: number,
+): void {
+  terminal.line(`  - ${terminal.copyable(printable(message))}`);
+  const detail = (label: string, text: string) => terminal.line(`      ${label.padEnd(11)} ${printable(text)}`);
+  if (from !== undefined) detail('since', `${from} (${since(from, now)})`);
+  if (until !== undefined) detail('until', until);
+  if (resolvedBy !== undefined) detail('resolved by', resolvedBy);
 }
 
 function printUsers(terminal: Terminal, { contributors, approvals }: Explanation): void {

@@ -11,12 +11,14 @@ import {
   type Review,
 } from '../forge.ts';
 import { lastVerdicts } from '../last-verdicts.ts';
+import type { MergeQueue } from '../merge-queue.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
 import { GitHubComments } from './github-comments.ts';
+import { GitHubMergeQueue } from './github-merge-queue.ts';
 import {
   anySchema,
   commentsSchema,
@@ -43,6 +45,7 @@ const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
 /** A repository on GitHub or GitHub Enterprise Server, through the REST API. */
 export class GitHubForge implements Forge {
   readonly address: string;
+  readonly mergeQueue: MergeQueue;
   readonly #client: GitHubClient;
   readonly #repository: { readonly owner: string; readonly repo: string };
   readonly #mergedBy = new MergedBy();
@@ -52,6 +55,7 @@ export class GitHubForge implements Forge {
     const { owner, name } = options;
     this.#client = new GitHubClient(options);
     this.#repository = { owner, repo: name };
+    this.mergeQueue = new GitHubMergeQueue(this.#client, this.#repository);
     this.#comments = new GitHubComments(this.#client, this.#repository);
     this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
   }

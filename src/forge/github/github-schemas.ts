@@ -73,6 +73,12 @@ export const checkRunSchema = z.object({
 export const checkRunsSchema = z.object({ check_runs: z.array(checkRunSchema) });
 export type CheckRun = z.infer<typeof checkRunSchema>;
 
+export const matchingRefsSchema = z.array(z.object({ ref: z.string(), object: z.object({ sha: z.string() }) }));
+export const treeSchema = z.object({
+  sha: z.string(),
+  tree: z.array(z.object({ path: z.string(), type: z.string(), sha: z.string() })),
+});
+
 export const installationSchema = z.object({ id: z.int() });
 export const installationTokenSchema = z.object({ token: z.string().min(1), expires_at: z.string() });
 

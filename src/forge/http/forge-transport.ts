@@ -12,6 +12,7 @@ const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 const MAX_MESSAGE_CHARACTERS = 300;
 const MAX_REASONS = 5;
+const SUSPENDED = 'an owner has to resume the installation of the App in its settings';
 
 const CODES: Readonly<Record<number, ErrorCode>> = {
   400: 'InvalidInput',
@@ -119,7 +120,11 @@ export class ForgeTransport {
       Unauthenticated: `the token of ${tokenName} is not valid; put a new one there`,
       NotFound: `it does not exist, or the token of ${tokenName} cannot read it`,
       ...(status === 403 && !limited
-        ? { Refused: `the token of ${tokenName} lacks a permission for it${missing}` }
+        ? {
+            Refused: /installation has been suspended/i.test(text)
+              ? SUSPENDED
+              : `the token of ${tokenName} lacks a permission for it${missing}`,
+          }
         : {}),
       ...(status >= 300 && status < 400
         ? { Refused: 'the host redirects it, as for a repository that was renamed; register its new address' }

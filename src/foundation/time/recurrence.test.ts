@@ -8,19 +8,21 @@ const times = (recurrence: Recurrence, now: string) => {
   const text = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
   return state.isActive
     ? { isActive: true, since: text(state.since), until: text(state.until) }
-    : { isActive: false, next: text(state.next) };
+    : { isActive: false, since: text(state.since), next: text(state.next) };
 };
 
 const office: Recurrence = { cron: '0 9 * * 1-5', durationMs: 8 * HOUR, timeZone: 'Europe/Berlin' };
 
 test('a period is active from its start to its end, which does not belong to it', () => {
-  const closed = { isActive: false, next: '2026-03-30T07:00:00.000Z' };
+  const closed = { isActive: false, since: '2026-03-27T16:00:00.000Z', next: '2026-03-30T07:00:00.000Z' };
   const open = { isActive: true, since: '2026-03-30T07:00:00.000Z', until: '2026-03-30T15:00:00.000Z' };
   expect(times(office, '2026-03-28T12:00:00Z')).toEqual(closed);
   expect(times(office, '2026-03-30T06:59:59Z')).toEqual(closed);
   expect(times(office, '2026-03-30T07:00:00Z')).toEqual(open);
   expect(times(office, '2026-03-30T14:59:59Z')).toEqual(open);
-  expect(times(office, '2026-03-30T15:00:00Z')).toEqual({ isActive: false, next: '2026-03-31T07:00:00.000Z' });
+  expect(times(office, '2026-03-30T15:00:00Z')).toEqual({
+    ...{ isActive: false, since: '2026-03-30T15:00:00.000Z', next: '2026-03-31T07:00:00.000Z' },
+  });
 });
 
 test('periods that overlap are one', () => {
@@ -34,7 +36,7 @@ describe('when the clocks change', () => {
   const night = { cron: '30 2 * * *', durationMs: 2 * HOUR, timeZone: 'Europe/Berlin' };
 
   test('a start in the hour that does not exist is after the change', () => {
-    expect(times(night, '2026-03-29T00:59:00Z')).toEqual({ isActive: false, next: '2026-03-29T01:30:00.000Z' });
+    expect(times(night, '2026-03-29T00:59:00Z')).toMatchObject({ isActive: false, next: '2026-03-29T01:30:00.000Z' });
     expect(times(night, '2026-03-29T01:30:00Z')).toMatchObject({ until: '2026-03-29T03:30:00.000Z' });
   });
 
@@ -42,7 +44,9 @@ describe('when the clocks change', () => {
     expect(times(night, '2026-10-25T00:30:00Z')).toEqual({
       ...{ isActive: true, since: '2026-10-25T00:30:00.000Z', until: '2026-10-25T02:30:00.000Z' },
     });
-    expect(times(night, '2026-10-25T02:30:00Z')).toEqual({ isActive: false, next: '2026-10-26T01:30:00.000Z' });
+    expect(times(night, '2026-10-25T02:30:00Z')).toEqual({
+      ...{ isActive: false, since: '2026-10-25T02:30:00.000Z', next: '2026-10-26T01:30:00.000Z' },
+    });
   });
 
   test('the same time of the day is another time in UTC', () => {
@@ -69,6 +73,16 @@ test.each([
   [{ timeZone: '+01:00' }, 'IANA name'],
 ])('%j is refused', (part, problem) => {
   expect(recurrenceProblem({ ...office, ...part })).toContain(problem);
+});
+
+test('the last end of a rare period is known for a year', () => {
+  const rare = { cron: '0 0 29 2 *', durationMs: 24 * HOUR, timeZone: 'UTC' };
+  expect(times(rare, '2025-01-10T00:00:00Z')).toEqual({
+    ...{ isActive: false, since: '2024-03-01T00:00:00.000Z', next: '2028-02-29T00:00:00.000Z' },
+  });
+  expect(times(rare, '2026-01-10T00:00:00Z')).toEqual({
+    ...{ isActive: false, since: undefined, next: '2028-02-29T00:00:00.000Z' },
+  });
 });
 
 test('leap days and long periods are accepted', () => {

@@ -15,8 +15,8 @@ export interface Recurrence {
 export type RecurrenceState =
   /** `until` is absent if the periods follow each other without a gap for longer than is searched. */
   | { readonly isActive: true; readonly since: number; readonly until?: number }
-  /** `next` is absent if it does not start again. */
-  | { readonly isActive: false; readonly next?: number };
+  /** `since` is the end of the last period, absent if there was none in the last year; `next` is absent if it does not start again. */
+  | { readonly isActive: false; readonly since?: number; readonly next?: number };
 
 const MAX_CRON_CHARACTERS = 100;
 export const MAX_RECURRENCE_DURATION_MS = 366 * 24 * 3_600_000;
@@ -69,8 +69,14 @@ export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: nu
   const schedule = scheduleOf(cron, timeZone);
   const after = (time: number) => schedule.nextRun(new Date(time))?.getTime();
   const first = after(now - durationMs);
-  if (first === undefined || first > now)
-    return first === undefined ? { isActive: false } : { isActive: false, next: first };
+  if (first === undefined || first > now) {
+    const before = lastStart(after, now);
+    return {
+      isActive: false,
+      ...(before === undefined ? {} : { since: before + durationMs }),
+      ...(first === undefined ? {} : { next: first }),
+    };
+  }
   let last = first;
   for (let count = 0; count < MAX_CHAINED_STARTS; count += 1) {
     const next = after(last);
@@ -79,6 +85,22 @@ export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: nu
     last = next;
   }
   return { isActive: true, since: first };
+}
+
+/** The distances in which the last start is searched. The library's own search for it fails for schedules with leap days. */
+const LOOKBACKS_MS = [1, 8, 32, 367].map((days) => days * 24 * 3_600_000);
+
+function lastStart(after: (time: number) => number | undefined, now: number): number | undefined {
+  for (const lookback of LOOKBACKS_MS) {
+    let found: number | undefined;
+    let start = after(now - lookback);
+    for (let count = 0; start !== undefined && start <= now && count < MAX_CHAINED_STARTS; count += 1) {
+      found = start;
+      start = after(start);
+    }
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function scheduleOf(cron: string, timeZone: string): Cron {

@@ -1,5 +1,7 @@
+import type { Actor } from '../../resource/object/request-context.ts';
 import { PUSH_ACTOR } from '../model/gates/verdict.ts';
-import type { EffectivePolicy } from '../model/policy/policy.ts';
+import type { ApprovalRule, Quorum } from '../model/policy/approval-rules.ts';
+import { type EffectivePolicy, isActor } from '../model/policy/policy.ts';
 import type { Approval, Contributor } from '../model/record/record.ts';
 
 /** The facts that determine who may approve a revision and who has. */
@@ -25,6 +27,19 @@ export interface ApprovalStatus {
   readonly barred: readonly { readonly name: string; readonly because: 'proposed' | 'changed' }[];
   /** True if an unknown pusher changed the content or proposed the revision. */
   readonly isUnknown: boolean;
+  /** The quorums of all policies. */
+  readonly quorums: readonly QuorumStatus[];
+}
+
+/** A quorum of a policy, and the approvals that count for it. */
+export interface QuorumStatus {
+  readonly policy: string;
+  readonly quorum: Quorum;
+  /** Different users; one more than the policy requires where an unknown pusher may be one of them. */
+  readonly needed: number;
+  readonly given: readonly Approval[];
+  /** Users whose approvals do not count, whichever groups they are in. */
+  readonly barred: ReadonlyMap<string, 'proposed' | 'changed'>;
 }
 
 /**
@@ -32,10 +47,12 @@ export interface ApprovalStatus {
  * proposal by an unknown pusher needs a second approver: then at least one of the two is not the author.
  */
 export function approvalStatus(
-  { content, proposedBy, contributors, approvals, approvalsElsewhere = [] }: ApprovalFacts,
-  { forbidSelfApproval, alsoApprovedIn }: Pick<EffectivePolicy, 'forbidSelfApproval' | 'alsoApprovedIn'>,
+  facts: ApprovalFacts,
+  { forbidSelfApproval, alsoApprovedIn, approvalRules }: ApprovalPolicy,
 ): ApprovalStatus {
-  if (!forbidSelfApproval) return { needed: 1, given: [], elsewhere: [], barred: [], isUnknown: false };
+  const { content, proposedBy, contributors, approvals, approvalsElsewhere = [] } = facts;
+  const quorums = approvalRules.flatMap((rule) => quorumStatus(rule, facts));
+  if (!forbidSelfApproval) return { needed: 1, given: [], elsewhere: [], barred: [], isUnknown: false, quorums };
   const barred = new Map<string, 'proposed' | 'changed'>();
   for (const { name } of contributors) barred.set(name, 'changed');
   if (proposedBy !== undefined) barred.set(proposedBy, 'proposed');
@@ -57,6 +74,52 @@ export function approvalStatus(
       given: counted(approvalsElsewhere.filter((one) => one.namespace === namespace)),
     })),
     barred: [...barred].map(([name, because]) => ({ name, because })),
-    isUnknown,
+    ...{ isUnknown, quorums },
   };
+}
+
+type ApprovalPolicy = Pick<EffectivePolicy, 'forbidSelfApproval' | 'alsoApprovedIn' | 'approvalRules'>;
+
+function quorumStatus({ policy, quorum }: ApprovalRule, facts: ApprovalFacts): QuorumStatus[] {
+  if (quorum === undefined) return [];
+  const { content, proposedBy, contributors, approvals, approvalsElsewhere = [] } = facts;
+  const { namespace, required, excludeProposer, excludeContributors } = quorum;
+  const barred = new Map<string, 'proposed' | 'changed'>();
+  if (excludeContributors) for (const { name } of contributors) barred.set(name, 'changed');
+  if (excludeProposer && proposedBy !== undefined) barred.set(proposedBy, 'proposed');
+  const here = namespace === undefined ? approvals : approvalsElsewhere.filter((one) => one.namespace === namespace);
+  const given = new Map<string, Approval>();
+  for (const approval of here) {
+    const { subject, face, groups = [] } = approval;
+    if (approval.content !== content || face === 'controller' || barred.has(subject)) continue;
+    if (isInQuorum(quorum, { name: subject, groups })) given.set(subject, approval);
+  }
+  const isUnknown =
+    (excludeProposer && (proposedBy === undefined || proposedBy === PUSH_ACTOR)) ||
+    (excludeContributors && contributors.some(({ name }) => name === PUSH_ACTOR));
+  return [{ policy, quorum, needed: isUnknown ? required + 1 : required, given: [...given.values()], barred }];
+}
+
+function isInQuorum({ from }: Quorum, actor: Actor): boolean {
+  return from.length === 0 || from.some((pattern) => isActor(pattern, actor));
+}
+
+/** Returns why the approval of a user does not count for a quorum, to follow the name of the user; undefined if it does. */
+export function quorumProblem({ policy, quorum, barred }: QuorumStatus, actor: Actor): string | undefined {
+  const because = barred.get(actor.name);
+  if (because === 'proposed') return `proposed it, and policy ${policy} excludes the proposer`;
+  if (because === 'changed') return `changed its content, and policy ${policy} excludes contributors`;
+  if (isInQuorum(quorum, actor)) return undefined;
+  return `is none of those whose approvals policy ${policy} counts (${quorum.from.join(', ')})`;
+}
+
+/** True if the recorded approvals are enough without one more. */
+export function areEnough(
+  status: ApprovalStatus,
+  { forbidSelfApproval }: Pick<EffectivePolicy, 'forbidSelfApproval'>,
+): boolean {
+  const { needed, given, elsewhere, quorums } = status;
+  const isMet = (one: { readonly given: readonly Approval[] }, count: number) => one.given.length >= count;
+  if (forbidSelfApproval && !(isMet({ given }, needed) && elsewhere.every((one) => isMet(one, needed)))) return false;
+  return quorums.every((one) => isMet(one, one.needed));
 }

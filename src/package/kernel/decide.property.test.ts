@@ -91,6 +91,11 @@ describe('decide is total', () => {
     .chain((fixed) =>
       maybe.map((expectedCommit) => ({ ...fixed, ...(expectedCommit === undefined ? {} : { expectedCommit }) })),
     );
+  const recurrence = fc.record({
+    cron: fc.oneof(fc.constantFrom('0 9 * * 1-5', '0 0 30 2 *', '* * * * *'), text),
+    durationMs: fc.oneof(fc.constant(3_600_000), fc.double()),
+    timeZone: fc.oneof(fc.constantFrom('UTC', 'Europe/Berlin'), text),
+  });
   const policy = fc.record({
     enforcement: fc.constantFrom('enforce', 'warn', 'off', ''),
     requiredGates: fc.array(fc.record({ conditionType: text, approveOnly: fc.boolean(), policy: text }), {
@@ -99,6 +104,34 @@ describe('decide is total', () => {
     givers: fc.array(fc.record({ conditionType: text, actors: fc.array(text, { maxLength: 2 }), policy: text }), {
       maxLength: 2,
     }),
+    approvalRules: fc.array(
+      fc.record({
+        policy: text,
+        quorum: fc.option(
+          fc.record({
+            required: fc.integer({ min: -1, max: 3 }),
+            from: fc.array(text, { maxLength: 2 }),
+            excludeProposer: fc.boolean(),
+            excludeContributors: fc.boolean(),
+          }),
+          { nil: undefined },
+        ),
+        windows: fc.array(recurrence, { maxLength: 2 }),
+        freezes: fc.array(recurrence, { maxLength: 2 }),
+        soak: fc.record({ proposedMs: fc.option(fc.double(), { nil: undefined }) }),
+        maxInFlight: fc.option(fc.integer(), { nil: undefined }),
+        inFlight: fc.array(text, { maxLength: 2 }),
+      }),
+      { maxLength: 2 },
+    ),
+    automatic: fc.array(text, { maxLength: 1 }),
+    freezes: fc.array(
+      fc.record({
+        ...{ name: text, namespace: text, isInstallation: fc.boolean(), reason: text, since: text },
+        until: fc.option(fc.double(), { nil: undefined }),
+      }),
+      { maxLength: 1 },
+    ),
     pushDenied: fc.array(text, { maxLength: 2 }),
     forbidSelfApproval: fc.boolean(),
     breakGlass: fc.array(text, { maxLength: 2 }),

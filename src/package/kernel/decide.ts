@@ -1,6 +1,6 @@
 import { evaluateGates, type Gate } from '../model/gates/gates.ts';
 import { MAX_REVISION } from '../model/identity/layout.ts';
-import { type EffectivePolicy, isActor } from '../model/policy/policy.ts';
+import type { EffectivePolicy } from '../model/policy/policy.ts';
 import {
   ACTIONS,
   type Action,
@@ -15,7 +15,16 @@ import {
   type RevisionState,
   type TransitionRequest,
 } from '../model/revision/revision-state.ts';
-import { type ApprovalFacts, approvalStatus } from './approvals.ts';
+import {
+  areMissing,
+  countApprovals,
+  mayWait,
+  refuseApprover,
+  refuseBlocked,
+  refuseBreakGlass,
+  refuseUnapproved,
+} from './approver.ts';
+import { blockingRules } from './blocking-rules.ts';
 
 /**
  * The one decision on every lifecycle transition, for every actor and every face. Pure and total: for every state and
@@ -124,9 +133,16 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   if (refused !== undefined && !isRecorded) refusals.push(refused);
   const unmet = unmetGates(state, policy, now, () => true, request.closedNow);
   const isClosed = policy.enforcement === 'enforce' && unmet.length > 0;
-  const brokeGlass = request.breakGlass === true && isClosed;
+  const approvals = countApprovals(state, request, policy);
+  const isPublication = merged !== undefined || !areMissing(approvals);
+  // An approval that does not publish yet is recorded at any time.
+  const blocking = isPublication ? blockingRules(state, policy, now) : [];
+  const blocked = blocking.map(refuseBlocked);
+  const brokeGlass = request.breakGlass === true && (isClosed || blocked.length > 0);
   if (brokeGlass) refusals.push(...refuseBreakGlass(request, policy));
   else if (isClosed && !isRecorded) refusals.push(...unmet);
+  const isWaiting = blocked.length > 0 && !brokeGlass && merged === undefined && mayWait(state, request, policy);
+  if (blocked.length > 0 && !brokeGlass && !isRecorded && !isWaiting) refusals.push(...blocked);
   const revision = nextRevision(state);
   if (revision > MAX_REVISION) {
     refusals.push({
@@ -135,11 +151,10 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     });
   }
   if (refusals.length > 0 || state.mainHead === undefined) return { allowed: false, refusals };
-  const approvals = countApprovals(state, request, policy);
-  if (merged === undefined && areMissing(approvals)) {
+  if (isWaiting || (merged === undefined && areMissing(approvals))) {
     return {
       ...allow([], { lifecycle: 'Proposed', revision: 0 }, unmet),
-      approvals,
+      approvals: isWaiting ? { ...approvals, waitsFor: blocking } : approvals,
       ...(brokeGlass ? { brokeGlass } : {}),
     };
   }
@@ -156,12 +171,13 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     { ref: state.refs.proposed, expect: state.commit, become: { kind: 'absent' } },
   ];
   const gates = isClosed && !brokeGlass;
-  const notApproved = refused === undefined ? {} : { notApproved: refused.message };
+  // Without a bypass all of them were refused.
+  const bypassed = [...(refused === undefined ? [] : [refused]), ...(brokeGlass ? [] : blocked)];
+  const notApproved = bypassed.length === 0 ? {} : { notApproved: bypassed.map(({ message }) => message).join('; ') };
   return {
-    ...allow(plan, { lifecycle: 'Published', revision }, unmet),
+    ...allow(plan, { lifecycle: 'Published', revision }, [...unmet, ...blocked]),
     ...(brokeGlass ? { brokeGlass } : {}),
-    // Without a bypass both were refused.
-    ...(gates || refused !== undefined ? { mergeBypass: { gates, ...notApproved } } : {}),
+    ...(gates || bypassed.length > 0 ? { mergeBypass: { gates, ...notApproved } } : {}),
   };
 }
 
@@ -183,27 +199,6 @@ function refuseMerge({ name, commit, refs, merge }: RevisionState, merged: Merge
   );
 }
 
-/** The merge of a proposal does not wait for further approvals, as the proposal itself does. */
-function refuseUnapproved(
-  state: RevisionState,
-  request: TransitionRequest,
-  policy: EffectivePolicy,
-): Refusal | undefined {
-  if (request.merged === undefined) return undefined;
-  const approvals = countApprovals(state, request, policy);
-  if (!areMissing(approvals)) return undefined;
-  const { given, needed, missingIn } = approvals;
-  const where = missingIn.length === 0 ? '' : `, missing in the namespace ${missingIn.join(', ')}`;
-  return {
-    code: 'NotApproved',
-    message: `${state.name} was merged with ${given} of ${needed} approvals${where}; other users have to approve it`,
-  };
-}
-
-function areMissing({ given, needed, missingIn }: Allowed['approvals'] & {}): boolean {
-  return given < needed || missingIn.length > 0;
-}
-
 const MAX_SHOWN_FILES = 5;
 
 /** An approval that names no commit applies to the proposed content. */
@@ -215,62 +210,6 @@ function refuseUnseen({ name, commit }: RevisionState, { proposed, files }: Push
     code: 'WrongState',
     message: `cannot approve ${name}: a push changed it after it was proposed, from ${proposed} to ${commit}${what}; look at the difference, then approve that commit: sluice rpkg approve --commit ${commit}, or a request with metadata.resourceVersion`,
   };
-}
-
-/** Closed gates are bypassed only by an actor in a policy, and with a reason that is stored in the statement. */
-function refuseBreakGlass({ actor, reason }: TransitionRequest, { breakGlass }: EffectivePolicy): Refusal[] {
-  if (!breakGlass.some((pattern) => isActor(pattern, actor))) {
-    return [
-      {
-        code: 'NotAllowed',
-        message: `no policy permits ${actor.name} to publish with closed gates (spec.approval.breakGlass)`,
-      },
-    ];
-  }
-  if (reason !== undefined && reason.trim() !== '') return [];
-  return [{ code: 'NotAllowed', message: 'publishing with closed gates needs a reason; give one with --reason' }];
-}
-
-function refuseApprover(
-  state: RevisionState,
-  request: TransitionRequest,
-  policy: EffectivePolicy,
-): Refusal | undefined {
-  if (!policy.forbidSelfApproval) return undefined;
-  const { name } = request.actor;
-  if (request.face === 'controller') {
-    return {
-      code: 'NotAllowed',
-      message: `${name} is a controller and must not approve ${state.name}, which a policy reserves for users; a user has to`,
-    };
-  }
-  const barred = approvalStatus(approvalFacts(state), policy).barred.find((one) => one.name === name);
-  if (barred === undefined) return undefined;
-  const did = barred.because === 'proposed' ? `proposed ${state.name}` : `changed the content of ${state.name}`;
-  return { code: 'NotAllowed', message: `${name} ${did} and must not approve it; another user has to` };
-}
-
-/** The approvals that there are with that of the actor, and how many it takes. */
-function countApprovals(
-  state: RevisionState,
-  { actor }: TransitionRequest,
-  policy: EffectivePolicy,
-): Allowed['approvals'] & {} {
-  if (!policy.forbidSelfApproval) return { given: 1, needed: 1, missingIn: [] };
-  const { given, needed, elsewhere } = approvalStatus(approvalFacts(state), policy);
-  const here = new Set([actor.name, ...given.map(({ subject }) => subject)]).size;
-  const missing = elsewhere.filter((one) => one.given.length < needed);
-  const there = elsewhere.reduce((sum, one) => sum + Math.min(one.given.length, needed), 0);
-  return {
-    given: Math.min(here, needed) + there,
-    needed: needed * (1 + elsewhere.length),
-    missingIn: missing.map(({ namespace }) => namespace),
-  };
-}
-
-function approvalFacts(state: RevisionState): ApprovalFacts {
-  const { facts, proposedBy, contributors, approvals, approvalsElsewhere } = state;
-  return { content: facts.inputs.content, proposedBy, contributors, approvals, approvalsElsewhere };
 }
 
 /** One more than the highest number in use. Not a spread: a package can have more revisions than a call takes arguments. */

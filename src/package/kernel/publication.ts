@@ -87,7 +87,7 @@ export function evaluatePublication(facts: PublicationFacts): PublicationEvaluat
       `${what} carries a copy of a statement that was made for a commit on top of ${statement.onto}`,
     );
   }
-  const { gates = [], gatesBypassed, breakGlass, mergeBypass } = statement.record;
+  const { gates = [], gatesBypassed, breakGlass, rulesBypassed = [], mergeBypass } = statement.record;
   const closed = gates.flatMap(({ type, state }) => (state === 'Open' ? [] : type));
   if (closed.length > 0 && breakGlass === undefined && gatesBypassed !== true) {
     const merged = mergeBypass === undefined ? '' : ', with which the Git host merged it';
@@ -98,6 +98,14 @@ export function evaluatePublication(facts: PublicationFacts): PublicationEvaluat
       'NotApproved',
       `the Git host merged ${what} without the required approvals, by its statement: ${mergeBypass.notApproved}`,
     );
+  }
+  if (breakGlass !== undefined && rulesBypassed.length > 0) {
+    const { by, reason } = breakGlass;
+    const also = closed.length === 0 ? '' : `, and with closed gates: ${closed.join(', ')}`;
+    return {
+      inBand: true,
+      warning: `${what} was published by ${by}, who may break the glass (${reason}), while rules blocked it: ${rulesBypassed.join('; ')}${also}`,
+    };
   }
   if (closed.length === 0) return { inBand: true };
   if (breakGlass !== undefined) {

@@ -41,10 +41,15 @@ export function recordAfter(
   if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || approval === undefined)
     return withStep(rest, taken);
   const elsewhere = approvalsElsewhere(record, approval.namespace).filter(({ namespace = '' }) =>
-    policy.alsoApprovedIn.includes(namespace),
+    countedElsewhere(policy).has(namespace),
   );
   const counted = { ...record, approvals: [...approvalsIn(record, approval.namespace), ...elsewhere] };
   return withStep({ ...rest, approvals: approvalsWith(counted, approval) }, taken);
+}
+
+/** Other namespaces whose users have to approve as well. */
+function countedElsewhere({ alsoApprovedIn, approvalRules }: EffectivePolicy): Set<string> {
+  return new Set([...alsoApprovedIn, ...approvalRules.flatMap(({ quorum }) => quorum?.namespace ?? [])]);
 }
 
 /** Returns the valid approvals, without an earlier one of the same user in the same namespace, and the new one. */

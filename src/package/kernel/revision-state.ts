@@ -35,6 +35,7 @@ export interface StateSources {
   readonly inputs: PackageInputs;
   readonly pushedSince?: PushedSince | undefined;
   readonly publishedBy?: string | undefined;
+  readonly lastPublishedAt?: number | undefined;
   /** All revisions of the package; this one may be among them. */
   readonly ofPackage: readonly Sibling[];
   readonly nestedWith: string | undefined;
@@ -62,6 +63,8 @@ export function stateFrom(sources: StateSources): RevisionState {
     facts: gateFactsFrom(kptfile, lifecycle, record, inputs),
     proposedBy: proposerOf(record),
     pushedSince: sources.pushedSince,
+    proposal: proposalOf(record),
+    lastPublishedAt: sources.lastPublishedAt,
     publishedBy: sources.publishedBy,
     contributors: record.contributors ?? [],
     approvals: approvalsIn(record, revision.namespace),
@@ -92,6 +95,17 @@ export function gateFactsFrom(
 ): GateFacts {
   const proposed = lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [];
   return { gates, proposed, conditions, record, inputs };
+}
+
+/**
+ * The last proposal, by the time that Sluice recorded. The time of a push is chosen by the pusher, also of a push whose signature names its
+ * author.
+ */
+export function proposalOf({ steps }: RevisionRecord): RevisionState['proposal'] {
+  const at = steps.findLastIndex(({ action }) => action === 'propose');
+  const step = steps[at];
+  if (step === undefined) return undefined;
+  return { at: step.at, isUnchanged: !steps.slice(at + 1).some(({ action }) => action === 'push') };
 }
 
 /** The user who proposed the current content. A push that moved the branch since was proposed by no person that Sluice knows of. */

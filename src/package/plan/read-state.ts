@@ -47,6 +47,7 @@ export async function readState(
     invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
     inputs: content ?? UNKNOWN_INPUTS,
     publishedBy: approvalOf(revision)?.by,
+    lastPublishedAt: lastPublishedAt(index.ofPackage(revision.key.package)),
     ofPackage: index.ofPackage(revision.key.package),
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? repo.dependentsOf(revision) : [],
@@ -55,6 +56,16 @@ export async function readState(
     refAt: (name) => index.ref(name),
   });
   return { state, record, content };
+}
+
+/** The time of the last publication that came through the kernel: that of any other is chosen by a pusher. */
+export function lastPublishedAt(ofPackage: readonly PackageRevision[]): number | undefined {
+  let last: number | undefined;
+  for (const { revision, lifecycle, outOfBand, tip } of ofPackage) {
+    if (revision < 1 || outOfBand !== undefined || lifecycle === 'Draft' || lifecycle === 'Proposed') continue;
+    if (last === undefined || tip.time > last) last = tip.time;
+  }
+  return last;
 }
 
 /** Undefined if the repository has no such commit. */

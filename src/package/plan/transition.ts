@@ -7,9 +7,10 @@ import { recordAfter } from '../kernel/record-after.ts';
 import { evaluateGates } from '../model/gates/gates.ts';
 import { revisionName } from '../model/identity/identity.ts';
 import { recordRef, tagRef, tombstoneRef } from '../model/identity/layout.ts';
+import { groupsInQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { formatCommitMessage, type PublicationStatement } from '../model/record/commit-message.ts';
-import { hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
+import { type Approval, hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type {
   Action,
@@ -90,6 +91,7 @@ export async function planTransition(
   const approval = content && {
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
     namespace: revision.namespace,
+    ...groupsOf(policy, context),
     ...(evidence === undefined ? {} : { evidence }),
   };
   const step = {
@@ -113,6 +115,12 @@ export async function planTransition(
   return { updates, name: revision.name, marks: recorded.marks, revokes: REVOKING_ACTIONS.has(action) };
 }
 
+/** The groups by which the approval may count for a quorum. */
+function groupsOf({ approvalRules }: EffectivePolicy, { actor }: RequestContext): Pick<Approval, 'groups'> {
+  const groups = groupsInQuorums(approvalRules, actor);
+  return groups.length === 0 ? {} : { groups };
+}
+
 /** Steps after which earlier data must not count again. */
 const REVOKING_ACTIONS: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
 
@@ -127,16 +135,28 @@ async function planApproval(
   repo: RepositoryContext,
   revision: PackageRevision,
   record: RevisionRecord,
-  { given, needed, missingIn }: Allowed['approvals'] & {},
+  { given, needed, missingIn, waitsFor = [] }: Allowed['approvals'] & {},
   context: RequestContext,
 ): Promise<WritePlan> {
   const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
   const { update, mark } = await writeRecord(repo, revision, record, { subject, action: 'approval' }, context);
-  context.warn?.(
-    missingIn.length > 0
-      ? `${given} of ${needed} approvals: policies of the namespace ${missingIn.join(', ')}, which has registered the same branch, require that a user approves ${revision.name} there as well`
-      : `${given} of ${needed} approvals: the author of a push to ${revision.name} is not known, so another user has to approve it`,
-  );
+  const [first] = waitsFor;
+  if (first !== undefined) {
+    const until = first.until === undefined ? '' : `, until ${first.until} at the latest`;
+    context.warn?.(
+      `${given} of ${needed} approvals: a controller publishes ${revision.name} when no rule blocks it: ${first.message}${until}`,
+    );
+  } else if (missingIn.length > 0) {
+    context.warn?.(
+      `${given} of ${needed} approvals: policies of the namespace ${missingIn.join(', ')}, which has registered the same branch, require that a user approves ${revision.name} there as well`,
+    );
+  } else {
+    const { approvalRules } = repo.policyFor(revision);
+    const why = approvalRules.some(({ quorum }) => quorum !== undefined)
+      ? `policies require the approvals of several users for ${revision.name}`
+      : `the author of a push to ${revision.name} is not known`;
+    context.warn?.(`${given} of ${needed} approvals: ${why}, so another user has to approve it`);
+  }
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
   return { updates: [verify, update], name: revision.name, marks: [mark], revokes: false };
 }
@@ -198,7 +218,8 @@ async function writeObjects(
   const commits = await commitAuthors(repo, revision, record.contributors);
   const onto = kind === 'statement' ? (state.merge?.onto ?? '') : head;
   const { mergeBypass } = decision;
-  const areIgnored = decision.bypassed.length > 0 && mergeBypass?.gates !== true;
+  const areIgnored = decision.bypassed.some(({ gate }) => gate !== undefined) && mergeBypass?.gates !== true;
+  const rules = decision.bypassed.flatMap(({ blockedBy }) => blockedBy ?? []);
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: repo.trust.repository, ...scope },
     ...repo.trust.next(scope, revision.statement),
@@ -218,6 +239,7 @@ async function writeObjects(
       ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
       ...(areIgnored ? { gatesBypassed: true } : {}),
       ...(decision.brokeGlass === true ? { breakGlass: { by: context.actor.name, reason: context.reason ?? '' } } : {}),
+      ...(rules.length === 0 ? {} : { rulesBypassed: rules.slice(0, MAX_STATED_RULES).map(({ message }) => message) }),
       ...(mergeBypass === undefined ? {} : { mergeBypass: notApprovedOf(mergeBypass) }),
     },
   };
@@ -244,6 +266,8 @@ async function writeObjects(
   return { made, fact };
 }
 
+/** Rules of policies that a statement names as bypassed. */
+const MAX_STATED_RULES = 20;
 const WRITTEN_KINDS: ReadonlySet<string> = new Set(['approval', 'statement', 'removal']);
 
 function notApprovedOf({

@@ -141,8 +141,8 @@ export class PackageRepository implements RepositoryContext {
     });
     this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
     const maxWrites = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
-    this.#queue = new WriteQueue(this.#refs, { maxWrites });
     this.#slots = new RequestSlots({ namespace: options.namespace, clock: options.clock, maxWrites });
+    this.#queue = new WriteQueue(this.#refs, { maxWrites, planned: () => this.#slots.planned });
   }
 
   /** Opens a repository and reads its index, from the cache as far as possible. */
@@ -273,7 +273,7 @@ export class PackageRepository implements RepositoryContext {
       const made = await this.#slots.requests.run(async () => {
         await this.trust.expectId();
         await this.refreshPolicies();
-        const plan = await this.#slots.plans.run(() => planCreate(this, wanted, upstreams, context));
+        const plan = await this.#slots.plan(() => planCreate(this, wanted, upstreams, context));
         if (context.dryRun === true) return this.#foresee(plan);
         return this.#queue.add({
           ...{ package: packageName, urgent: false, plan },
@@ -318,7 +318,7 @@ export class PackageRepository implements RepositoryContext {
       let after: PackageRevision | undefined;
       if (wholePackage && !isDryRun) after = await this.#queue.add({ ...write, plan });
       else if (write.urgent) after = await commit(await plan());
-      else after = await this.#slots.requests.run(async () => commit(await this.#slots.plans.run(plan)));
+      else after = await this.#slots.requests.run(async () => commit(await this.#slots.plan(plan)));
       if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
       return after;
     } catch (error) {

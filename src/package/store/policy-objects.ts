@@ -4,6 +4,7 @@ import { parseDuration } from '../../resource/object/duration.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { labelSelector, matchesLabels } from '../../resource/selector/label-selector.ts';
+import type { ApprovalRule, FreezeRule, NamedRecurrence } from '../model/policy/approval-rules.ts';
 import { HOST_USERS_ANNOTATION, HOST_USERS_KEY, type HostUsers, hostUsersOf } from '../model/policy/host-users.ts';
 import {
   ALLOWED_SIGNERS_ANNOTATION,
@@ -23,10 +24,16 @@ export const GATES_ANNOTATION = 'sluice.dev/gates';
 /** The fields of a revision that policies select by. */
 export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
 
-/** Reads the lists that a Repository names, when a decision needs one. */
-export interface RepositoryLists {
+/** Reads what a decision about a revision depends on besides policies, when it needs it. */
+export interface PolicySurroundings {
   people(): People;
   hostUsers?(): HostUsers | undefined;
+  /** The Freeze objects of the namespace and of the installation. */
+  freezes?(): readonly FreezeRule[];
+  /** Names of the PackageVariantSets whose variants own the revision. */
+  variantSets?(): readonly string[];
+  /** Names of other revisions in flight that a policy selects. */
+  inFlight?(policy: DeepReadonly<PackagePolicy>): readonly string[];
 }
 
 /** Merges the policies of a revision: requirements add up, and of two limits the stricter one applies. */
@@ -34,9 +41,12 @@ export function effectivePolicy(
   revision: SelectedRevision,
   repository: DeepReadonly<Repository> | undefined,
   policies: readonly DeepReadonly<PackagePolicy>[],
-  lists?: RepositoryLists,
+  lists?: PolicySurroundings,
 ): EffectivePolicy {
-  const selecting = policies.filter((policy) => selects(policy.spec.selector, revision, repository));
+  const selecting = policies.filter((policy) => selectedBy(policy, revision, repository, lists));
+  // Each user who may push can write labels into the Kptfile.
+  const isAutomatic = (policy: DeepReadonly<PackagePolicy>) =>
+    policy.spec.approval.automatic && selectedBy(policy, { ...revision, kptfile: undefined }, repository, lists);
   const gateDeadlines: Record<string, number> = {};
   for (const { conditionType, after } of selecting.flatMap((policy) => policy.spec.gateDeadlines)) {
     const milliseconds = parseDuration(after) ?? Number.POSITIVE_INFINITY;
@@ -76,6 +86,11 @@ export function effectivePolicy(
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
     alsoApprovedIn: [],
+    approvalRules: selecting.flatMap((policy) => approvalRuleOf(policy, lists)),
+    automatic: selecting.filter(isAutomatic).map(({ metadata }) => metadata.name),
+    get freezes() {
+      return lists?.freezes?.() ?? [];
+    },
     get people() {
       return lists?.people() ?? NO_PEOPLE;
     },
@@ -133,6 +148,15 @@ export function combinePolicies(
       other.forbidSelfApproval && isSameBranch && !own.alsoApprovedIn.includes(namespace)
         ? [...own.alsoApprovedIn, namespace]
         : own.alsoApprovedIn,
+    approvalRules: [
+      ...own.approvalRules,
+      ...other.approvalRules.map((rule) => ofNamespace(rule, namespace, isSameBranch)),
+    ],
+    // As with what is proposed automatically.
+    automatic: own.automatic,
+    get freezes() {
+      return mergedFreezes(own.freezes, other.freezes);
+    },
     // Gates of both are passed, so both have to allow it.
     breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
     // Pushers are written into records, which both read: neither may decide alone about keys that the other one relies on.
@@ -219,9 +243,69 @@ function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforc
   return value === 'warn' || value === 'off' ? value : 'enforce';
 }
 
+/** A rule of another namespace. Its quorum is met by approvals there if both publish onto the same branch. */
+function ofNamespace(rule: ApprovalRule, namespace: string, isSameBranch: boolean): ApprovalRule {
+  return {
+    ...{ windows: rule.windows, freezes: rule.freezes, soak: rule.soak, maxInFlight: rule.maxInFlight },
+    policy: `${namespace}/${rule.policy}`,
+    quorum: rule.quorum === undefined || !isSameBranch ? rule.quorum : { ...rule.quorum, namespace },
+    get inFlight() {
+      return rule.inFlight;
+    },
+  };
+}
+
+/** Freezes of the installation are those of every namespace. */
+function mergedFreezes(own: readonly FreezeRule[], other: readonly FreezeRule[]): FreezeRule[] {
+  const known = new Set(own.map(({ namespace, name }) => `${namespace}/${name}`));
+  return [...own, ...other.filter(({ namespace, name }) => !known.has(`${namespace}/${name}`))];
+}
+
+/** The rules of a policy for approvals; none if it has none. */
+function approvalRuleOf(policy: DeepReadonly<PackagePolicy>, lists: PolicySurroundings | undefined): ApprovalRule[] {
+  const { quorum, windows, freezes, maxInFlight, soak } = policy.spec.approval;
+  const hasSoak = soak?.proposed !== undefined || soak?.sincePublished !== undefined;
+  const hasRule = quorum !== undefined || maxInFlight !== undefined || hasSoak || windows.length + freezes.length > 0;
+  if (!hasRule) return [];
+  return [
+    {
+      ...{ policy: policy.metadata.name, quorum, maxInFlight },
+      windows: windows.map(recurrenceOf),
+      freezes: freezes.map(recurrenceOf),
+      soak: { proposedMs: durationOf(soak?.proposed), sincePublishedMs: durationOf(soak?.sincePublished) },
+      get inFlight() {
+        return lists?.inFlight?.(policy) ?? [];
+      },
+    },
+  ];
+}
+
+function recurrenceOf({ cron, duration, timeZone, reason }: RecurrenceField): NamedRecurrence {
+  // What cannot be read is no valid recurrence, so that it blocks.
+  return { cron, durationMs: parseDuration(duration) ?? Number.NaN, timeZone, reason };
+}
+
+type RecurrenceField = DeepReadonly<PackagePolicy>['spec']['approval']['windows'][number];
+
+function durationOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : (parseDuration(text) ?? Number.POSITIVE_INFINITY);
+}
+
+function selectedBy(
+  { spec: { selector } }: DeepReadonly<PackagePolicy>,
+  revision: SelectedRevision,
+  repository: DeepReadonly<Repository> | undefined,
+  lists: PolicySurroundings | undefined,
+): boolean {
+  if (!selects(selector, revision, repository)) return false;
+  const { variantSets } = selector;
+  if (variantSets === undefined) return true;
+  return (lists?.variantSets?.() ?? []).some((name) => variantSets.includes(name));
+}
+
 /** True if a package selector matches a revision. An absent field is no restriction. */
 export function selects(
-  selector: DeepReadonly<PackagePolicy>['spec']['selector'],
+  selector: Omit<DeepReadonly<PackagePolicy>['spec']['selector'], 'variantSets'>,
   revision: SelectedRevision,
   repository: DeepReadonly<Repository> | undefined,
 ): boolean {

@@ -22,8 +22,10 @@ export interface RequestSlotsOptions {
 /** Which requests of one repository run, and which wait. */
 export class RequestSlots {
   readonly #namespace: string;
-  /** Runs the plans of creations and edits. */
-  readonly plans: Limiter;
+  readonly #plans: Limiter;
+  /** Plans that run or wait. */
+  #planning = 0;
+  #planned = Promise.withResolvers<void>();
   /** Runs creations and edits, from their plans to their commits. */
   readonly requests: Limiter;
   /** Requests that are under way, by the revision. */
@@ -31,9 +33,29 @@ export class RequestSlots {
 
   constructor({ namespace, clock, maxWrites }: RequestSlotsOptions) {
     this.#namespace = namespace;
-    this.plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_TIMEOUT_MS, clock });
+    this.#plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_TIMEOUT_MS, clock });
     const maxRunning = MAX_REQUESTS_PER_WRITE * maxWrites;
     this.requests = new Limiter({ maxRunning, slowAfterMs: REQUEST_TIMEOUT_MS, clock });
+  }
+
+  /** Runs the plan of a creation or an edit. */
+  async plan<Plan>(work: () => Promise<Plan>): Promise<Plan> {
+    this.#planning += 1;
+    try {
+      return await this.#plans.run(work);
+    } finally {
+      this.#planning -= 1;
+      if (this.#planning === 0) {
+        // Their callers queue them first.
+        setImmediate(this.#planned.resolve);
+        this.#planned = Promise.withResolvers<void>();
+      }
+    }
+  }
+
+  /** Resolves when no plan runs or waits; undefined if that is so. */
+  get planned(): Promise<void> | undefined {
+    return this.#planning === 0 ? undefined : this.#planned.promise;
   }
 
   /**

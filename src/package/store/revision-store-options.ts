@@ -12,6 +12,11 @@ export interface RevisionStoreOptions {
     revision: PackageRevision,
     files: ReadonlyMap<string, Buffer>,
   ) => Promise<{ readonly type: string; readonly message: string } | undefined>;
+  /**
+   * Called before an approval is decided, with the policies of the revision read; the returned function when it is committed or refused.
+   * Approvals that are decided at the same time can thus be counted.
+   */
+  readonly reserveApproval?: (revision: PackageRevision) => Promise<() => void>;
   /** True for the id of a repository that is registered and will be opened automatically. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
   /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */

@@ -67,16 +67,19 @@ export class RevisionStore {
   readonly #open: RevisionStoreOptions['open'];
   readonly #openAll: RevisionStoreOptions['openAll'];
   readonly #approvalProblem: NonNullable<RevisionStoreOptions['approvalProblem']>;
+  readonly #reserveApproval: NonNullable<RevisionStoreOptions['reserveApproval']>;
   #closed = false;
 
   constructor({
     address = NO_UPSTREAMS.address,
     approvalProblem = async () => undefined,
+    reserveApproval = async () => () => undefined,
     isComing = () => false,
     open,
     openAll,
   }: RevisionStoreOptions = {}) {
     this.#approvalProblem = approvalProblem;
+    this.#reserveApproval = reserveApproval;
     this.#address = address;
     this.#isComing = isComing;
     this.#open = open;
@@ -348,8 +351,14 @@ export class RevisionStore {
     return tracedUpdate(repository, revision.name, update.action ?? 'edit', context, async () => {
       if (update.action !== 'approve' || revision.lifecycle !== 'Proposed')
         return repository.update(revision.name, update, context);
-      const checked = await checkApproval(revision, () => this.evaluate(name), this.#approvalProblem, update, context);
-      return repository.update(revision.name, checked, context);
+      const release = await this.#reserveApproval(revision);
+      try {
+        const evaluate = () => this.evaluate(name);
+        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
+        return await repository.update(revision.name, checked, context);
+      } finally {
+        release();
+      }
     });
   }
 

@@ -148,6 +148,27 @@ test('operations that are ready together share a push, and the first one does no
   expect(remote.mains.at(-1)?.split('<')).toHaveLength(21);
 });
 
+test('a request waits for the writes that are being planned, and an urgent write for none', async () => {
+  const remote = new Remote();
+  const planned = Promise.withResolvers<void>();
+  const queue = new WriteQueue(remote, { ...NO_PAUSE, planned: () => planned.promise });
+  const drafts = [create(queue, 0)];
+  await setImmediate();
+  drafts.push(create(queue, 1));
+  await setImmediate();
+  expect(remote.requests).toHaveLength(0);
+  planned.resolve();
+  await Promise.all(drafts);
+  expect(remote.requests).toHaveLength(1);
+
+  const busy = new WriteQueue(remote, { ...NO_PAUSE, planned: () => new Promise(() => undefined) });
+  const waiting = create(busy, 2);
+  await setImmediate();
+  expect(remote.requests).toHaveLength(1);
+  await Promise.all([waiting, publish(busy, 3)]);
+  expect(remote.requests).toHaveLength(2);
+});
+
 test('one culprit that no error names costs the others a number of requests that grows with the logarithm', async () => {
   for (const size of [8, 64]) {
     const remote = new Remote();

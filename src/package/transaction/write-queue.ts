@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout as setTimer } from 'node:timers';
 import { setTimeout } from 'node:timers/promises';
 import type { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/concurrency/retry-conflicts.ts';
@@ -43,12 +44,16 @@ export const MAX_LOCAL_WRITES = 128;
 const MAX_WAITING_WRITES = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
 const CLOSE_TIMEOUT_MS = 2000;
+/** Milliseconds that a request waits at most for the writes that are being planned. */
+const MAX_GATHER_MS = 300;
 
 export interface WriteQueueOptions {
   /** Maximum number of writes in one request. Default MAX_WRITES. */
   readonly maxWrites?: number;
   /** Waits for a number of milliseconds. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
+  /** Resolves when the writes that are being planned have been added; undefined if there are none. Default: there are none. */
+  readonly planned?: () => Promise<void> | undefined;
 }
 
 interface QueuedWrite extends PendingWrite {
@@ -60,7 +65,8 @@ interface QueuedWrite extends PendingWrite {
 
 /**
  * Group commit: writes that arrive during a request are collected and sent together in one atomic set of ref updates. The first
- * write does not wait. If a request is refused, only the write that caused it fails, and the others are sent again.
+ * write waits only for others that are being planned, and an urgent one for none. If a request is refused, only the write that caused it
+ * fails, and the others are sent again.
  */
 export class WriteQueue {
   readonly #target: WriteTarget;
@@ -72,18 +78,22 @@ export class WriteQueue {
   #most: number;
   readonly #limit: number;
   readonly #pause: (milliseconds: number) => Promise<unknown>;
+  readonly #planned: () => Promise<void> | undefined;
+  /** Ends the wait for writes that are being planned. */
+  #endGathering: () => void = () => undefined;
   /** Set while there are writes. */
   #run: Promise<void> | undefined;
   #closed = false;
 
   constructor(
     target: WriteTarget,
-    { maxWrites: most = MAX_WRITES, pause = (ms) => setTimeout(ms) }: WriteQueueOptions = {},
+    { maxWrites: most = MAX_WRITES, pause = (ms) => setTimeout(ms), planned = () => undefined }: WriteQueueOptions = {},
   ) {
     this.#target = target;
     this.#limit = most;
     this.#most = most;
     this.#pause = pause;
+    this.#planned = planned;
   }
 
   /**
@@ -105,6 +115,7 @@ export class WriteQueue {
       typeof planned === 'function' ? (head: Oid | undefined) => inTrace(trace, () => planned(head)) : planned;
     const entry: QueuedWrite = { ...write, plan, races: 0, trace, over: Promise.withResolvers() };
     this.#waiting.push(entry);
+    if (entry.urgent || this.#waiting.length >= this.#most) this.#endGathering();
     // Later rounds serve other requests.
     this.#run ??= inTrace(undefined, () => this.#rounds());
     return entry.over.promise;
@@ -124,6 +135,7 @@ export class WriteQueue {
   /** Takes no more writes, and resolves when the request that is in progress has ended. Waiting writes fail; they changed nothing. */
   async drain(): Promise<void> {
     this.#closed = true;
+    this.#endGathering();
     this.#drop();
     await this.#run;
   }
@@ -137,11 +149,25 @@ export class WriteQueue {
       // A random pause prevents that two servers collide on the main branch again; queued writes go first.
       const races = this.#waiting.length > 0 ? 0 : Math.max(0, ...this.#groups.flat().map((entry) => entry.races));
       if (races > 0) await this.#pause(conflictDelayMs(races));
+      await this.#gather();
       await this.#target.mutex.run(this.#round);
       // Remaining writes of a request that was in progress when the queue was closed.
       if (this.#closed) this.#drop();
     }
     this.#run = undefined;
+  }
+
+  /** A request for twenty drafts takes hardly longer than one for the first of them. */
+  async #gather(): Promise<void> {
+    const isPressing = this.#groups.length > 0 || this.#waiting.some(({ urgent }) => urgent);
+    if (isPressing || this.#waiting.length >= this.#most || this.#closed) return;
+    const planned = this.#planned();
+    if (planned === undefined) return;
+    const ended = Promise.withResolvers<void>();
+    const timer = setTimer(ended.resolve, MAX_GATHER_MS);
+    this.#endGathering = ended.resolve;
+    await Promise.race([planned, ended.promise]);
+    clearTimeout(timer);
   }
 
   /** One request. Never throws: an error rejects the writes that were in the request. */

@@ -9,6 +9,7 @@ import { podKind } from './core/pod.ts';
 import { secretKind } from './core/secret.ts';
 import { serviceKind } from './core/service.ts';
 import { serviceAccountKind } from './core/service-account.ts';
+import { workloadClusterKind } from './infra/workload-cluster.ts';
 import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam/ipam.ts';
 import { packageRevKind } from './porch/package-rev.ts';
 import { packageRevisionKind } from './porch/package-revision.ts';
@@ -27,6 +28,8 @@ import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
 import { packageDeliveryKind } from './sluice/package-delivery.ts';
 import { packagePolicyKind } from './sluice/package-policy.ts';
+import { wavePlanKind } from './sluice/wave-plan.ts';
+import { waveTargetKind } from './sluice/wave-target.ts';
 
 /** Kinds whose objects are kept as they are written, in contrast to those that are derived from Git. */
 export const OBJECT_KINDS: readonly Kind[] = [
@@ -36,6 +39,8 @@ export const OBJECT_KINDS: readonly Kind[] = [
   packageVariantSetKind,
   deliveryTargetKind,
   packageDeliveryKind,
+  wavePlanKind,
+  waveTargetKind,
   packagePolicyKind,
   freezeKind,
   functionPolicyKind,
@@ -57,6 +62,7 @@ export const OBJECT_KINDS: readonly Kind[] = [
   networkInstanceKind,
   ipPrefixKind,
   ipClaimKind,
+  workloadClusterKind,
 ];
 
 /** Kinds whose objects are a view of the packages in Git. */

@@ -41,6 +41,7 @@ beforeEach(async () => {
     authorizer: { authorize: (attributes, signal) => authorizer.authorize(attributes, signal) },
     hosts: new HostRules(['127.0.0.1:3000']),
     policyGates: async () => new Set(),
+    policyIssuers: async () => [],
     clock: systemClock,
     onError: (error) => errors.push(error),
   });

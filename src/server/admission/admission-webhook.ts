@@ -24,6 +24,7 @@ import { readThrough } from '../webhooks/read-through.ts';
 import { type AdmissionRequest, admissionResponse, readAdmissionReview } from './admission-review.ts';
 import type { PolicyGates } from './check-delivery-target.ts';
 import { checkSchema } from './check-schema.ts';
+import type { PolicyIssuers } from './check-wave-target.ts';
 import { OpenReviews } from './open-reviews.ts';
 import { restrictToOwnRights } from './restrict-to-own-rights.ts';
 import { reviewedWrite } from './reviewed-write.ts';
@@ -40,6 +41,7 @@ export interface AdmissionWebhookOptions {
   readonly hosts: HostRules;
   /** Read at the time of the review. */
   readonly policyGates: PolicyGates;
+  readonly policyIssuers: PolicyIssuers;
   readonly clock: Clock;
   /** Called with failures of the server itself. */
   readonly onError: (error: unknown, where: string) => void;
@@ -80,7 +82,7 @@ export class AdmissionWebhook {
   constructor(options: AdmissionWebhookOptions) {
     this.#options = options;
     this.#open = new OpenReviews(options.clock);
-    this.#restrict = restrictToOwnRights(options.authorizer, options.hosts, options.policyGates);
+    this.#restrict = restrictToOwnRights(options.authorizer, options.hosts, options.policyGates, options.policyIssuers);
   }
 
   readonly handle: PathHandler = async ({ path, query, request }) => {

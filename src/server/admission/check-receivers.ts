@@ -6,6 +6,7 @@ import { analysisTemplateKind } from '../../resource/kinds/sluice/analysis-templ
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
@@ -37,6 +38,8 @@ interface NotificationObject {
     readonly commitStatus?: { readonly api?: string; readonly secretRef?: Reference };
     /** Of a PackagePolicy. */
     readonly review?: { readonly forge?: { readonly api?: string; readonly secretRef?: Reference } };
+    /** Of a WavePlan. */
+    readonly verification?: { readonly http?: { readonly url?: string } };
     /** Of an AnalysisTemplate. */
     readonly metrics?: readonly {
       readonly provider?: Readonly<Record<'prometheus' | 'http', MetricSource | undefined>>;
@@ -61,7 +64,7 @@ export async function checkReceivers(
   hosts: HostRules,
 ): Promise<void> {
   if (
-    ![notificationKind, deliveryTargetKind, packagePolicyKind, analysisTemplateKind].some(
+    ![notificationKind, deliveryTargetKind, packagePolicyKind, analysisTemplateKind, wavePlanKind].some(
       (one) => one.group === kind.group && one.kind === kind.kind,
     )
   )
@@ -92,13 +95,22 @@ export async function checkReceivers(
 }
 
 function receiversOf(object: NotificationObject | undefined): Receiver[] {
-  const { webhook, commitStatus, engine, review, metrics } = object?.spec ?? {};
+  const { webhook, commitStatus, engine, review, metrics, verification } = object?.spec ?? {};
   const sources = (metrics ?? []).map(({ provider }) => provider?.prometheus ?? provider?.http);
   return [
     ...sources.map((source, index) => ({
       ...{ field: `spec.metrics[${index}].provider`, value: source, url: source?.address ?? source?.url },
       secrets: [source?.secretRef?.name, source?.caSecretRef?.name],
     })),
+    ...(verification?.http === undefined
+      ? []
+      : [
+          {
+            ...{ field: 'spec.verification.http', value: verification.http, secrets: [] },
+            // What is inserted is no part of the domain.
+            url: verification.http.url?.replaceAll(/[{}]/g, ''),
+          },
+        ]),
     ...(engine === undefined
       ? []
       : [

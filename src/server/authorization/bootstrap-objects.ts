@@ -26,9 +26,12 @@ const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = 
       'notifications',
       'packagedeliveries',
       'packagepolicies',
+      'waveplans',
+      'wavetargets',
     ],
   ],
   ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
+  ['infra.nephio.org', ['workloadclusters']],
 ];
 
 function rule(group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
@@ -51,12 +54,16 @@ const VIEW: readonly PolicyRule[] = [
 /**
  * Conditions that a user without this right writes into the Kptfile open no gate; policies list the permitted issuers.
  */
-const ISSUE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']);
+const ISSUE_CONDITIONS = [
+  rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']),
+  rule('sluice.dev', ['wavetargets/status'], ['patch', 'update']),
+];
 
 /**
  * Policies decide who may approve; they select repositories by label, and an annotation of a repository switches its gates off. Therefore
  * users who work on packages change neither, nor the metrics by which a rollout goes on, nor do they stop or resume
- * all work by a Freeze. What targets deliver is a record of Sluice itself, which no role may change.
+ * all work by a Freeze, or approve by a WavePlan. What targets deliver, and what plans did with their targets, are records of Sluice itself,
+ * which no role may change; the conditions of a WaveTarget are set by those who may issue conditions.
  */
 const GUARDED = [
   'analysisruns',
@@ -65,6 +72,8 @@ const GUARDED = [
   'packagedeliveries',
   'packagepolicies',
   'repositories',
+  'waveplans',
+  'wavetargets',
 ];
 const EDITABLE = PACKAGE_RULES.map(
   ([group, resources]) => [group, resources.filter((resource) => !GUARDED.includes(resource))] as const,
@@ -76,7 +85,7 @@ const EDIT: readonly PolicyRule[] = [
   rule('', ['configmaps', 'events', 'secrets', 'serviceaccounts'], WRITE),
   rule('events.k8s.io', ['events'], WRITE),
   rule('porch.kpt.dev', PACKAGES, WRITE),
-  ISSUE_CONDITIONS,
+  ...ISSUE_CONDITIONS,
   ...EDITABLE.flatMap(([group, resources]) => (resources.length === 0 ? [] : rule(group, resources, WRITE))),
   rule('coordination.k8s.io', ['leases'], WRITE),
 ];
@@ -84,14 +93,14 @@ const EDIT: readonly PolicyRule[] = [
 const ADMIN: readonly PolicyRule[] = [
   ...EDIT,
   rule('porch.kpt.dev', ['packagerevisions/approval'], ['patch', 'update']),
-  rule('sluice.dev', ['analysisruns', 'analysistemplates', 'freezes', 'packagepolicies'], WRITE),
+  rule('sluice.dev', ['analysisruns', 'analysistemplates', 'freezes', 'packagepolicies', 'waveplans'], WRITE),
   rule('config.porch.kpt.dev', ['repositories'], WRITE),
   rule(RBAC_GROUP, ['roles', 'rolebindings'], [...READ, ...WRITE]),
   rule('authorization.k8s.io', ['localsubjectaccessreviews'], ['create']),
 ];
 
 /** Without it a preview and the deployments of a revision have nothing but the names of the targets of their namespace. */
-const READ_TARGETS = rule('sluice.dev', ['deliverytargets', 'packagedeliveries'], READ);
+const READ_TARGETS = rule('sluice.dev', ['deliverytargets', 'packagedeliveries', 'waveplans', 'wavetargets'], READ);
 
 const INFO_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
 const DISCOVERY_PATHS = [...INFO_PATHS, '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'];
@@ -111,7 +120,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
     rule('porch.kpt.dev', PACKAGES, READ),
     rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
     rule('porch.kpt.dev', ['packagerevisions', 'packagerevisionresources'], WRITE),
-    ISSUE_CONDITIONS,
+    ...ISSUE_CONDITIONS,
     rule('config.porch.kpt.dev', ['repositories'], READ),
     READ_TARGETS,
     rule('', ['events', 'namespaces'], READ),
@@ -120,7 +129,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
   'sluice:condition-issuer': [
     rule('porch.kpt.dev', PACKAGES, READ),
     rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
-    ISSUE_CONDITIONS,
+    ...ISSUE_CONDITIONS,
     rule('config.porch.kpt.dev', ['repositories'], READ),
     READ_TARGETS,
     rule('', ['events', 'namespaces'], READ),
@@ -130,6 +139,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
     rule('porch.kpt.dev', PACKAGES, READ),
     rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
     rule('porch.kpt.dev', ['packagerevisions/approval'], ['get', 'patch', 'update']),
+    rule('sluice.dev', ['waveplans'], ['patch', 'update']),
     rule('config.porch.kpt.dev', ['repositories'], READ),
     READ_TARGETS,
     rule('', ['events', 'namespaces'], READ),

@@ -8,6 +8,7 @@ import { ControllerMetrics } from './controller-metrics.ts';
 import { type DeploymentCount, observeDeployments } from './deployment-metrics.ts';
 import { DoraMetrics } from './dora-metrics.ts';
 import { ForgeMetrics } from './forge-metrics.ts';
+import { type FreezeCount, observeFreezes } from './freeze-metrics.ts';
 import { observeLeadership, observeSigning } from './leadership-metrics.ts';
 import { observeUnread, PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
@@ -21,6 +22,8 @@ export interface MetricsSources {
   revisions(): Iterable<RevisionCount>;
   /** Packages of delivery targets by what their engines report. */
   readonly deployments?: (() => Iterable<DeploymentCount>) | undefined;
+  /** Freezes in force. */
+  readonly freezes?: (() => Iterable<FreezeCount>) | undefined;
   /** Absent where Sluice stores no objects. */
   readonly quota?: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>;
   /** Whether this process leads, by the name of the Lease; absent where no leader is elected. */
@@ -48,6 +51,7 @@ export class Metrics {
     this.requests = new RequestMetrics(registry, () => sources.load());
     if (sources.quota !== undefined) observeQuota(registry, sources.quota);
     if (sources.deployments !== undefined) observeDeployments(registry, sources.deployments);
+    if (sources.freezes !== undefined) observeFreezes(registry, sources.freezes);
     if (sources.leadership !== undefined) observeLeadership(registry, sources.leadership);
     if (sources.canSign !== undefined) observeSigning(registry, sources.canSign);
     if (sources.unread !== undefined) observeUnread(registry, sources.unread);

@@ -8,13 +8,15 @@ import { type ApiResponse, textResponse } from '../http/answer.ts';
 import { methodNotAllowed } from '../http/request-errors.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { ArrivingBodies, type ArrivingBody } from './arriving-bodies.ts';
-import { type HostPush, hostPushIn, pushFormatOf } from './host-push.ts';
+import { type HostEvent, hostEventIn, type ReviewHint } from './host/host-event.ts';
+import { type HostPush, hostPushIn, pushFormatOf } from './host/host-push.ts';
 import { readThrough } from './read-through.ts';
 import { SecretReads } from './secret-reads.ts';
-import { SeenMessages } from './seen-messages.ts';
+import type { SeenFile } from './seen/seen-file.ts';
+import { SeenMessages } from './seen/seen-messages.ts';
 import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
-import { repositoryAt } from './webhook-path.ts';
-import { webhookSecrets } from './webhook-secrets.ts';
+import { appAt, repositoryAt } from './webhook-path.ts';
+import { appWebhookSecrets, webhookSecrets } from './webhook-secrets.ts';
 
 /** The scope of a sync; see `PackageRepository.sync`. */
 type HintedScope = 'branches' | 'everything';
@@ -26,6 +28,13 @@ const EVENTS_OF_REFS: ReadonlySet<string> = new Set([
   ...['Push Hook', 'Tag Push Hook', 'System Hook'],
 ]);
 
+export interface AppWebhookOptions {
+  /** True for a Secret that a policy names for its reviews, from memory. */
+  readonly isUsed: (secret: ObjectKey) => boolean;
+  /** The repositories that a message of this App may be about: those which it reviews, in the namespace of its Secret. From memory. */
+  readonly repositories: (secret: ObjectKey, event: HostEvent) => readonly ObjectKey[];
+}
+
 export interface WebhookOptions {
   /** Reads Repositories and Secrets. */
   readonly client: Client;
@@ -33,7 +42,11 @@ export interface WebhookOptions {
   /** True for a registered repository, from memory. Default: always true. */
   readonly isRegistered?: (repository: ObjectKey) => boolean;
   /** Called for each authenticated message; without a scope if it names no refs. Must be cheap however often it is called. */
-  readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined) => void;
+  readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined, hint: ReviewHint | undefined) => void;
+  /** Webhooks of GitHub Apps. Default: they are not served. */
+  readonly apps?: AppWebhookOptions;
+  /** Where messages that were seen outlast a restart. Default: nowhere. */
+  readonly seenFile?: SeenFile;
   /** Called with each push to a branch whose pusher a genuine message names, before `onMessage`. Must not reject. */
   readonly onPush?: (repository: ObjectKey, push: HostPush) => Promise<void>;
   /** Called instead for a push whose message is longer than the bodies that are kept, so that its pusher is lost. Must not reject. */
@@ -60,8 +73,9 @@ const PROVEN_HEADERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Answers `POST /webhooks/git/<namespace>/<repository>`: a Git host reports a push. The sender needs no account, only the
- * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to read the repository: Sluice takes the content from
+ * Answers `POST /webhooks/git/<namespace>/<repository>`: a Git host reports a push, or a change of a pull request; and
+ * `POST /webhooks/github-app/<namespace>/<secret>`: a GitHub App reports the same of the repositories that it reviews. The sender needs no account, only the
+ * secret of the webhook (see `SignatureCheck`). A message is a hint to read the repository: Sluice takes the content from
  * the repository itself. Only the pusher cannot be read there, see `HostPush`. The response for a missing repository, a repository
  * without a webhook and a wrong signature is the same, Unauthenticated, and is sent only after the whole body has arrived. See `SecretReads`
  * for what senders without a secret may cost.
@@ -70,6 +84,7 @@ export class WebhookEndpoint {
   readonly #options: WebhookOptions;
   readonly #bodies: ArrivingBodies;
   readonly #secrets: SecretReads;
+  readonly #appSecrets: SecretReads;
   readonly #seen: SeenMessages;
   /** Replaces a missing secret, so that no signature is valid but each is checked. */
   readonly #placeholderSecret = randomBytes(32).toString('base64');
@@ -79,27 +94,36 @@ export class WebhookEndpoint {
     this.#bodies = new ArrivingBodies(options.maxArrivingBytes ?? MAX_ARRIVING_BYTES);
     const { client, clock, isRegistered = () => true } = options;
     this.#secrets = new SecretReads({ clock, isRegistered, read: (repository) => webhookSecrets(client, repository) });
+    const { isUsed: isRegisteredApp = () => false } = options.apps ?? {};
+    this.#appSecrets = new SecretReads({
+      ...{ clock, isRegistered: isRegisteredApp },
+      // Other Secrets of the namespace are none of a sender's business.
+      read: async (secret) => (isRegisteredApp(secret) ? await appWebhookSecrets(client, secret) : []),
+    });
     // A signed time may lie as far ahead as behind.
-    this.#seen = new SeenMessages(options.clock, 2 * REPLAY_WINDOW, MAX_SEEN);
+    this.#seen = new SeenMessages({ clock, milliseconds: 2 * REPLAY_WINDOW, limit: MAX_SEEN, file: options.seenFile });
   }
 
   readonly handle: PathHandler = async ({ path, request }) => {
     const repository = repositoryAt(path);
-    if (repository === undefined) return undefined;
+    const app = this.#options.apps === undefined ? undefined : appAt(path);
+    const target = repository ?? app;
+    if (target === undefined) return undefined;
     if (request.method !== 'POST') throw methodNotAllowed(['POST']);
     const body = this.#bodies.begin(request, KEPT_BYTES);
     try {
-      return await this.#receive(repository, request, body);
+      return await this.#receive(target, { isApp: repository === undefined, request, arriving: body });
     } finally {
       body.end();
     }
   };
 
-  async #receive(repository: ObjectKey, request: IncomingMessage, arriving: ArrivingBody): Promise<ApiResponse> {
-    const { clock, onMessage, onPush, onUnreadablePush } = this.#options;
+  async #receive(target: ObjectKey, { isApp, request, arriving }: Arriving): Promise<ApiResponse> {
+    const { clock } = this.#options;
     const { headers } = request;
     const sender = request.socket.remoteAddress ?? '';
-    const secrets = await this.#secrets.secretsFor(repository, sender);
+    const reads = isApp ? this.#appSecrets : this.#secrets;
+    const secrets = await reads.secretsFor(target, sender);
     const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#placeholderSecret] : secrets, clock.now());
     const digest = createHash('sha256');
     const limits = { what: 'a webhook', maxBytes: MAX_BODY_BYTES, timeoutMs: BODY_TIMEOUT_MS, clock };
@@ -110,15 +134,46 @@ export class WebhookEndpoint {
     });
     const body = arriving.end();
     if (!check.isValid()) throw new SluiceError('Unauthenticated', 'Unauthorized');
-    this.#secrets.refund(sender);
-    const id = messageId(repository, headers, digest.digest('base64'));
+    reads.refund(sender);
+    const id = messageId(`${isApp ? 'app ' : ''}${keyText(target)}`, headers, digest.digest('base64'));
     if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
+    const event = hostEventIn(body);
+    if (isApp) this.#reportToRepositories(target, event, headers, body);
+    else await this.#report(target, event?.hint, headers, body);
+    return textResponse(202, 'text/plain; charset=utf-8', 'accepted\n');
+  }
+
+  /** A message of an App triggers reads; who pushed is for the webhook of the repository to report. */
+  #reportToRepositories(
+    app: ObjectKey,
+    event: HostEvent | undefined,
+    headers: IncomingHttpHeaders,
+    body: Buffer | undefined,
+  ): void {
+    const { apps, onMessage } = this.#options;
+    if (event === undefined) return;
+    for (const repository of apps?.repositories(app, event) ?? [])
+      onMessage(repository, syncHint(headers, body), event.hint);
+  }
+
+  async #report(
+    repository: ObjectKey,
+    hint: ReviewHint | undefined,
+    headers: IncomingHttpHeaders,
+    body: Buffer | undefined,
+  ): Promise<void> {
+    const { onMessage, onPush, onUnreadablePush } = this.#options;
     if (body === undefined && pushFormatOf(headers) !== undefined) await onUnreadablePush?.(repository, KEPT_BYTES);
     const push = onPush === undefined ? undefined : hostPushIn(headers, body);
     if (push !== undefined) await onPush?.(repository, push);
-    onMessage(repository, syncHint(headers, body));
-    return textResponse(202, 'text/plain; charset=utf-8', 'accepted\n');
+    onMessage(repository, syncHint(headers, body), hint);
   }
+}
+
+interface Arriving {
+  readonly isApp: boolean;
+  readonly request: IncomingMessage;
+  readonly arriving: ArrivingBody;
 }
 
 /**
@@ -126,11 +181,11 @@ export class WebhookEndpoint {
  * headers of a captured message. Without a signed time, messages with equal bodies therefore count once; polling finds a branch that
  * returned to an earlier commit while its message was remembered.
  */
-function messageId(repository: ObjectKey, headers: IncomingHttpHeaders, bodyDigest: string): string {
+function messageId(target: string, headers: IncomingHttpHeaders, bodyDigest: string): string {
   const proven = Object.entries(PROVEN_HEADERS).flatMap(([proof, names]) =>
     headers[proof] === undefined ? [] : names.map((name) => [name, String(headers[name] ?? '')]),
   );
-  const parts = [keyText(repository), bodyDigest, proven];
+  const parts = [target, bodyDigest, proven];
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }
 

@@ -1,5 +1,5 @@
 import type { Client } from '../../resource/client/client.ts';
-import { secretKind, secretText } from '../../resource/kinds/core/secret.ts';
+import { type Secret, secretKind, secretText } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { ObjectKey } from '../../resource/object/object.ts';
 
@@ -12,6 +12,8 @@ export const WEBHOOK_SECRET_KEY = 'token';
 /** While a secret is being renewed, the old and the new one count. */
 const MAX_SECRETS = 4;
 const KEYS = [WEBHOOK_SECRET_KEY, 'secret'];
+/** In the Secret with `githubAppID` and `githubAppPrivateKey`. */
+const APP_KEY = 'githubAppWebhookSecret';
 
 /**
  * Returns the secrets with which a webhook of a repository may be signed: the lines of the keys `token` and `secret`, without blank
@@ -21,8 +23,18 @@ export async function webhookSecrets(client: Client, { namespace = '', name }: O
   const repository = await client.find(repositoryKind, { namespace, name });
   const secretName = repository?.metadata.annotations?.[WEBHOOK_SECRET_ANNOTATION];
   const secret = await client.find(secretKind, { namespace, name: secretName || name });
-  if (!secretName || secret === undefined) return [];
-  return KEYS.flatMap((key) => (secretText(secret, key) ?? '').split(/\r?\n/))
+  return secretName ? linesOf(secret, KEYS) : [];
+}
+
+/** Returns the secrets with which the webhook of a GitHub App may be signed: the lines of the key `githubAppWebhookSecret` of its Secret. */
+export async function appWebhookSecrets(client: Client, secret: ObjectKey): Promise<readonly string[]> {
+  return linesOf(await client.find(secretKind, secret), [APP_KEY]);
+}
+
+function linesOf(secret: Secret | undefined, keys: readonly string[]): readonly string[] {
+  if (secret === undefined) return [];
+  return keys
+    .flatMap((key) => (secretText(secret, key) ?? '').split(/\r?\n/))
     .filter((line) => line.trim() !== '')
     .slice(0, MAX_SECRETS);
 }

@@ -1,4 +1,4 @@
-import { policyGatesOf } from '../../../src/app/policies/policy-gates.ts';
+import { policyGatesOf, policyIssuersOf } from '../../../src/app/policies/policy-gates.ts';
 import { systemClock } from '../../../src/foundation/time/clock.ts';
 import { HostRules } from '../../../src/git/network/host-rules.ts';
 import { findClusterAccess } from '../../../src/kubernetes/access/kubeconfig.ts';
@@ -63,6 +63,7 @@ export async function startWebhookServer(
   const { handle } = new AdmissionWebhook({
     ...{ authenticator, authorizer, hosts, clock: systemClock, onError },
     policyGates: () => policyGatesOf(client),
+    policyIssuers: (namespace) => policyIssuersOf(client, namespace),
   });
   const server = await startTestServer(
     {
@@ -163,6 +164,8 @@ function webhooksAt(port: number) {
             'functionpolicies',
             'notifications',
             'packagepolicies',
+            'waveplans',
+            'wavetargets/status',
           ],
         },
       ],

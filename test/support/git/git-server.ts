@@ -49,6 +49,8 @@ export interface GitRequest {
   readonly url: string;
   /** The user name of basic authentication, if any was sent. */
   readonly user: string | undefined;
+  /** Set if it requests objects. */
+  fetches?: boolean;
   status: number | undefined;
 }
 
@@ -80,6 +82,11 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
       status: undefined,
     };
     requests.push(entry);
+    if (entry.method === 'POST' && entry.url.endsWith('/git-upload-pack'))
+      request.once('data', (chunk: Buffer) => {
+        // Only long requests, for objects, are compressed.
+        entry.fetches = chunk.includes('command=fetch') || request.headers['content-encoding'] === 'gzip';
+      });
     response.on('close', () => {
       entry.status = response.headersSent ? response.statusCode : undefined;
     });

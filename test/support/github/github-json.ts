@@ -32,6 +32,21 @@ export class GitHubJson {
     return { ...(this.#api.example('label') as Json), name, color, description: null };
   }
 
+  ref(ref: string, sha: string): Json {
+    const url = `${this.#url}/git/${ref}`;
+    return { ref, node_id: 'MDM6UmVm', url, object: { type: 'commit', sha, url } };
+  }
+
+  /** Entries as `ls-tree` prints them. */
+  tree(sha: string, entries: readonly string[]): Json {
+    const url = `${this.#url}/git/trees/${sha}`;
+    const tree = entries.map((line) => {
+      const [mode, type, id, ...path] = line.split(' ');
+      return { path: path.join(' '), mode, type, sha: id, url };
+    });
+    return { sha, url, tree, truncated: false };
+  }
+
   /** In lists, there is less of it. */
   pull(repository: GitHubRepository, pull: Pull, isListed = false): Json {
     const { head, merged } = pull;

@@ -222,6 +222,16 @@ export class GitHubRepository {
     pull.updatedAt = at;
   }
 
+  /** Puts it into the merge queue of its base: a branch with the commit that would be merged, of which the queue waits for checks. */
+  enqueue(pull: Pull): string {
+    const base = this.head(pull.base) ?? '';
+    const tree = git(this.gitDir, ['merge-tree', '--write-tree', base, pull.head.commit]);
+    const commit = git(this.gitDir, ['commit-tree', tree, '-p', base, '-p', pull.head.commit, '-m', `#${pull.number}`]);
+    git(this.gitDir, ['update-ref', `refs/heads/gh-readonly-queue/${pull.base}/pr-${pull.number}-${base}`, commit]);
+    pull.updatedAt = timeNow();
+    return commit;
+  }
+
   /** Merges it, if the head is as expected; returns the commit. */
   merge(pull: Pull, expected: string, by: string): string | undefined {
     if (pull.head.commit !== expected) return undefined;

@@ -1,3 +1,4 @@
+import { git } from '../git/git-cli.ts';
 import type { GitHubJson } from './github-json.ts';
 import {
   type GitHubRepository,
@@ -59,8 +60,34 @@ const REVIEW_STATES: Readonly<Record<string, string>> = {
   COMMENT: 'COMMENTED',
 };
 
+/** Of Git's own objects. */
+const GIT_ROUTES: Readonly<Record<string, Route>> = {
+  [`GET ${REPOSITORY}/git/matching-refs/{ref}`]: {
+    needs: 'contents:read',
+    handle: ({ repository, path, json }) => {
+      const prefix = `refs/${path.ref}`;
+      const refs = git(repository.gitDir, ['for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads']);
+      const found = refs.split('\n').filter((line) => line.startsWith(prefix));
+      return { body: found.map((line) => json.ref(...(line.split(' ') as [string, string]))) };
+    },
+  },
+  [`GET ${REPOSITORY}/git/trees/{tree_sha}`]: {
+    needs: 'contents:read',
+    handle: ({ repository, path, json }) => {
+      const sha = git(repository.gitDir, ['rev-parse', '--verify', '--quiet', `${path.tree_sha}^{tree}`]);
+      const entries = git(repository.gitDir, [
+        'ls-tree',
+        '--format=%(objectmode) %(objecttype) %(objectname) %(path)',
+        sha,
+      ]);
+      return { body: json.tree(sha, entries === '' ? [] : entries.split('\n')) };
+    },
+  },
+};
+
 /** The routes of repositories, by method and the template of GitHub's description. */
 export const ROUTES: Readonly<Record<string, Route>> = {
+  ...GIT_ROUTES,
   [`GET ${REPOSITORY}/pulls`]: {
     needs: 'pull_requests:read',
     handle: ({ repository, query, json }) => {

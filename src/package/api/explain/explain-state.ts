@@ -44,7 +44,9 @@ export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revi
 /** Explains the kernel's refusals of the next step, except for gates. */
 export const kernelExplainer: Explainer = {
   explain({ refusals, evaluation: { revision } }) {
-    const reasons = refusals.map(({ code, message }): Reason => ({ reason: code, message }));
+    // Rules for approvals are explained with the approvals.
+    const others = refusals.filter(({ blockedBy }) => blockedBy === undefined);
+    const reasons = others.map(({ code, message }): Reason => ({ reason: code, message }));
     if (refusals.length === 0 && revision.lifecycle === 'Draft' && revision.problem !== undefined)
       reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
     return { reasons };
@@ -96,7 +98,10 @@ function publicationReasons({ record: { steps }, revision }: RevisionEvaluation)
   const broken = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.breakGlass : undefined;
   if (broken !== undefined) {
     const gates = approved?.gates?.join(', ') ?? '';
-    const message = `${broken.by} published it with closed gates, as a policy lets them (break-glass): ${gates}; reason: ${broken.reason}`;
+    const rules = publishedRecordOf(revision.tip.facts)?.rulesBypassed ?? [];
+    const how = rules.length === 0 ? 'with closed gates' : 'while rules blocked it';
+    const what = [...(gates === '' ? [] : [gates]), ...rules].join('; ');
+    const message = `${broken.by} published it ${how}, as a policy lets them (break-glass): ${what}; reason: ${broken.reason}`;
     return [{ reason: 'BreakGlass', message }];
   }
   if (approved?.gates === undefined || approved.gates.length === 0) return [];

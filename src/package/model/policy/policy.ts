@@ -1,4 +1,5 @@
 import type { Actor, EntryPoint } from '../../../resource/object/request-context.ts';
+import type { ApprovalRule, FreezeRule } from './approval-rules.ts';
 import { parseConditionType } from './condition-type.ts';
 import type { HostUsers } from './host-users.ts';
 import { NO_PEOPLE, type People } from './people.ts';
@@ -32,7 +33,13 @@ export interface EffectivePolicy {
    * there is required as well.
    */
   readonly alsoApprovedIn: readonly string[];
-  /** Actors, or `group:<name>`, who may publish with closed gates, with a reason. */
+  /** Of each policy with rules for approvals; all must be met. */
+  readonly approvalRules: readonly ApprovalRule[];
+  /** Names of the policies by which controllers approve what meets all rules; empty: by none. */
+  readonly automatic: readonly string[];
+  /** The Freeze objects of the namespace and of the installation, also those whose end has passed. */
+  readonly freezes: readonly FreezeRule[];
+  /** Actors, or `group:<name>`, who may publish with closed gates and blocking rules, with a reason. */
   readonly breakGlass: readonly string[];
   /** The users whose signatures on pushed commits identify their authors. */
   readonly people: People;
@@ -89,6 +96,9 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   autoPropose: false,
   forbidSelfApproval: false,
   alsoApprovedIn: [],
+  approvalRules: [],
+  automatic: [],
+  freezes: [],
   breakGlass: [],
   people: NO_PEOPLE,
   commitBudgetPerHour: 50,

@@ -58,6 +58,8 @@ export interface FoldedRecord {
   readonly commits?: readonly { readonly commit: string; readonly by: string }[];
   /** Set if a policy permitted the actor to publish with closed gates. */
   readonly breakGlass?: { readonly by: string; readonly reason: string };
+  /** The rules of policies, and freezes, that blocked it when it was published by break-glass or by a merge of the Git host. */
+  readonly rulesBypassed?: readonly string[];
   /** Set if the Git host merged it with closed gates, or without the required approvals: then it is out of band. */
   readonly mergeBypass?: {
     /** Why the approvals were not enough. */
@@ -126,6 +128,7 @@ const foldedSchema = z.object({
   approvals: listOf(approvalSchema).optional(),
   commits: listOf(z.object({ commit: z.string(), by: z.string() })).optional(),
   breakGlass: z.object({ by: z.string(), reason: z.string() }).optional(),
+  rulesBypassed: listOf(z.string()).optional(),
   mergeBypass: z.object({ notApproved: z.string().optional() }).optional(),
 });
 

@@ -14,6 +14,7 @@ import {
   statementHeadSchema,
 } from '../../trust/statement/statement.ts';
 import { listOf, mapOf } from '../../trust/statement/strict-schemas.ts';
+import { executedCommandsSchema } from './executed-commands.ts';
 
 /**
  * Data of a revision that must be in Git but has no field in the Kptfile. It is the body of a commit under the record ref:
@@ -101,6 +102,8 @@ export const approvalSchema = z.object({
   face: z.string(),
   /** Address of the evidence, such as that of a review. */
   evidence: z.string().optional(),
+  /** The groups of the user that quorums of policies named when it was given. */
+  groups: listOf(z.string()).optional(),
   /** The namespace in which it was given: rights are granted by namespace. Records of earlier versions have none. */
   namespace: z.string().optional(),
 });
@@ -128,6 +131,8 @@ const recordSchema = z.object({
   proposal: z
     .object({ gates: listOf(z.string()), lost: z.boolean().optional(), approvalsNeeded: z.int().optional() })
     .optional(),
+  /** Commands in comments of its pull request. */
+  commands: executedCommandsSchema.optional(),
   /** The published revision that this one was created from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
   /** The task that created the revision, in the form of Porch. */

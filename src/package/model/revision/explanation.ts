@@ -47,6 +47,9 @@ const approvalsSchema = z.object({
 const reasonSchema = z.object({
   reason: z.string().describe('One CamelCase word for programs.'),
   message: z.string(),
+  since: z.string().exactOptional().describe('Since when it holds, RFC 3339, if that is known.'),
+  until: z.string().exactOptional().describe('When it ends at the latest, RFC 3339, if it ends by itself.'),
+  resolvedBy: z.string().exactOptional().describe('Users, or what else, that can end it.'),
 });
 
 const resolverSchema = z.object({

@@ -66,6 +66,10 @@ export interface RevisionState {
   readonly proposedBy: string | undefined;
   /** Set where the content was pushed after the proposal. */
   readonly pushedSince?: PushedSince | undefined;
+  /** The last proposal; `isUnchanged` if no push changed it since. Undefined if it was proposed by a plain push. */
+  readonly proposal?: { readonly at: string; readonly isUnchanged: boolean } | undefined;
+  /** Time of the last publication of the package, in milliseconds since the epoch. */
+  readonly lastPublishedAt?: number | undefined;
   /** User who published it, if known from a trusted statement. */
   readonly publishedBy?: string | undefined;
   /** Users who changed the content since the last published revision. */
@@ -139,6 +143,7 @@ export type RefusalCode =
   | 'NotAllowed'
   | 'NotApproved'
   | 'NotMerged'
+  | 'Blocked'
   | 'Conflict'
   | 'Unreadable'
   | 'InvalidKptfile'
@@ -149,6 +154,22 @@ export interface Refusal {
   readonly message: string;
   /** The gate that is closed: its type, since when, its condition, what changed. */
   readonly gate?: Gate;
+  /** The rule of a policy, or the freeze, that blocks. */
+  readonly blockedBy?: BlockingRule;
+}
+
+/** A rule that blocks an approval at present, whichever user approves. Texts are without a full stop. */
+export interface BlockingRule {
+  readonly rule: 'Freeze' | 'ScheduledFreeze' | 'Window' | 'Soak' | 'InFlight' | 'InvalidRule';
+  /** Absent for a Freeze object. */
+  readonly policy?: string;
+  readonly message: string;
+  /** Since when it blocks, RFC 3339, if known. */
+  readonly since?: string;
+  /** Until when it blocks at the latest, RFC 3339, if known. */
+  readonly until?: string;
+  /** Users, or what else, that can end it. */
+  readonly resolvedBy: string;
 }
 
 export interface Allowed {
@@ -158,7 +179,7 @@ export interface Allowed {
   readonly next: { readonly lifecycle: Lifecycle; readonly revision: number } | undefined;
   /** Closed gates that were ignored: the repository does not enforce them, the actor broke the glass, or the Git host merged anyway. */
   readonly bypassed: readonly Refusal[];
-  /** The closed gates were bypassed because the actor may use break-glass. */
+  /** The closed gates or blocking rules were bypassed because the actor may use break-glass. */
   readonly brokeGlass?: boolean;
   /** Set where the Git host merged what would have been refused: the publication is recorded, and is out of band. */
   readonly mergeBypass?: {
@@ -171,6 +192,8 @@ export interface Allowed {
   readonly approvals?: {
     readonly given: number;
     readonly needed: number;
+    /** Rules that a complete set of approvals waits for; a controller publishes once none blocks. */
+    readonly waitsFor?: readonly BlockingRule[];
     /** Other namespaces in which one is missing. */
     readonly missingIn: readonly string[];
   };

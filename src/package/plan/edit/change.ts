@@ -9,6 +9,7 @@ import { READY_TYPE } from '../../model/gates/ready-type.ts';
 import { issueVerdict, syncVerdicts } from '../../model/gates/verdict.ts';
 import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
+import { type ExecutedCommand, withCommand } from '../../model/record/executed-commands.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../../model/record/record.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Rendering } from '../ports/renderer.ts';
@@ -50,6 +51,8 @@ export interface RevisionChange extends PackageEdits {
   readonly metadata?: Partial<
     Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers' | 'deletionTimestamp'>
   >;
+  /** A command in a comment of the pull request `source`, recorded with its effect; rejects with AlreadyExists if it was executed before. */
+  readonly command?: ExecutedCommand & { readonly source: string };
   /** First line of the commit. */
   readonly subject?: string;
   readonly expectedCommit?: Oid;
@@ -119,6 +122,10 @@ export async function planChange(
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
   if (change.metadata !== undefined) record = { ...record, ...change.metadata };
+  if (change.command !== undefined) {
+    const { source, ...command } = change.command;
+    record = { ...record, commands: withCommand(before.commands, source, command) };
+  }
 
   const contentChanged = next.tree !== content.tree;
   if (contentChanged && context.face === 'controller') record = spendBudget(record, policy, revision.name, at);
@@ -319,6 +326,7 @@ function describe(change: RevisionChange): string {
   for (const type of change.withdraw ?? []) parts.push(`withdraw ${type}`);
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
   if (change.metadata !== undefined) parts.push('Change metadata');
+  if (parts.length === 0 && change.command !== undefined) parts.push('Command of a comment');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
   if (parts.length === 0 && change.recordPush === true) parts.push('Record a push');
   // The remaining changes are those of rendering unchanged files.

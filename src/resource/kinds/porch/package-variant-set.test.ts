@@ -20,7 +20,7 @@ const template = (part: object) => causes({ repositories: [{ name: 'edge' }], te
 
 test('every field of Porch is kept', () => {
   const map = [
-    { key: 'a', valueExpr: 'target.name' },
+    { key: 'a', valueExpr: 'target.repo' },
     { keyExpr: "'b'", value: 'c' },
   ];
   const functions = [{ image: 'a:v1', name: 'f', configMap: { d: 'e' }, configMapExprs: map }];
@@ -35,7 +35,7 @@ test('every field of Porch is kept', () => {
           ...{ labels: { a: 'b' }, labelExprs: map, annotations: { a: 'b' }, annotationExprs: map },
           packageContext: { data: { a: 'b' }, dataExprs: map, removeKeys: ['c'], removeKeyExprs: ['upstream.name'] },
           pipeline: { mutators: functions, validators: functions },
-          injectors: [{ group: 'g', version: 'v1', kind: 'K', name: 'n' }, { nameExpr: 'target.name' }],
+          injectors: [{ group: 'g', version: 'v1', kind: 'K', name: 'n' }, { nameExpr: 'target.package' }],
         },
       },
       { repositorySelector: { matchLabels: { a: 'b' } } },
@@ -67,6 +67,31 @@ test('expressions are compiled, and errors have a field, a line and a column', (
   expect(template({ downstream: { repoExpr: 'repository.name' } })[0]).toContain('repoExpr');
   expect(template({ packageContext: { removeKeyExprs: ["'a'", '('] } })[0]).toContain('removeKeyExprs[1]');
   expect(template({ injectors: [{ nameExpr: 'target..name' }] })[0]).toContain('injectors[0].nameExpr');
+});
+
+test('wrong types, unknown fields and unknown functions are found before there is a target', () => {
+  const value = (valueExpr: string) => template({ labelExprs: [{ key: 'a', valueExpr }] })[0];
+  const at = 'spec.targets[0].template.labelExprs[0].valueExpr';
+  expect(value('repoDefault + 1')).toMatch(
+    /labelExprs\[0\]\.valueExpr: .*line 1, column 12: found no matching overload/,
+  );
+  expect(value('upstream.nme')).toMatch(/line 1, column 9: field not found: nme/);
+  expect(value('upstream.name.split(1)')).toContain('unbound function: split');
+  expect(value('size(target.repo)')).toContain(`${at}: `);
+  expect(value('size(target.repo)')).toContain('gives number, expected a text');
+  expect(value('upstream.labels')).toContain('gives object, expected a text');
+  // A repository that the set names has no labels; the objects of a selector have.
+  expect(value('target.labels.site')).toContain('field not found: labels');
+  const selected = { labelExprs: [{ key: 'a', valueExpr: 'target.labels.site' }] };
+  expect(causes({ repositorySelector: {}, template: selected })).toEqual([]);
+  // What depends on the values may be right.
+  for (const right of [
+    "repository.labels['site-' + target.repo]",
+    "has(upstream.annotations.a) ? upstream.annotations.a : 'b'",
+    "repository.labels['example.com/site']",
+    'string(int(upstream.name))',
+  ])
+    expect(value(right)).toBeUndefined();
 });
 
 test('a label whose key looks like an expression is none, and all expressions together are bounded', () => {

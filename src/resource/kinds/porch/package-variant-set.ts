@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { compileExpression, type ExpressionLimits } from '../../../expression/expression.ts';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
@@ -17,22 +15,12 @@ import {
   packagePath,
   upstreamSchema,
 } from './package-variant.ts';
+import { expressionCauses } from './template-expressions.ts';
 
-/** The variables of expressions in a template. */
-export const TEMPLATE_VARIABLES = ['repoDefault', 'packageDefault', 'upstream', 'repository', 'target'] as const;
-/** Those of `repoExpr`, whose result decides which repository it is. */
-export const REPOSITORY_VARIABLES = TEMPLATE_VARIABLES.filter((name) => name !== 'repository');
-/** A set evaluates its expressions for each target. */
-export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = { rounds: 1000, values: 5000, milliseconds: 20 };
-
-/** Their keys are no fields. */
-const USER_MAPS: ReadonlySet<string> = new Set(['labels', 'annotations', 'data', 'configMap', 'matchLabels']);
 const MAX_TARGETS = 10_000;
 const DEFAULT_MAX_TARGETS = 1000;
 const MAX_TARGET_ENTRIES = 100;
 const MAX_EXPRESSION_CHARACTERS = 4096;
-/** Of all expressions together: compiling them blocks other requests, for some microseconds a character. */
-const MAX_ALL_CHARACTERS = 32 * 1024;
 
 /** A CEL expression; see expressionCauses. */
 const expression = z.string().min(1).max(MAX_EXPRESSION_CHARACTERS);
@@ -231,40 +219,3 @@ export const packageVariantSetKind = defineKind({
 });
 
 export type PackageVariantSet = ObjectOf<typeof packageVariantSetKind>;
-
-/** The errors of the expressions of a set, each with its field, line and column. */
-function expressionCauses(targets: unknown): FieldCause[] {
-  const found = [...expressionsIn(targets, ['spec', 'targets'])];
-  const characters = found.reduce((sum, { text }) => sum + text.length, 0);
-  if (characters > MAX_ALL_CHARACTERS)
-    return [
-      invalidValue(
-        ['spec', 'targets'],
-        `${characters} characters`,
-        `expressions may have at most ${MAX_ALL_CHARACTERS} characters together`,
-      ),
-    ];
-  return found.flatMap(({ text, path }) => {
-    try {
-      compileExpression(text, path.at(-1) === 'repoExpr' ? REPOSITORY_VARIABLES : TEMPLATE_VARIABLES, TEMPLATE_LIMITS);
-      return [];
-    } catch (error) {
-      if (!isSluiceError(error)) throw error;
-      return [invalidValue(path, text, error.message)];
-    }
-  });
-}
-
-/** The fields whose names end with Expr, and those of the list removeKeyExprs; maps of users are below other names. */
-function* expressionsIn(
-  value: unknown,
-  path: readonly (string | number)[],
-): Generator<{ readonly text: string; readonly path: readonly (string | number)[] }> {
-  if (typeof value !== 'object' || value === null) return;
-  for (const [key, inner] of Object.entries(value)) {
-    const deeper = [...path, Array.isArray(value) ? Number(key) : key];
-    if (typeof inner === 'string') {
-      if (/Expr$/.test(key) || path.at(-1) === 'removeKeyExprs') yield { text: inner, path: deeper };
-    } else if (!USER_MAPS.has(key)) yield* expressionsIn(inner, deeper);
-  }
-}

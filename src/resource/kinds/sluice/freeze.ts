@@ -1,9 +1,13 @@
 import { z } from 'zod';
 import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { reasonTextSchema } from './approval-schema.ts';
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** A Freeze in this namespace, or in that of `sluice serve`, is in force in all namespaces. */
+export const SYSTEM_NAMESPACE = 'sluice-system';
 
 export const freezeKind = defineKind({
   group: 'sluice.dev',
@@ -40,3 +44,5 @@ export const freezeKind = defineKind({
     AGE_COLUMN,
   ],
 });
+
+export type Freeze = ObjectOf<typeof freezeKind>;

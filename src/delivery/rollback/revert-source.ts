@@ -1,8 +1,7 @@
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { PackageRevision } from '../../resource/kinds/porch/package-revision.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
-import type { Access } from '../access/access.ts';
 
 export type Revision = Stored<PackageRevision>;
 
@@ -10,16 +9,6 @@ export type Revision = Stored<PackageRevision>;
 export interface RevertSource {
   readonly revision: Revision;
   readonly notes: readonly string[];
-}
-
-/** The targets that deliver the packages of the namespace; none if the caller may not read them. */
-export async function readableTargets({ client, namespace }: Access): Promise<readonly DeliveryTarget[]> {
-  try {
-    return (await client.list(deliveryTargetKind, { namespace })).items;
-  } catch (error) {
-    if (isSluiceError(error, 'Refused') || isSluiceError(error, 'Unsupported')) return [];
-    throw error;
-  }
 }
 
 /**

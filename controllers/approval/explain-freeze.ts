@@ -1,0 +1,22 @@
+import type { Explainer } from '../../src/package/api/explain/explainer.ts';
+import { blockingRules } from '../../src/package/kernel/blocking-rules.ts';
+import type { Reason } from '../../src/package/model/revision/explanation.ts';
+import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
+
+/** The reason of a freeze in an explanation, which clients show as a banner. */
+const FROZEN_REASON = 'Frozen';
+
+/** Reports the freezes in force, whatever the state of the revision: they stop its approval, or its delivery. */
+export const freezeExplainer: Explainer = {
+  explain({ evaluation: { revision, policy, at } }) {
+    const facts = { name: revision.name, proposal: undefined, lastPublishedAt: undefined };
+    const freezes = blockingRules(facts, { ...policy, approvalRules: [] }, at);
+    return { reasons: freezes.map((freeze) => reasonOf(freeze, FROZEN_REASON)) };
+  },
+};
+
+/** A blocking rule as a reason: which rule, since when, until when, and who can resolve it. */
+export function reasonOf({ message, since, until, resolvedBy }: BlockingRule, reason: string): Reason {
+  const times = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
+  return { reason, message, ...times, resolvedBy };
+}

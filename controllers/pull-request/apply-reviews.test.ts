@@ -1,0 +1,275 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { ANNA } from '../../test/support/fixture.ts';
+import { BERTA, eachProposals, GATE, type Proposals } from '../../test/support/proposal-bench.ts';
+
+describe('reviews of pull requests', () => {
+  const open = eachProposals();
+  let at: Proposals;
+  beforeEach(() => {
+    at = open();
+  });
+
+  test('an approving review publishes in the name of the mapped user, once the gates are open', async () => {
+    await at.policy({}, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    // The condition is a commit of its own; it does not outdate the review.
+    const reviewed = at.revision(name).commit;
+    await at.set(name, 'True');
+    expect(at.revision(name).commit).not.toBe(reviewed);
+    await at.reconcile(name);
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', revision: 1, outOfBand: undefined });
+    expect(at.revision(name).tip.facts).toMatchObject({ actor: 'bob@example.com', face: 'api' });
+    expect((await at.world.events(name)).at(-1)).toMatch(
+      /^Approved: approved as bob@example.com by review https:.*#review-1 of bob$/,
+    );
+    await at.reconcile(name);
+    expect(at.forge.pulls[0]?.body).toContain(
+      'Package revision `apps.app.w1` is Published now. Last step: `approve` by `bob@example.com`',
+    );
+  });
+
+  test.each([
+    [
+      'of a user who is not listed',
+      (commit: string) => at.review(1, 'mallory', 'approved', commit),
+      /does not list this user/,
+    ],
+    ['that was dismissed', (commit: string) => at.review(1, 'bob', 'dismissed', commit), undefined],
+    ['of an unknown commit', () => at.review(1, 'bob', 'approved', 'f'.repeat(40)), /the package has changed since/],
+    ['of no commit', () => at.review(1, 'bob', 'approved', '--output=x'), /the package has changed since/],
+  ])('a review %s does not count', async (_what, submit, message) => {
+    await at.policy();
+    const name = await at.propose();
+    await at.reconcile(name);
+    await submit(at.revision(name).commit);
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    const events = (await at.world.events(name)).slice(1);
+    if (message === undefined) expect(events).toEqual([]);
+    else expect(events).toEqual([expect.stringMatching(message)]);
+  });
+
+  test('a push that changes the package outdates a review', async () => {
+    await at.policy({}, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.world.push(at.path, { 'app/b.yaml': 'kind: B\napiVersion: v1\nmetadata: {name: b}\n' }, 'proposed/app/w1');
+    await at.world.store.repository('apps').sync();
+    await at.set(name, 'True');
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(/^ReviewNotCounted: .* the package has changed since/);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Published');
+  });
+
+  test('without the right to approve, a review does not count', async () => {
+    await at.policy();
+    const asked: unknown[] = [];
+    at.restart({
+      mayApprove: async (user, { name }) => {
+        asked.push([user, name]);
+        return false;
+      },
+    });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(asked).toEqual([['bob@example.com', name]]);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(
+      /^ReviewNotCounted: .*User "bob@example.com" may not update packagerevisions\/approval/,
+    );
+  });
+
+  test('nobody approves their own change through a review', async () => {
+    const approvers = [{ user: 'bob', subject: 'berta' }];
+    await at.policy({ approvers }, { approval: { forbidSelfApproval: true } });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(/berta proposed it; another user has to approve it$/);
+  });
+
+  test('of two needed reviews none is recorded before both are there', async () => {
+    await at.policy({}, { approval: { forbidSelfApproval: true } });
+    const name = await at.propose();
+    await at.world.push(at.path, { 'app/b.yaml': 'kind: B\napiVersion: v1\nmetadata: {name: b}\n' }, 'proposed/app/w1');
+    await at.world.store.repository('apps').sync();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(at.revision(name).record?.approvals ?? []).toEqual([]);
+    await at.review(1, 'carl', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Published');
+  });
+
+  test('requested changes are a closed gate for every approval, until they are withdrawn', async () => {
+    await at.policy({ publishOn: 'approval' });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'changes-requested', at.revision(name).commit);
+    await at.reconcile(name);
+    const gates = (await at.world.store.evaluate(name)).gates;
+    expect(gates).toEqual([
+      expect.objectContaining({ type: 'sluice.dev/Reviewed', state: 'NotTrue', requiredBy: ['policy review'] }),
+    ]);
+    await expect(at.world.store.update(name, { action: 'approve' }, ANNA)).rejects.toThrow(
+      /gate sluice.dev\/Reviewed is closed.*changes requested by bob/,
+    );
+    const forged = { conditions: [{ type: 'sluice.dev/Reviewed', status: 'True' as const }] };
+    await expect(at.world.store.change(name, forged, ANNA)).rejects.toThrow(/permits only controller:pull-request/);
+    await expect(at.world.store.change(name, { withdraw: ['sluice.dev/Reviewed'] }, ANNA)).rejects.toThrow(
+      /permits only controller:pull-request/,
+    );
+    await at.reconcile(name);
+    expect(at.forge.checksOf(at.revision(name).commit)).toEqual({ 'sluice/ready': 'failure' });
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    await at.world.store.update(name, { action: 'approve' }, ANNA);
+    expect(at.revision(name).lifecycle).toBe('Published');
+  });
+
+  describe('requested changes stay', () => {
+    /** A proposal whose reviewer requests changes. */
+    async function requested(): Promise<string> {
+      const name = await at.propose();
+      await at.reconcile(name);
+      await at.review(1, 'bob', 'changes-requested', at.revision(name).commit);
+      await at.reconcile(name);
+      return name;
+    }
+    const approve = (name: string) => at.world.store.update(name, { action: 'approve' }, ANNA);
+    const refusal = /gate sluice.dev\/Reviewed is closed/;
+
+    test('whatever a push does with the condition, also while the host does not respond', async () => {
+      await at.policy({ publishOn: 'approval' });
+      const name = await requested();
+      at.forge.before = () => {
+        throw new SluiceError('Unavailable', 'status 502');
+      };
+      const kptfile = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
+      const forged = `${kptfile}status:\n  conditions:\n    - type: sluice.dev/Reviewed\n      status: "True"\n`;
+      for (const text of [kptfile, forged]) {
+        await at.world.push(at.path, { 'app/Kptfile': text }, 'proposed/app/w1');
+        await at.world.store.repository('apps').sync();
+        await at.reconcile(name).catch(() => undefined);
+        await expect(approve(name)).rejects.toThrow(refusal);
+      }
+      expect(await at.world.events(name)).toContain('PullRequestFailed: status 502');
+    });
+
+    test('in another pull request of the branch: closed and opened again, edited, or deleted by users', async () => {
+      await at.policy({ publishOn: 'approval' });
+      const name = await requested();
+      at.forge.change(1, { body: 'mine', state: 'closed' });
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.forge.pulls).toHaveLength(2);
+      await expect(approve(name)).rejects.toThrow(refusal);
+      await at.review(2, 'bob', 'approved', at.revision(name).commit);
+      await at.reconcile(name);
+      await approve(name);
+    });
+
+    test('after a rejection and another proposal, until the reviewer decides again', async () => {
+      await at.policy({ publishOn: 'approval' });
+      const name = await requested();
+      await at.world.store.update(name, { action: 'reject' }, ANNA);
+      await at.reconcile(name);
+      await at.world.store.update(name, { action: 'propose' }, BERTA);
+      at.forge.change(1, { state: 'closed' });
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.forge.pulls).toHaveLength(2);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      await expect(approve(name)).rejects.toThrow(refusal);
+      at.forge.reviewsOf.set(1, []);
+      await at.review(2, 'carl', 'approved', at.revision(name).commit);
+      await at.reconcile(name);
+      await approve(name);
+    });
+
+    test('while two policies have a review, and after a push that makes the condition stale', async () => {
+      await at.policy({ publishOn: 'approval' });
+      const name = await at.propose();
+      await at.reconcile(name);
+      await at.world.push(
+        at.path,
+        { 'app/b.yaml': 'kind: B\napiVersion: v1\nmetadata: {name: b}\n' },
+        'proposed/app/w1',
+      );
+      await at.world.store.repository('apps').sync();
+      await expect(approve(name)).rejects.toThrow(refusal);
+      await at.reconcile(name);
+      const { spec } = await at.world.client.get(packagePolicyKind, { name: 'review' });
+      await at.world.client.create(packagePolicyKind, { metadata: { name: 'other' }, spec });
+      await expect.poll(() => at.world.policyFor(at.world.store.get(name)).reviewProblem).toBeDefined();
+      await at.review(1, 'bob', 'changes-requested', at.revision(name).commit);
+      await at.world.client.delete(packagePolicyKind, { name: 'other' });
+      await expect.poll(() => at.world.policyFor(at.world.store.get(name)).review).toBeDefined();
+      await at.reconcile(name);
+      await expect(approve(name)).rejects.toThrow(refusal);
+    });
+  });
+
+  test.each([
+    ['requests changes', () => at.forge.review(1, 'carl', 'changes-requested', ''), 'reviews'],
+    ['closes it', () => at.forge.change(1, { state: 'closed' }), 'get'],
+    ['changes its base', () => at.forge.change(1, { base: { branch: 'other' } }), 'get'],
+  ])('what is read again before an approval decides: a user %s meanwhile', async (_what, act, method) => {
+    await at.policy();
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    at.forge.calls.length = 0;
+    let reads = 0;
+    at.forge.before = (called) => {
+      if (called !== method) return;
+      reads += 1;
+      if (reads === (method === 'reviews' ? 2 : 1)) act();
+    };
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+  });
+
+  test('a policy that changes while the host responds decides', async () => {
+    await at.policy();
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    const { spec } = await at.world.client.get(packagePolicyKind, { name: 'review' });
+    const evaluate = at.world.store.evaluate.bind(at.world.store);
+    let count = 0;
+    at.restart({
+      store: {
+        change: (...args) => at.world.store.change(...args),
+        evaluate: async (...args) => {
+          const evaluation = await evaluate(...args);
+          count += 1;
+          const review = { ...spec.review, policy: 'review', approvers: [] } as never;
+          return count === 1 ? evaluation : { ...evaluation, policy: { ...evaluation.policy, review } };
+        },
+        find: (...args) => at.world.store.find(...args),
+        repositoryOf: (...args) => at.world.store.repositoryOf(...args),
+        onPromotion: (...args) => at.world.store.onPromotion(...args),
+        update: (...args) => at.world.store.update(...args),
+      },
+    });
+    await at.reconcile(name);
+    expect(count).toBe(2);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+  });
+});

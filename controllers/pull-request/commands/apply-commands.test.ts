@@ -1,0 +1,280 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
+import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
+
+const REQUIRED = { requiredGates: [{ conditionType: GATE, approveOnly: true }] };
+
+describe('commands in comments', () => {
+  const open = eachProposals();
+  let at: Proposals;
+  let name: string;
+  beforeEach(() => {
+    at = open();
+  });
+
+  async function start(review: Record<string, unknown> = {}, spec: Record<string, unknown> = {}): Promise<void> {
+    await at.policy(review, spec);
+    name = await at.propose();
+    await at.reconcile(name);
+  }
+  /** Writes a comment, and has it read. Returns its id. */
+  async function comment(author: string, body: string): Promise<string> {
+    const id = at.forge.comment(1, author, body);
+    await read();
+    return id;
+  }
+  async function read(): Promise<void> {
+    await at.reconcile('apps');
+    for (let times = 0; times < 4; times += 1) await at.reconcile(name);
+  }
+  const own = () => (at.forge.commentsOf.get(1) ?? []).filter(({ isOwn }) => isOwn);
+  const reply = () => own().find(({ body }) => body.includes('topic=commands'))?.body ?? '';
+  const condition = () => at.revision(name).kptfile?.status?.conditions?.find(({ type }) => type === GATE);
+  /** Executed commands, as the record has them. */
+  const executed = () => at.revision(name).record?.commands?.entries ?? [];
+
+  test('set and approve act in the name of the mapped user, and one reply lists the results', async () => {
+    await start({}, REQUIRED);
+    await comment('bob', `/sluice set ${GATE} True load test\npassed`);
+    expect(condition()).toMatchObject({ status: 'True', message: 'load test' });
+    expect(at.revision(name).record?.verdicts.find(({ type }) => type === GATE)).toMatchObject({
+      by: 'bob@example.com',
+      face: 'api',
+    });
+    expect(reply()).toContain(`| \`/sluice set ${GATE} True load test\` | \`bob\` as \`bob@example.com\` | Done: `);
+    await comment('CARL', '/sluice approve');
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    expect(at.revision(name).tip.facts).toMatchObject({ actor: 'carl@example.com', face: 'api' });
+    expect(own()).toHaveLength(1);
+    expect(reply()).toMatch(
+      /\| `\/sluice approve` \| `CARL` as `carl@example.com` \| Done: `approved` \|\n\| `\/sluice set/,
+    );
+  });
+
+  test('reject returns the proposal, with the reason', async () => {
+    await start();
+    await comment('bob', '/sluice reject too expensive');
+    expect(at.revision(name).lifecycle).toBe('Draft');
+    expect(at.revision(name).record?.steps.at(-1)).toMatchObject({
+      ...{ action: 'reject', by: 'bob@example.com' },
+      reason: expect.stringMatching(/^too expensive \(comment https:.*#comment-1 of bob\)$/),
+    });
+  });
+
+  test('why shows what it waits for, and rerun writes checks and text again', async () => {
+    await start({}, REQUIRED);
+    await comment('bob', '/sluice why');
+    expect(reply()).toMatch(
+      /Done: `see below`[\s\S]*`apps.app.w1` is `Proposed`[\s\S]*example.com\/Tested` \| \*\*Missing/,
+    );
+    at.forge.checks.clear();
+    at.forge.calls.length = 0;
+    await comment('bob', '/sluice rerun');
+    expect(at.forge.calls).toEqual(expect.arrayContaining(['reviews', 'setChecks']));
+    expect(at.forge.checksOf(at.revision(name).commit)).toEqual({ 'sluice/ready': 'pending' });
+    expect(own()).toHaveLength(1);
+  });
+
+  test('a user without a mapping changes nothing, and gets one reply however many comments there are', async () => {
+    await start({}, REQUIRED);
+    for (const text of [
+      '/sluice approve',
+      `/sluice set ${GATE} True`,
+      '/sluice reject @everyone <img src=x>',
+      '/sluice why',
+    ])
+      await comment('mallory', text);
+    at.restart();
+    await read();
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect(condition()).toBeUndefined();
+    expect(executed()).toEqual([]);
+    expect(own().map(({ body }) => body)).toEqual([expect.stringMatching(/does not list in `spec.review.approvers`/)]);
+    expect(own()[0]?.body).not.toMatch(/mallory|everyone|img/);
+  });
+
+  test('a command is executed once: after a restart, by two processes, and where a response was lost', async () => {
+    await start({}, REQUIRED);
+    await comment('bob', `/sluice set ${GATE} True`);
+    await at.set(name, 'False');
+    for (let times = 0; times < 2; times += 1) {
+      at.restart();
+      await read();
+    }
+    expect(condition()?.status).toBe('False');
+    expect(executed()).toHaveLength(1);
+
+    // Its effect is recorded, and the process ends before the reply.
+    at.forge.before = (method) => {
+      if (method === 'setComment') throw new SluiceError('Unavailable', 'status 502');
+    };
+    at.forge.comment(1, 'bob', `/sluice set ${GATE} True again`);
+    await at.reconcile('apps');
+    await expect(at.reconcile(name)).rejects.toThrow('status 502');
+    at.forge.before = () => undefined;
+    await at.set(name, 'False');
+    at.restart();
+    await read();
+    expect(condition()?.status).toBe('False');
+    expect(executed()).toHaveLength(2);
+    expect(reply()).toContain('True again` | `bob`');
+    expect(own()).toHaveLength(1);
+
+    const { id, url } = at.forge.commentsOf.get(1)?.at(-1) ?? { id: '', url: '' };
+    const entry = {
+      id,
+      url,
+      user: 'bob',
+      subject: 'bob@example.com',
+      command: 'x',
+      outcome: 'done',
+      message: '',
+    } as const;
+    const again = { command: { source: at.forge.pulls[0]?.url ?? '', ...entry } };
+    const late = { ...again.command, id: '2' };
+    await expect(at.world.store.change(name, { command: late }, ANNA)).rejects.toThrow(/was executed already/);
+  });
+
+  test('a refused command is not tried again when it would be possible', async () => {
+    await start({}, REQUIRED);
+    await comment('bob', '/sluice approve');
+    expect(reply()).toMatch(/`\/sluice approve` .*\*\*Refused\*\*: `.*gate example.com\/Tested is closed/);
+    await at.set(name, 'True');
+    at.restart();
+    await read();
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect(executed()).toHaveLength(1);
+  });
+
+  test('what a user with write access does to comments has no effect', async () => {
+    await start({}, REQUIRED);
+    const harmless = await comment('bob', 'I have a question');
+    at.forge.editComment(1, harmless, '/sluice approve');
+    await comment('bob', `/sluice set ${GATE} False`);
+    const answer = own()[0];
+    // An edited reply is written again, and nothing in it is believed.
+    at.forge.editComment(1, answer?.id ?? '', '<!-- sluice:comment topic=commands -->\n/sluice approve');
+    await comment('mallory', answer?.body ?? '');
+    at.restart();
+    await read();
+    expect(condition()?.status).toBe('False');
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect(executed()).toHaveLength(1);
+    expect(own().map(({ body }) => body)).toEqual([answer?.body]);
+  });
+
+  test('edited comments are not executed again', async () => {
+    await start({}, REQUIRED);
+    const id = await comment('bob', `/sluice set ${GATE} False`);
+    at.forge.editComment(1, id, `/sluice set ${GATE} True`);
+    await read();
+    at.restart();
+    await read();
+    expect(condition()?.status).toBe('False');
+  });
+
+  test('comments before the proposal began are ignored', async () => {
+    await at.policy();
+    at.forge.commentsOf.set(1, [
+      {
+        ...{ id: '7', author: 'bob', body: '/sluice approve', isOwn: false, url: 'https://git.example.com/x' },
+        ...{ createdAt: '2025-12-31T23:59:59Z', updatedAt: '2025-12-31T23:59:59Z' },
+      },
+    ]);
+    name = await at.propose();
+    await at.reconcile(name);
+    await comment('bob', 'hello');
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+  });
+
+  test('approve counts for what the head was when the comment was written', async () => {
+    await start({}, REQUIRED);
+    const change = async (text: string) => {
+      const files = { 'app/b.yaml': `kind: B\napiVersion: v1\nmetadata: {name: ${text}}\n` };
+      const commit = await at.world.push(at.path, files, 'proposed/app/w1');
+      await at.world.store.repository('apps').sync();
+      const head = { ...(at.forge.pulls[0]?.head ?? { branch: '', isSameRepository: true }), commit };
+      at.forge.change(1, { head });
+      await at.set(name, 'True');
+    };
+    // A push between the comment and the moment in which it is read.
+    at.forge.comment(1, 'bob', '/sluice approve');
+    await change('later');
+    at.forge.change(1, {
+      head: { branch: 'proposed/app/w1', isSameRepository: true, commit: at.revision(name).commit },
+    });
+    await read();
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect(reply()).toMatch(/Refused\*\*: `the package has changed since it was proposed/);
+    // The changed package was seen before this comment.
+    await comment('bob', '/sluice approve');
+    expect(at.revision(name).lifecycle).toBe('Published');
+  });
+
+  test.each([
+    ['/sluice approve', /publishOn: approval/],
+    [`/sluice set ${GATE} True`, /publishOn: approval/],
+  ])('with publishOn: approval the host never causes a publication: %s', async (text, refusal) => {
+    await start({ publishOn: 'approval' });
+    await comment('bob', text);
+    expect(reply()).toMatch(refusal);
+    expect(condition()).toBeUndefined();
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+  });
+
+  test.each(['/sluice approve', '/sluice reject no', `/sluice set ${GATE} True`])(
+    'without the right of the subject it is refused: %s',
+    async (text) => {
+      await start();
+      const asked: string[] = [];
+      const refuse = (of: string) => async (user: string) => {
+        asked.push(`${of} ${user}`);
+        return false;
+      };
+      at.restart({ mayApprove: refuse('approval'), maySetConditions: refuse('status') });
+      await comment('bob', text);
+      expect(asked).toEqual([`${text.includes('set') ? 'status' : 'approval'} bob@example.com`]);
+      expect(reply()).toMatch(/User "bob@example.com" may not update packagerevisions\//);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      expect(condition()).toBeUndefined();
+    },
+  );
+
+  test('set follows the rules for issuers', async () => {
+    await start({}, { givers: [{ conditionType: GATE, actors: ['carl@example.com'] }] });
+    await comment('bob', `/sluice set ${GATE} True`);
+    expect(condition()).toBeUndefined();
+    expect(reply()).toMatch(/Refused/);
+    await comment('bob', '/sluice set sluice.dev/Reviewed True');
+    await comment('bob', '/sluice set sluice.dev/Ready True');
+    expect(executed().map(({ outcome }) => outcome)).toEqual(['refused', 'refused', 'refused']);
+    await comment('carl', `/sluice set ${GATE} True`);
+    expect(condition()?.status).toBe('True');
+  });
+
+  test('hostile text is code in the reply', async () => {
+    await start({}, REQUIRED);
+    await comment('bob', `/sluice set ${GATE} False \`x\`|@all <b>\u001b[31m [a](javascript:x) <!-- sluice:end -->`);
+    const row =
+      reply()
+        .split('\n')
+        .find((line) => line.includes('@all')) ?? '';
+    expect(row.match(/`/g)).toHaveLength(8);
+    expect(row.match(/\|/g)).toHaveLength(4);
+    expect(reply()).not.toContain('\u001b');
+    await comment('bob', '/sluice `@all`');
+    expect(reply()).toContain("`/sluice '@all'`");
+  });
+
+  test('a host that permits no comments stops nothing else', async () => {
+    await start({}, REQUIRED);
+    at.forge.before = (method) => {
+      if (method === 'setComment') throw new SluiceError('Refused', 'status 403; the token lacks a permission');
+    };
+    await comment('bob', `/sluice set ${GATE} True`);
+    await comment('bob', '/sluice approve');
+    expect(at.revision(name).lifecycle).toBe('Published');
+    expect(await at.world.events(name)).toContainEqual(expect.stringMatching(/^ReplyFailed: .*status 403/));
+  });
+});

@@ -1,0 +1,153 @@
+import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
+import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, type Stored } from '../../../src/resource/object/object.ts';
+import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { pauseAfter } from '../pause-after.ts';
+import { describeCommands, describeUnmapped } from './describe-commands.ts';
+import { parseCommand } from './parse-command.ts';
+import { type CommandContext, runCommand } from './run-command.ts';
+
+/** Topics of the comments of Sluice. */
+const REPLY = 'commands';
+const UNMAPPED = 'unmapped';
+/** Comments that are read at once, and how often. */
+const MAX_COMMENTS = 500;
+const MAX_LISTS = 20;
+
+export interface CommandsContext extends CommandContext {
+  readonly events: EventDeduplicator;
+}
+
+/** A proposal with the pull request that has the comments. */
+export interface CommentedProposal {
+  readonly object: Stored<PackageRevision>;
+  readonly evaluation: RevisionEvaluation;
+  readonly review: ReviewPolicy;
+  readonly pull: PullRequest;
+  readonly forge: Forge;
+  /** The content that its head was seen with. */
+  readonly seen: { readonly content: string; readonly at: string } | undefined;
+  /** What is kept in memory between two calls. */
+  readonly state: CommandState;
+}
+
+export interface CommandState {
+  /** The pull request as it was when its comments were read last. */
+  of?: PullRequest;
+  /** Time of the last comment of a full list: all before were looked at. */
+  since?: string;
+  /** The reply as it was written last. */
+  reply?: string;
+  isUnmappedReported?: boolean;
+}
+
+/**
+ * Executes the next command in the comments of a pull request; the one after it follows when the revision has changed by this one. Commands are
+ * executed in the order of writing, each once. What was edited is not executed: on hosts, users may edit comments of others.
+ * Returns the command, if there was one: then the revision is reconciled again.
+ */
+export async function applyCommands(
+  context: CommandsContext,
+  proposal: CommentedProposal,
+): Promise<ExecutedCommand | undefined> {
+  const { evaluation, pull, forge, state } = proposal;
+  if (state.of === pull) return undefined;
+  const begin = evaluation.record.steps.findLast(({ action }) => action === 'propose')?.at;
+  if (begin === undefined) return undefined;
+  for (let list = 0; list < MAX_LISTS; list += 1) {
+    const since = state.since ?? begin;
+    const comments = await forge.comments(pull.number, since, MAX_COMMENTS, context.signal);
+    const executed = await executeFirst(context, proposal, comments);
+    if (executed !== undefined) return executed;
+    const last = comments.at(-1)?.createdAt ?? since;
+    if (comments.length < MAX_COMMENTS || Date.parse(last) <= Date.parse(since)) break;
+    state.since = last;
+  }
+  state.of = pull;
+  return undefined;
+}
+
+async function executeFirst(
+  context: CommandsContext,
+  proposal: CommentedProposal,
+  comments: readonly Comment[],
+): Promise<ExecutedCommand | undefined> {
+  const { object, evaluation, review, pull, seen } = proposal;
+  const source = pull.url;
+  for (const comment of comments) {
+    if (!/^\d{1,30}$/.test(comment.id) || comment.updatedAt !== comment.createdAt) continue;
+    const parsed = parseCommand(comment.body);
+    if (parsed === undefined || isExecuted(evaluation.record.commands, source, comment.id)) continue;
+    const subject = review.approvers.find(({ user }) => user.toLowerCase() === comment.author.toLowerCase())?.subject;
+    if (subject === undefined) {
+      await reportUnmapped(context, proposal);
+      continue;
+    }
+    const [line = ''] = comment.body.split('\n', 1);
+    const requested = { key: keyOf(object), evaluation, review, source, parsed, line, comment, subject, seen };
+    try {
+      const executed = await runCommand(context, requested);
+      await reply(context, proposal, [...entriesOf(proposal), executed]);
+      return executed;
+    } catch (error) {
+      // Another process was first; the record is read again with the next change.
+      if (!isSluiceError(error, 'AlreadyExists')) throw error;
+    }
+  }
+  return undefined;
+}
+
+/** Writes the reply that the record requires, if it is not what was written last: also what a process has not written before its end. */
+export async function updateReply(
+  context: Pick<CommandsContext, 'events' | 'signal'>,
+  proposal: CommentedProposal,
+  explanation: Explanation,
+): Promise<void> {
+  await reply(context, proposal, entriesOf(proposal), explanation);
+}
+
+function entriesOf({ evaluation: { record }, pull }: CommentedProposal): readonly ExecutedCommand[] {
+  return record.commands?.source === pull.url ? record.commands.entries : [];
+}
+
+async function reply(
+  context: Pick<CommandsContext, 'events' | 'signal'>,
+  proposal: CommentedProposal,
+  entries: readonly ExecutedCommand[],
+  explanation?: Explanation,
+): Promise<void> {
+  if (entries.length === 0) return;
+  const text = describeCommands(entries.slice(-5), explanation);
+  if (proposal.state.reply === text) return;
+  if (await comment(context, proposal, REPLY, text)) proposal.state.reply = text;
+}
+
+/** One reply for each pull request, without anything of the comment: users could make Sluice write whatever they like, or often. */
+async function reportUnmapped(context: CommandsContext, proposal: CommentedProposal): Promise<void> {
+  if (proposal.state.isUnmappedReported === true) return;
+  await comment(context, proposal, UNMAPPED, describeUnmapped(proposal.review.policy));
+  proposal.state.isUnmappedReported = true;
+}
+
+/** A host that permits no comments must not stop the rest. Returns whether it was written. */
+async function comment(
+  { events, signal }: Pick<CommandsContext, 'events' | 'signal'>,
+  { object, pull, forge }: CommentedProposal,
+  topic: string,
+  text: string,
+): Promise<boolean> {
+  try {
+    await forge.setComment(pull.number, topic, text, signal);
+    return true;
+  } catch (error) {
+    if (pauseAfter(error) === undefined || isSluiceError(error, 'TooManyRequests')) throw error;
+    const message = `${pull.url}: the reply to a command cannot be written: ${messageOf(error)}`;
+    events.record(object, 'Warning', 'ReplyFailed', message, 'reply');
+    return false;
+  }
+}

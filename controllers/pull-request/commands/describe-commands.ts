@@ -1,0 +1,38 @@
+import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
+import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
+import { gateTable } from '../describe-proposal.ts';
+import { inlineCode } from '../quote.ts';
+import { USAGE } from './parse-command.ts';
+
+const MAX_REASONS = 20;
+
+/** The reply to the last commands, in Markdown. `explanation` is shown if one of them requests it. */
+export function describeCommands(entries: readonly ExecutedCommand[], explanation: Explanation | undefined): string {
+  const rows = [...entries].reverse().map(({ command, user, subject, outcome, message }) => {
+    const by = `${inlineCode(user)} as ${inlineCode(subject)}`;
+    return `| ${inlineCode(command)} | ${by} | ${outcome === 'done' ? 'Done' : '**Refused**'}: ${inlineCode(message, 600)} |`;
+  });
+  const table = ['| Command | By | Result |', '|---|---|---|', ...rows].join('\n');
+  const isAsked = entries.some(({ command }) => /^\/sluice\s+why\b/.test(command));
+  return [
+    'The last commands, the newest first:',
+    table,
+    ...(isAsked && explanation !== undefined ? [describeWhy(explanation)] : []),
+  ].join('\n\n');
+}
+
+/** What users without a mapping get, once for each pull request. */
+export function describeUnmapped(policy: string): string {
+  return `Commands of users whom policy ${inlineCode(policy)} does not list in ${inlineCode('spec.review.approvers')} are not executed. An administrator of the policy can add an entry with the name here, ${inlineCode('user')}, and the user of Sluice, ${inlineCode('subject')}. Listed users may write, in the first line of a comment: ${USAGE.map((line) => inlineCode(line)).join(', ')}.`;
+}
+
+function describeWhy({ name, lifecycle, reasons, gates, next }: Explanation): string {
+  const listed = reasons.slice(0, MAX_REASONS).map(({ message }) => `- ${inlineCode(message, 600)}`);
+  const steps = next.slice(0, MAX_REASONS).map((line) => `- ${inlineCode(line, 600)}`);
+  return [
+    `${inlineCode(name)} is ${inlineCode(lifecycle)}.`,
+    ...(listed.length === 0 ? [] : [listed.join('\n')]),
+    gateTable(gates),
+    ...(steps.length === 0 ? [] : [`Next:\n\n${steps.join('\n')}`]),
+  ].join('\n\n');
+}

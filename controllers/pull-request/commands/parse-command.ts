@@ -1,0 +1,56 @@
+import { plainLine } from '../quote.ts';
+
+/** A command in a comment. */
+export type Command =
+  | { readonly verb: 'why' | 'approve' | 'rerun' }
+  | { readonly verb: 'reject'; readonly reason: string }
+  | {
+      readonly verb: 'set';
+      readonly type: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly message: string;
+    };
+
+/** What a comment requests: a command, or one that cannot be read, with the reason. */
+export type ParsedCommand = { readonly command: Command } | { readonly problem: string };
+
+export const USAGE = [
+  '/sluice why',
+  '/sluice approve',
+  '/sluice reject <reason>',
+  '/sluice set <condition> True|False|Unknown <message>',
+  '/sluice rerun',
+] as const;
+
+const MAX_LINE_CHARACTERS = 2000;
+const MAX_TEXT_CHARACTERS = 500;
+const STATUSES = ['True', 'False', 'Unknown'] as const;
+
+/** The command in the first line of a comment; undefined if there is none. Quotes of other comments and code are none. */
+export function parseCommand(body: string): ParsedCommand | undefined {
+  const [line = ''] = body.split('\n', 1);
+  if (!/^\/sluice(\s|$)/.test(line)) return undefined;
+  if (line.length > MAX_LINE_CHARACTERS)
+    return { problem: `the line has more than ${MAX_LINE_CHARACTERS} characters; shorten it` };
+  const [, verb = '', ...words] = line.trim().split(/\s+/);
+  const text = (from: number) => plainLine(words.slice(from).join(' '), MAX_TEXT_CHARACTERS).trim();
+  switch (verb) {
+    case 'why':
+    case 'approve':
+    case 'rerun':
+      if (words.length > 0) return { problem: `/sluice ${verb} takes no further words` };
+      return { command: { verb } };
+    case 'reject':
+      if (text(0) === '') return { problem: 'a reason is missing: /sluice reject <reason>' };
+      return { command: { verb, reason: text(0) } };
+    case 'set': {
+      const [type, word = ''] = words;
+      const status = STATUSES.find((known) => known.toLowerCase() === word.toLowerCase());
+      if (type === undefined || status === undefined)
+        return { problem: 'it is /sluice set <condition>, then True, False or Unknown, then a message' };
+      return { command: { verb, type, status, message: text(2) } };
+    }
+    default:
+      return { problem: `there is no such command; the commands are ${USAGE.join(', ')}` };
+  }
+}

@@ -1,0 +1,150 @@
+import { type ErrorCode, isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { READY_TYPE } from '../../../src/package/model/gates/ready-type.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
+import type { RequestContext } from '../../../src/resource/object/request-context.ts';
+import { plainLine } from '../quote.ts';
+import type { MayApprove } from '../rights.ts';
+import { commitsWithContent } from '../same-content.ts';
+import type { Command, ParsedCommand } from './parse-command.ts';
+
+export interface CommandContext {
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
+  readonly mayApprove: MayApprove | undefined;
+  readonly maySetConditions: MayApprove | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A command by a user whom the policy maps. */
+export interface RequestedCommand {
+  readonly key: ObjectKey;
+  readonly evaluation: RevisionEvaluation;
+  readonly review: ReviewPolicy;
+  /** Address of the pull request. */
+  readonly source: string;
+  readonly parsed: ParsedCommand;
+  /** Its first line. */
+  readonly line: string;
+  readonly comment: { readonly id: string; readonly url: string; readonly author: string; readonly createdAt: string };
+  readonly subject: string;
+  /** The content that the head of the pull request was seen with, and when it last changed until then, by the clock of the host. */
+  readonly seen: { readonly content: string; readonly at: string } | undefined;
+}
+
+/** What the user has to change; other failures are repeated. */
+const FINAL: readonly ErrorCode[] = ['Refused', 'InvalidInput', 'LimitExceeded', 'Unsupported'];
+const MAX_MESSAGE_CHARACTERS = 600;
+const MAX_COMMAND_CHARACTERS = 200;
+
+/**
+ * Executes a command once: its record is written together with its effect, by the rights and rules of its subject. Returns the entry of the
+ * record. Rejects with AlreadyExists if another process was first, and with other errors where it has to be repeated.
+ */
+export async function runCommand(context: CommandContext, wanted: RequestedCommand): Promise<ExecutedCommand> {
+  const { store } = context;
+  const { key, source, comment, subject, line } = wanted;
+  const entry = (outcome: ExecutedCommand['outcome'], message: string): ExecutedCommand => ({
+    ...{ id: comment.id, url: comment.url, user: comment.author, subject },
+    command: plainLine(line, MAX_COMMAND_CHARACTERS),
+    ...{ outcome, message: plainLine(message, MAX_MESSAGE_CHARACTERS) },
+  });
+  try {
+    const refusal =
+      'problem' in wanted.parsed ? wanted.parsed.problem : await refusalOf(context, wanted, wanted.parsed.command);
+    if (refusal === undefined && 'command' in wanted.parsed)
+      return await execute(context, wanted, wanted.parsed.command, entry);
+    return await refuse(refusal ?? '');
+  } catch (error) {
+    if (!isSluiceError(error) || !FINAL.includes(error.code)) throw error;
+    return await refuse(error.message);
+  }
+
+  async function refuse(message: string): Promise<ExecutedCommand> {
+    const refused = entry('refused', message);
+    await store.change(keyText(key), { command: { source, ...refused } }, ownRequest(comment.url));
+    return refused;
+  }
+}
+
+/** The reason for which a command is not tried; undefined if there is none. */
+async function refusalOf(
+  { store, mayApprove, maySetConditions, signal }: CommandContext,
+  { key, evaluation, review, comment, subject, seen }: RequestedCommand,
+  command: Command,
+): Promise<string | undefined> {
+  const lacks = async (may: MayApprove | undefined, what: string) =>
+    may === undefined || (await may(subject, key, signal))
+      ? undefined
+      : `User "${subject}" may not update packagerevisions/${what} in this namespace; grant that right, or change the policy`;
+  if (command.verb === 'approve' || command.verb === 'set') {
+    if (review.publishOn === 'approval')
+      return `policy ${review.policy} has publishOn: approval, so that nothing on the host opens a gate or approves; use the command line`;
+  }
+  if (command.verb === 'set') {
+    if (command.type === READY_TYPE) return `${READY_TYPE} cannot be set: Sluice computes it from the gates`;
+    return lacks(maySetConditions, 'status');
+  }
+  if (command.verb === 'reject') return lacks(mayApprove, 'approval');
+  if (command.verb !== 'approve') return undefined;
+  const lacking = await lacks(mayApprove, 'approval');
+  if (lacking !== undefined) return lacking;
+  const { content } = evaluation.content;
+  // What was pushed after the comment was not approved.
+  if (seen?.content === content && Date.parse(seen.at) < Date.parse(comment.createdAt)) return undefined;
+  const proposed = evaluation.record.steps.findLast(({ action }) => action === 'propose')?.commit;
+  const { git } = store.repositoryOf(evaluation.revision);
+  const same = await commitsWithContent(git, evaluation, proposed === undefined ? [] : [proposed]);
+  return same.size > 0
+    ? undefined
+    : 'the package has changed since it was proposed, and it is not known that this comment was written after that; read the changes, and write the command again';
+}
+
+async function execute(
+  { store }: CommandContext,
+  { key, evaluation: { revision }, source, comment, subject }: RequestedCommand,
+  command: Command,
+  entry: (outcome: ExecutedCommand['outcome'], message: string) => ExecutedCommand,
+): Promise<ExecutedCommand> {
+  const name = keyText(key);
+  const by = `comment ${comment.url} of ${plainLine(comment.author)}`;
+  const request = (reason: string): RequestContext => ({ actor: { name: subject }, face: 'api', reason });
+  const done = (message: string) => {
+    const made = entry('done', message);
+    return { made, change: { command: { source, ...made } } };
+  };
+  switch (command.verb) {
+    case 'approve': {
+      const { made, change } = done('approved');
+      const evidence = comment.url;
+      await store.update(name, { action: 'approve', change, expectedCommit: revision.commit, evidence }, request(by));
+      return made;
+    }
+    case 'reject': {
+      const { made, change } = done('rejected');
+      await store.update(name, { action: 'reject', change }, request(`${command.reason} (${by})`));
+      return made;
+    }
+    case 'set': {
+      const { type, status, message } = command;
+      const { made, change } = done(`${type} is ${status}`);
+      const conditions = [{ type, status, reason: 'Comment', message: message === '' ? by : message }];
+      await store.change(name, { ...change, conditions }, request(by));
+      return made;
+    }
+    case 'why':
+    case 'rerun': {
+      const { made, change } = done(
+        command.verb === 'why' ? 'see below' : 'reviews, resolvers of proposals and checks are evaluated again',
+      );
+      await store.change(name, change, ownRequest(comment.url));
+      return made;
+    }
+  }
+}
+
+/** To record what has no other effect. */
+function ownRequest(url: string): RequestContext {
+  return { actor: { name: REVIEW_ACTOR }, face: 'controller', reason: `comment ${url}` };
+}

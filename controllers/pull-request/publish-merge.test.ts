@@ -1,0 +1,126 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { eachProposals, GATE, type Proposals } from '../../test/support/proposal-bench.ts';
+import { SyncRequests } from '../repository/sync-requests.ts';
+
+describe('merges of pull requests', () => {
+  const open = eachProposals();
+  let at: Proposals;
+  beforeEach(() => {
+    at = open();
+  });
+
+  test('a merge on the host is reported, and publishes nothing', async () => {
+    await at.policy();
+    const name = await at.propose();
+    await at.reconcile(name);
+    at.forge.change(1, { state: 'merged', merged: { commit: at.revision(name).commit, by: 'bob' } });
+    await at.reconcile('apps');
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(
+      /^MergedOutside: .* was merged by bob on the host, which publishes nothing/,
+    );
+    expect(at.forge.pulls).toHaveLength(1);
+  });
+
+  describe('with publishOn: merge', () => {
+    /** The host merges the proposal as a squash; returns the commit. */
+    async function merge(name: string, by: string): Promise<string> {
+      const { files } = await at.world.store.content(name);
+      const squashed = Object.fromEntries([...files].map(([file, data]) => [`app/${file}`, data.toString('utf8')]));
+      const commit = await at.world.push(at.path, squashed);
+      at.forge.change(1, { state: 'merged', merged: { commit, by } });
+      return commit;
+    }
+
+    test('the merge is the publication, in the name of the mapped user', async () => {
+      await at.policy({ publishOn: 'merge' });
+      const name = await at.propose();
+      await at.reconcile(name);
+      expect(at.forge.pulls[0]?.body).toContain('A merge publishes it, if all gates are open');
+      const commit = await merge(name, 'BOB');
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', revision: 1, commit, outOfBand: undefined });
+      expect((await at.world.events(name)).at(-1)).toBe(
+        `Approved: published at ${commit}: ${at.forge.pulls[0]?.url} was merged by BOB`,
+      );
+      await at.reconcile(name);
+      expect(at.forge.pulls[0]?.body).toContain('is Published now. Last step: `approve` by `bob@example.com`');
+    });
+
+    test('a merge that bypassed a closed gate is out of band, and reported', async () => {
+      await at.policy({ publishOn: 'merge' }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+      const name = await at.propose();
+      await at.reconcile(name);
+      const commit = await merge(name, 'bob');
+      await at.world.store.repository('apps').sync();
+      at.restart();
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', commit, outOfBand: { reason: 'GateUnmet' } });
+      expect((await at.world.events(name)).at(-1)).toMatch(
+        /^OutOfBand: .* was merged by bob although it could not be published, so that it is out of band and is not delivered: .*gate example.com\/Tested is closed/,
+      );
+    });
+
+    test('a merge by a user who may not approve is out of band where policies require another user', async () => {
+      await at.policy({ publishOn: 'merge' }, { approval: { forbidSelfApproval: true } });
+      at.restart({ mayApprove: async () => false });
+      const name = await at.propose();
+      await at.reconcile(name);
+      await merge(name, 'bob');
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'NotApproved' } });
+    });
+
+    test('a merge that is not read yet requests a sync, and is published after it; so is one whose response was lost', async () => {
+      await at.policy({ publishOn: 'merge' });
+      const requests = new SyncRequests(at.clock);
+      at.restart({ requests });
+      const name = await at.propose();
+      await at.reconcile(name);
+      await merge(name, 'bob');
+      await at.reconcile('apps');
+      expect(await at.reconcile(name)).toMatchObject({ requeueAfter: 10_000 });
+      expect(requests.has({ namespace: 'default', name: 'apps' })).toBe(true);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      await at.world.store.repository('apps').sync();
+      at.restart({
+        store: {
+          change: (...args) => at.world.store.change(...args),
+          evaluate: (...args) => at.world.store.evaluate(...args),
+          find: (...args) => at.world.store.find(...args),
+          repositoryOf: (...args) => at.world.store.repositoryOf(...args),
+          onPromotion: (...args) => at.world.store.onPromotion(...args),
+          update: async (...args) => {
+            await at.world.store.update(...args);
+            throw new SluiceError('Unavailable', 'the connection was lost');
+          },
+        },
+      });
+      await expect(at.reconcile(name)).rejects.toThrow('the connection was lost');
+      at.restart();
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', revision: 1, outOfBand: undefined });
+    });
+
+    test('what was merged is not what was proposed: nothing is published', async () => {
+      await at.policy({ publishOn: 'merge' });
+      const name = await at.propose();
+      await at.reconcile(name);
+      const commit = await at.world.push(at.path, {
+        'app/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: app}\n',
+      });
+      at.forge.change(1, { state: 'merged', merged: { commit, by: 'bob' } });
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      expect((await at.world.events(name)).at(-1)).toMatch(/^MergeNotPublished: .*its package is not the proposed one/);
+    });
+  });
+});

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
+import type { Candidate } from '../../src/rollout/wave/observation.ts';
+import { orderKey } from '../../src/rollout/wave/order-key.ts';
+import { targetId } from './plan-records.ts';
+import type { Selection } from './select-revisions.ts';
+
+/** The Proposed revisions that a plan selects, one of each package: the last one. */
+export function observeCandidates(
+  { metadata, spec }: WavePlan,
+  selection: Selection,
+  store: Pick<RevisionStore, 'list'>,
+): Map<string, Candidate> {
+  const { namespace = DEFAULT_NAMESPACE, name: plan } = metadata;
+  const { salt = plan, label } = spec.order;
+  const last = new Map<string, PackageRevision>();
+  for (const revision of store.list({ lifecycle: 'Proposed' })) {
+    if (revision.namespace !== namespace || !selection.isSelected(revision)) continue;
+    const id = targetId(revision.key);
+    const other = last.get(id);
+    if (other === undefined || isLater(revision, other)) last.set(id, revision);
+  }
+  return new Map(
+    [...last].map(([id, revision]) => {
+      const labels = { ...revision.kptfile?.metadata?.labels, ...revision.record?.labels };
+      const by = label === undefined ? undefined : { value: Object.hasOwn(labels, label) ? labels[label] : undefined };
+      const { name, commit } = revision;
+      return [id, { id, key: orderKey(id, salt, by), revision: name, commit, selectedBy: selection.wavesOf(revision) }];
+    }),
+  );
+}
+
+function isLater(one: PackageRevision, other: PackageRevision): boolean {
+  const [a, b] = [one, other].map(({ record }) => record?.createdAt ?? '');
+  return a === b ? one.name > other.name : (a ?? '') > (b ?? '');
+}
+
+/** A part of the name of an object that differs for different texts. */
+export function shortDigest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 10);
+}

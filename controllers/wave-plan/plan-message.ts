@@ -1,0 +1,91 @@
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { analysesOf, currentWave, nextWave } from '../../src/rollout/wave/follow-waves.ts';
+import type { Observations } from '../../src/rollout/wave/observation.ts';
+import type { PlanState } from '../../src/rollout/wave/plan-state.ts';
+import { membersOf } from '../../src/rollout/wave/wave-members.ts';
+import type { PlanSpec } from '../../src/rollout/wave/wave-spec.ts';
+import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
+
+const MAX_MESSAGE_CHARACTERS = 1000;
+
+/** What a plan waits for, with who can end the wait, or why it ended. */
+export function planMessage(
+  plan: WavePlan,
+  state: PlanState,
+  analysisOf: Observations['analysisOf'],
+  unread: string | undefined,
+): string {
+  const spec = planSpecOf(plan);
+  if (state.phase === 'Pending' && unread !== undefined)
+    return `it starts once repository ${unread} can be read; "sluice repo get ${unread}" shows why it cannot`;
+  return textOf(plan, spec, state, analysisOf).slice(0, MAX_MESSAGE_CHARACTERS);
+}
+
+function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Observations['analysisOf']): string {
+  const { name } = plan.metadata;
+  switch (state.phase) {
+    case 'Completed':
+      return 'every wave is completed';
+    case 'Aborted':
+      return 'a user aborted it; nothing more is approved';
+    case 'RolledBack': {
+      const count = (wanted: string) => [...state.targets.values()].filter(({ phase }) => phase === wanted).length;
+      const left = [...state.targets.values()].filter(({ phase }) => phase === 'NotRolledBack');
+      const [first] = left;
+      return first === undefined
+        ? `${count('RolledBack')} targets were rolled back`
+        : `${left.length} targets were not rolled back, such as ${first.id}: ${first.reason}`;
+    }
+    case 'RollingBack': {
+      const open = [...state.targets.values()].filter(({ phase }) => phase === 'RollingBack');
+      const waits = open.find(({ reason }) => reason !== undefined);
+      return `${open.length} targets are being rolled back${waits === undefined ? '' : `; ${waits.id}: ${waits.reason}`}`;
+    }
+    case 'Paused': {
+      const { cause, message } = state.pause ?? { cause: '', message: '' };
+      return `${cause}: ${message}; continue with "sluice wave resume ${name}", or end it with "sluice wave rollback ${name}"`;
+    }
+    default: {
+      const current = currentWave(state);
+      if (current !== undefined)
+        return `wave ${current.name}: ${waveMessage(spec, state, current.name, analysisOf) ?? 'in progress'}`;
+      const next = nextWave(state, spec);
+      if (state.targets.size === 0) return 'no Proposed revision is selected yet';
+      if (next === undefined) return 'the last approvals are in progress';
+      const given = wavePlanApprovals(plan, next.name);
+      if (given.length >= next.approvals) return `wave ${next.name} is about to start`;
+      const { from } = plan.spec.waves.find((wave) => wave.name === next.name)?.approval ?? {};
+      const by = from === undefined ? 'users who may change the plan' : from.join(', ');
+      return `wave ${next.name} waits for ${next.approvals - given.length} of ${next.approvals} approvals by ${by}: sluice wave approve ${name} --wave ${next.name}`;
+    }
+  }
+}
+
+/** What a wave in progress waits for; undefined for one that is over. */
+export function waveMessage(
+  spec: PlanSpec,
+  state: PlanState,
+  name: string,
+  analysisOf: Observations['analysisOf'],
+): string | undefined {
+  const wave = state.waves.find((one) => one.name === name);
+  if (wave === undefined || wave.completedMs !== undefined) return undefined;
+  const members = membersOf(state, name);
+  const count = (...phases: readonly string[]) => members.filter(({ phase }) => phases.includes(phase)).length;
+  const parts = [`${count('Verified')} of ${members.length} targets verified`];
+  const blocked = members.filter(({ phase, reason }) => phase === 'Approving' && reason !== undefined);
+  const [first] = blocked;
+  if (first !== undefined) parts.push(`${blocked.length} wait for approval, such as ${first.id}: ${first.reason}`);
+  const failed = members.filter(({ phase }) => phase === 'Failed' || phase === 'Unreachable');
+  const [bad] = failed;
+  if (bad !== undefined) parts.push(`${failed.length} failed, such as ${bad.id}: ${bad.reason}`);
+  if (wave.verifiedMs === undefined) return parts.join('; ');
+  const { soakMs = 0 } = spec.waves.find((one) => one.name === name) ?? {};
+  const restMs = wave.verifiedMs + soakMs - state.elapsedMs;
+  if (restMs > 0) parts.push(`it soaks for ${Math.ceil(restMs / 60_000)} more minutes`);
+  for (const key of analysesOf(wave, spec)) {
+    const run = analysisOf(key);
+    if (run?.phase !== 'Successful') parts.push(`analysis ${key.index + 1} is ${run?.phase ?? 'about to start'}`);
+  }
+  return parts.join('; ');
+}

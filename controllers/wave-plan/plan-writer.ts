@@ -1,0 +1,127 @@
+import type { EventRecorder } from '../../src/controller/event-recorder.ts';
+import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
+import { setCondition } from '../../src/resource/object/condition.ts';
+import type { Stored } from '../../src/resource/object/object.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
+import type { Observations } from '../../src/rollout/wave/observation.ts';
+import type { PlanState } from '../../src/rollout/wave/plan-state.ts';
+import type { Step } from '../../src/rollout/wave/step.ts';
+import type { Transition } from '../../src/rollout/wave/transition.ts';
+import type { PlanSpec } from '../../src/rollout/wave/wave-spec.ts';
+import { planMessage, waveMessage } from './plan-message.ts';
+import { logOf, statusOf, targetObject } from './plan-records.ts';
+
+export interface PlanWriterOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly recorder: Pick<EventRecorder, 'record'>;
+}
+
+export interface WriteContext {
+  readonly spec: PlanSpec;
+  readonly observations: Observations;
+  /** True if the time of the plan is to be recorded although nothing else has changed. */
+  readonly isDue: boolean;
+  /** A repository that cannot be read yet. */
+  readonly unread: string | undefined;
+}
+
+/** Writes of the targets of one plan at a time. */
+const MAX_CONCURRENT_WRITES = 16;
+/** Targets that one step reports events about. */
+const MAX_TARGET_EVENTS = 10;
+
+/** Records the steps of plans: first the targets, then the plan, whose record says which assignments count. */
+export class PlanWriter {
+  readonly #options: PlanWriterOptions;
+
+  constructor(options: PlanWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Returns true if the time of the plan is recorded now. Conflict if another writer was faster; then nothing may be acted upon. */
+  async write(
+    plan: Stored<WavePlan>,
+    objects: ReadonlyMap<string, Stored<WaveTarget>>,
+    before: PlanState,
+    { state, transitions }: Step,
+    { spec, observations, isDue, unread }: WriteContext,
+  ): Promise<boolean> {
+    const { client, clock } = this.#options;
+    const log = logOf(transitions, state.elapsedMs, new Date(clock.now()).toISOString());
+    const changed = [...state.targets.values()].filter((target) => before.targets.get(target.id) !== target);
+    await mapLimited(changed, MAX_CONCURRENT_WRITES, async (target) => {
+      const known = objects.get(target.id);
+      const entries = [...(known?.record?.log ?? []), ...(log.targets.get(target.id) ?? [])];
+      const object = targetObject(plan, target, entries, known);
+      if (known === undefined) await client.create(waveTargetKind, object);
+      else await client.update(waveTargetKind, { ...known, ...object });
+    });
+    const fields = statusOf(state, plan.status, log.plan, (wave) =>
+      waveMessage(spec, state, wave, observations.analysisOf),
+    );
+    const message = planMessage(plan, state, observations.analysisOf, unread);
+    const isDone = state.phase === 'Completed';
+    const ready = { type: 'Ready', status: isDone ? 'True' : 'False', reason: state.phase, message } as const;
+    const observedGeneration = plan.metadata.generation;
+    const conditions = setCondition(plan.status?.conditions, { ...ready, observedGeneration }, clock.now());
+    const status = { ...fields, message, conditions, observedGeneration };
+    const isSame = sameValue({ ...plan.status, elapsedMs: 0 }, { ...status, elapsedMs: 0 });
+    if (isSame && !(isDue && state.elapsedMs > before.elapsedMs)) return false;
+    await client.updateStatus(wavePlanKind, { ...plan, status });
+    this.#report(plan, state, transitions);
+    return true;
+  }
+
+  #report(plan: Stored<WavePlan>, state: PlanState, transitions: readonly Transition[]): void {
+    const { recorder } = this.#options;
+    let left = MAX_TARGET_EVENTS;
+    for (const transition of transitions) {
+      const event = eventOf(transition, state);
+      if (event === undefined) continue;
+      if ('id' in transition && left-- <= 0) continue;
+      recorder.record(plan, event.type, event.reason, event.message);
+    }
+  }
+}
+
+/** The transitions that users have to know of. */
+function eventOf(transition: Transition, state: PlanState) {
+  const normal = (message: string) => ({ type: 'Normal', reason: transition.type, message }) as const;
+  const warning = (message: string) => ({ type: 'Warning', reason: transition.type, message }) as const;
+  switch (transition.type) {
+    case 'WaveStarted': {
+      const members = [...state.targets.values()].filter(({ wave }) => wave === transition.wave);
+      return normal(`wave ${transition.wave} has started with ${members.length} targets`);
+    }
+    case 'WaveCompleted':
+      return normal(`wave ${transition.wave} is completed`);
+    case 'WavePromoted':
+      return warning(`wave ${transition.wave} was passed by a user, without waiting for its results`);
+    case 'Paused':
+      return warning(`${transition.cause}: ${transition.message}`);
+    case 'Resumed':
+      return normal(`pause ${transition.pause} was ended by a user, who accepts what had failed until then`);
+    case 'RollbackStarted':
+      return warning(`all that the plan has approved is rolled back: ${transition.reason}`);
+    case 'Aborted':
+      return warning('a user aborted the plan');
+    case 'Completed':
+      return normal('every wave is completed');
+    case 'RolledBack':
+      return normal('the rollback is over');
+    case 'Failed':
+    case 'Unreachable':
+    case 'Regressed':
+    case 'NotRolledBack':
+      return warning(`${transition.id}: ${transition.reason}`);
+    case 'Ahead':
+      return normal(`${transition.id} was published as v${transition.published} ahead of its wave`);
+    default:
+      return undefined;
+  }
+}

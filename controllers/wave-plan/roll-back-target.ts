@@ -1,0 +1,69 @@
+import { revertReason } from '../../src/delivery/dora/revert-reason.ts';
+import { revertSource } from '../../src/delivery/rollback/revert-source.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { keyOf } from '../../src/resource/object/object.ts';
+import type { TargetObservation } from '../../src/rollout/wave/observation.ts';
+import type { TargetRecord } from '../../src/rollout/wave/plan-state.ts';
+import { type ApproveOptions, approve } from './approve-targets.ts';
+
+/** The targets of the namespace, from which a revision may have gone back before. */
+export async function readDeliveryTargets(
+  { client }: ApproveOptions,
+  namespace: string,
+): Promise<readonly DeliveryTarget[]> {
+  return (await client.list(deliveryTargetKind, { namespace })).items;
+}
+
+/**
+ * Takes the next step of a rollback: the content of the published revision before becomes a draft in a workspace that follows from the
+ * revision, which is proposed and approved. A repeated call continues where the last one ended.
+ */
+export async function rollBackTarget(
+  { id, published = 0 }: TargetRecord,
+  namespace: string,
+  targets: readonly DeliveryTarget[],
+  plan: string,
+  options: ApproveOptions,
+): Promise<NonNullable<TargetObservation['rollback']>> {
+  const { client } = options;
+  const slash = id.indexOf('/');
+  const [repository, path] = [id.slice(0, slash), id.slice(slash + 1)];
+  const fieldSelector = `spec.repository=${repository},spec.packageName=${path}`;
+  const { items } = await client.list(packageRevisionKind, { namespace, fieldSelector });
+  const revisions = items.toSorted((a, b) => (a.spec.revision ?? 0) - (b.spec.revision ?? 0));
+  const reverted = revisions.find(({ spec }) => spec.revision === published);
+  if (reverted === undefined) return { impossible: `v${published} does not exist any more` };
+  const workspaceName = `rollback-v${published}`;
+  const own = revisions.find(({ spec }) => spec.workspaceName === workspaceName);
+  if ((own?.spec.revision ?? 0) > 0) return 'Done';
+  const later = revisions.find(({ spec }) => (spec.revision ?? 0) > published);
+  if (later !== undefined) return { impossible: `v${later.spec.revision} was published since` };
+  const source = revertSource(reverted, revisions, targets)?.revision;
+  if (source === undefined) return { impossible: `no published revision precedes v${published}` };
+  const more = `rollback of WavePlan ${plan}`;
+  const reason = revertReason(published, source.spec.revision ?? 0, more);
+  try {
+    if (own === undefined) {
+      const edit = { sourceRef: { name: source.metadata.name } };
+      const spec = { packageName: path, repository, workspaceName, lifecycle: 'Draft' as const };
+      const tasks = [{ type: 'edit' as const, edit }];
+      await client.create(packageRevisionKind, { metadata: { namespace }, spec: { ...spec, tasks } }, { reason });
+      return { waits: 'its draft was created' };
+    }
+    if (own.spec.lifecycle === 'Draft') {
+      await client.update(packageRevisionKind, { ...own, spec: { ...own.spec, lifecycle: 'Proposed' } }, { reason });
+      return { waits: 'its draft was proposed' };
+    }
+    const { revision } = await options.store.evaluate(`${namespace}/${own.metadata.name}`);
+    const refusal = await approve({ key: keyOf(own), commit: revision.commit }, reason, options, true);
+    return refusal === undefined
+      ? { waits: 'it is being published' }
+      : { waits: `${own.metadata.name} waits: ${refusal}` };
+  } catch (error) {
+    if (isSluiceError(error, 'Conflict') || isSluiceError(error, 'AlreadyExists')) return { waits: 'it has changed' };
+    if (!isSluiceError(error, 'Refused')) return { waits: messageOf(error) };
+    return { waits: `${own?.metadata.name ?? workspaceName} waits: ${error.message}` };
+  }
+}

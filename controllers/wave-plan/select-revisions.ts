@@ -1,0 +1,77 @@
+import { unlessMissing } from '../../src/foundation/sluice-error.ts';
+import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { selects } from '../../src/package/store/policy-objects.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
+import { ownersOf } from '../package-variant/plan-variant.ts';
+
+export interface SelectionOptions {
+  readonly client: Client;
+  readonly store: Pick<RevisionStore, 'list' | 'dependentsOf'>;
+}
+
+/** Which revisions of the namespace of a plan its selectors match. */
+export interface Selection {
+  /** True if the selector of the plan matches. */
+  isSelected(revision: PackageRevision): boolean;
+  /** Names of the waves whose selectors match. */
+  wavesOf(revision: PackageRevision): string[];
+  /** True for a repository that is registered. */
+  hasRepository(name: string): boolean;
+  /** Names of the registered repositories that the plan may select revisions of. */
+  readonly repositories: readonly string[];
+}
+
+/** Reads what the selectors of a plan depend on. */
+export async function readSelection(plan: WavePlan, { client, store }: SelectionOptions): Promise<Selection> {
+  const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
+  const { selector, waves } = plan.spec;
+  const { variantSet, blueprint, ...packages } = selector;
+  const { items } = await client.list(repositoryKind, { namespace });
+  const repositories = new Map(items.map((one) => [one.metadata.name, one]));
+  const variants = variantSet === undefined ? undefined : await variantsOf(variantSet, namespace, client);
+  const dependents = blueprint === undefined ? undefined : dependentsOf(blueprint, namespace, store);
+  return {
+    isSelected: (revision) =>
+      revision.namespace === namespace &&
+      selects(packages, revision, repositories.get(revision.key.repository)) &&
+      (dependents === undefined || dependents.has(revision.name)) &&
+      (variants === undefined || ownersOf(revision).some(({ uid }) => uid !== undefined && variants.has(uid))),
+    wavesOf: (revision) =>
+      waves
+        .filter(
+          ({ selector: own }) => own !== undefined && selects(own, revision, repositories.get(revision.key.repository)),
+        )
+        .map(({ name }) => name),
+    hasRepository: (name) => repositories.has(name),
+    repositories: [...repositories.keys()].filter((name) => packages.repositories?.includes(name) ?? true),
+  };
+}
+
+/** The uids of the variants of a set. */
+async function variantsOf(set: string, namespace: string, client: Client): Promise<ReadonlySet<string>> {
+  const found = await unlessMissing(client.list(packageVariantKind, { namespace }));
+  const isOfSet = ({ kind, name }: { readonly kind: string; readonly name: string }) =>
+    kind === 'PackageVariantSet' && name === set;
+  return new Set(
+    (found?.items ?? [])
+      .filter(({ metadata }) => metadata.ownerReferences?.some(isOfSet))
+      .map(({ metadata }) => metadata.uid),
+  );
+}
+
+/** The names of the revisions that were cloned from, or upgraded to, the blueprint. */
+function dependentsOf(
+  { repository, package: path, revision: number }: NonNullable<WavePlan['spec']['selector']['blueprint']>,
+  namespace: string,
+  store: SelectionOptions['store'],
+): ReadonlySet<string> {
+  const versions = store
+    .list({ repository: `${namespace}/${repository}`, package: path })
+    .filter((one) => isPublished(one) && (number === undefined || one.revision === number));
+  return new Set(versions.flatMap((version) => store.dependentsOf(version)));
+}

@@ -1,0 +1,197 @@
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
+import { analysesOf, currentWave } from '../../src/rollout/wave/follow-waves.ts';
+import type { Action, AnalysisKey, AnalysisObservation, Observations } from '../../src/rollout/wave/observation.ts';
+import { isFinal, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
+import { step } from '../../src/rollout/wave/step.ts';
+import { type AnalysisRuns, runName } from './analysis-runs.ts';
+import { type ApproveOptions, approveTargets } from './approve-targets.ts';
+import { observeCandidates } from './observe-candidates.ts';
+import { isUnknown, type ObserveOptions, observeRevision, ProbeResults, verifyTargets } from './observe-targets.ts';
+import { PlanMemories } from './plan-memories.ts';
+import { isOfPlan, stateOf, targetId } from './plan-records.ts';
+import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
+import { PlanWriter } from './plan-writer.ts';
+import { readDeliveryTargets, rollBackTarget } from './roll-back-target.ts';
+import { readSelection } from './select-revisions.ts';
+import { waveSources } from './wave-sources.ts';
+
+export const WAVE_PLAN_ACTOR = 'controller:wave-plan';
+
+export interface WavePlanOptions extends ApproveOptions, Omit<ObserveOptions, 'monotonic'> {
+  readonly store: Pick<RevisionStore, 'evaluate' | 'find' | 'findRepository' | 'list' | 'dependentsOf'>;
+  readonly clock: Clock;
+  readonly analyses: AnalysisRuns;
+  /** Default: a new recorder on `client`. */
+  readonly recorder?: EventRecorder;
+  /** Milliseconds of a clock that never jumps. Default: that of the process. */
+  readonly monotonic?: () => number;
+  /** See `waveSources`. */
+  readonly quietMs?: number;
+}
+
+/** After so many milliseconds a plan is observed again without an event, and its time is recorded. */
+const OBSERVE_MS = 30_000;
+/** Rounds in one reconciliation: intend, approve, record. What is left waits for the next one. */
+const MAX_ROUNDS = 4;
+
+/** Approves revisions in waves. All decisions are in src/rollout/wave; this reads what they depend on, and carries them out. */
+export function wavePlanController(options: WavePlanOptions): ControllerOptions {
+  const { store, clock, analyses, monotonic = () => performance.now() } = options;
+  const client = options.client.as({ name: WAVE_PLAN_ACTOR }, 'controller');
+  const recorder = options.recorder ?? new EventRecorder({ client, clock, component: WAVE_PLAN_ACTOR });
+  const memories = new PlanMemories(monotonic);
+  const writer = new PlanWriter({ client, clock, recorder });
+  const probes = new Map<string, ProbeResults>();
+  const acting = { ...options, client, monotonic };
+
+  return {
+    name: 'wave-plan',
+    sources: waveSources(clock, options.quietMs),
+    maxConcurrentReconciles: 4,
+    namespaceShare: { most: 2, mostFailing: 1 },
+    reconcileTimeoutMs: 300_000,
+    baseDelayMs: 500,
+    maxDelayMs: 60_000,
+    async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
+      for (let round = 1; ; round += 1) {
+        const plan = await client.find(wavePlanKind, key);
+        // Its targets have it as their owner: the garbage collection deletes them.
+        if (plan === undefined || plan.metadata.deletionTimestamp !== undefined) {
+          memories.forget(key);
+          probes.delete(keyText(key));
+          return undefined;
+        }
+        const due = await observeAndAct(plan, signal);
+        if (due === undefined) return undefined;
+        if (due > 0 || round === MAX_ROUNDS)
+          return { requeueAfter: Math.max(due, 50), reason: 'the plan is in progress' };
+      }
+    },
+  };
+
+  /** Returns the milliseconds until the next observation, 0 for at once; undefined if the plan is over. */
+  async function observeAndAct(plan: Stored<WavePlan>, signal: AbortSignal): Promise<number | undefined> {
+    const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
+    const { items } = await client.list(waveTargetKind, {
+      namespace,
+      fieldSelector: `spec.plan=${plan.metadata.name}`,
+    });
+    const objects = new Map(items.filter((one) => isOfPlan(one, plan)).map((one) => [targetId(one.spec), one]));
+    const state = stateOf(plan, [...objects.values()]);
+    const memory = memories.of(plan);
+    const spec = planSpecOf(plan);
+    const observations = await observe(plan, state, objects, signal);
+    const next = step(spec, state, observations, memory.elapsedMs());
+    signal.throwIfAborted();
+    const isRecorded = await writer.write(plan, objects, state, next, {
+      spec,
+      observations,
+      isDue: memory.isDue(OBSERVE_MS),
+      unread: observations.unread,
+    });
+    if (isRecorded) memory.recorded();
+    const acted = await carryOut(plan, next.state, next.actions, signal);
+    if (isFinal(next.state.phase) || next.state.phase === 'Completed') return undefined;
+    if (acted || next.nextMs === 0) return 0;
+    return Math.min(next.nextMs ?? OBSERVE_MS, OBSERVE_MS);
+  }
+
+  async function observe(
+    plan: Stored<WavePlan>,
+    state: PlanState,
+    objects: ReadonlyMap<string, Stored<WaveTarget>>,
+    signal: AbortSignal,
+  ): Promise<Observations & { readonly unread: string | undefined }> {
+    const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
+    const selection = await readSelection(plan, { client, store });
+    const unread = selection.repositories.find((name) => store.findRepository(`${namespace}/${name}`) === undefined);
+    const own = probes.get(keyText(keyOf(plan))) ?? new ProbeResults();
+    probes.set(keyText(keyOf(plan)), own);
+    const verifications = await verifyTargets(plan, state, objects, acting, own, signal);
+    const runs = await readRuns(plan, state);
+    const memory = memories.of(plan);
+    return {
+      // A start must not miss the targets of a repository that is still being opened.
+      candidates:
+        state.waves.length === 0 && unread !== undefined ? undefined : observeCandidates(plan, selection, store),
+      unread,
+      isUnknown: (id) => isUnknown(namespace, id, selection, store),
+      of: (target) => {
+        const verification = verifications.get(target.id);
+        return {
+          ...observeRevision(plan, target, selection, store),
+          ...(verification === undefined ? {} : { verification }),
+          ...memory.outcomes.get(target.id),
+        };
+      },
+      approvalsOf: (wave) => wavePlanApprovals(plan, wave).length,
+      analysisOf: (run) => runs.get(runName(plan, run)),
+    };
+  }
+
+  /** Returns true if something may have changed, so that it is observed again at once. */
+  async function carryOut(
+    plan: Stored<WavePlan>,
+    state: PlanState,
+    actions: readonly Action[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { namespace = DEFAULT_NAMESPACE, name } = plan.metadata;
+    const memory = memories.of(plan);
+    // It is not known what there is in a repository that is not open.
+    const isOpen = ({ id }: TargetRecord) =>
+      store.findRepository(`${namespace}/${id.slice(0, id.indexOf('/'))}`) !== undefined;
+    const intents = actions.flatMap((action) => {
+      const target = action.type === 'Approve' ? state.targets.get(action.id) : undefined;
+      if (target === undefined || !isOpen(target) || !memory.mayAttempt(target)) return [];
+      return [{ id: target.id, key: { namespace, name: target.revision }, commit: target.commit }];
+    });
+    const waveOf = (id: string) => `wave ${state.targets.get(id)?.wave ?? ''} of WavePlan ${name}`;
+    for (const outcome of await approveTargets(intents, waveOf, acting, signal)) memory.note(outcome, state);
+    const back = actions
+      .flatMap((action) => (action.type === 'RollBack' ? (state.targets.get(action.id) ?? []) : []))
+      .filter(isOpen);
+    const targets = back.length === 0 ? [] : await readDeliveryTargets(acting, namespace);
+    let isRollbackMoving = false;
+    for (const target of back) {
+      signal.throwIfAborted();
+      const rollback = await rollBackTarget(target, namespace, targets, name, acting);
+      isRollbackMoving ||= memory.noteRollback(target.id, rollback);
+    }
+    const all = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
+    const isReached = ({ wave, published }: TargetRecord) => wave !== undefined && published !== undefined;
+    for (const action of actions) {
+      const request = action.type === 'Analyse' ? requestOf(plan, action.run) : undefined;
+      if (request === undefined) continue;
+      const canary = all.filter(isReached).map(({ id }) => id);
+      const untouched = all.filter((target) => !isReached(target)).map(({ id }) => id);
+      await analyses.start({ ...request, canary, untouched });
+    }
+    return intents.length > 0 || isRollbackMoving || actions.some(({ type }) => type === 'Analyse');
+  }
+
+  async function readRuns(plan: Stored<WavePlan>, state: PlanState): Promise<ReadonlyMap<string, AnalysisObservation>> {
+    const current = currentWave(state);
+    const runs = new Map<string, AnalysisObservation>();
+    for (const key of current === undefined ? [] : analysesOf(current, planSpecOf(plan))) {
+      const request = requestOf(plan, key);
+      const found = request === undefined ? undefined : await analyses.read(request);
+      if (found !== undefined) runs.set(runName(plan, key), found);
+    }
+    return runs;
+  }
+}
+
+function requestOf(plan: Stored<WavePlan>, run: AnalysisKey) {
+  const analysis = plan.spec.waves.find(({ name }) => name === run.wave)?.analysis[run.index];
+  if (analysis === undefined) return undefined;
+  const { template, args = [] } = analysis;
+  return { name: runName(plan, run), plan, wave: run.wave, template, args };
+}

@@ -1,0 +1,65 @@
+import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
+import { type Source, toObject, toOwner, watchKind } from '../../src/controller/source.ts';
+import { sleep } from '../../src/foundation/time/backoff.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { analysisRunKind } from '../../src/resource/kinds/sluice/analysis-run.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
+import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
+
+/** Milliseconds in which the events of a namespace are collected: a wave causes hundreds, and each reconciliation reads all targets. */
+const QUIET_MS = 200;
+
+/** Wakes for a plan that changes, and for those of a namespace in which a revision, a target or a policy changed. */
+export function waveSources(clock: Clock, quietMs = QUIET_MS): Source<ObjectKey>[] {
+  return [
+    watchKind(wavePlanKind, { predicate: specOrMetadataChanged, map: toObject }),
+    // What external programs report; records are written by this controller.
+    watchKind(waveTargetKind, {
+      predicate: (event) => event.type === 'update' && !sameValue(event.object.status, event.old.status),
+      map: toOwner(wavePlanKind, { controllerOnly: true }),
+    }),
+    watchKind(analysisRunKind, {
+      predicate: (event) => event.type === 'update' && event.object.status?.phase !== event.old.status?.phase,
+      map: toOwner(wavePlanKind, { controllerOnly: true }),
+    }),
+    {
+      start({ informer, enqueue, track }) {
+        const plans = informer(wavePlanKind);
+        const waiting = new Set<string>();
+        const wake = (namespace: string | undefined) => {
+          if (namespace === undefined || waiting.has(namespace)) return;
+          if (plans.inNamespace(namespace).length === 0) return;
+          waiting.add(namespace);
+          track(async (signal) => {
+            await sleep(clock, quietMs, signal);
+            waiting.delete(namespace);
+            if (!signal.aborted) for (const plan of plans.inNamespace(namespace)) enqueue(keyOf(plan));
+          });
+        };
+        const ends = [
+          informer(packageRevisionKind).addHandler((event) => {
+            const { object } = event;
+            const isOpen = object.spec.lifecycle === 'Proposed' || event.type !== 'update';
+            const hasMoved = event.type === 'update' && event.old.spec.lifecycle !== object.spec.lifecycle;
+            if (isOpen || hasMoved) wake(object.metadata.namespace);
+          }),
+          informer(deliveryTargetKind).addHandler((event) => {
+            if (event.type !== 'update' || !sameValue(event.object.status, event.old.status))
+              wake(event.object.metadata.namespace);
+          }),
+          informer(packagePolicyKind).addHandler((event) => {
+            if (specOrMetadataChanged(event)) wake(event.object.metadata.namespace);
+          }),
+        ];
+        return () => {
+          for (const end of ends) end();
+        };
+      },
+    },
+  ];
+}

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CONTEXT, controllerOn, publish, publishNext, remove } from '../../../test/support/delivery.ts';
+import { type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { ObjectReaders } from './object-readers.ts';
+import { PackagesInFlight } from './packages-in-flight.ts';
+import { policyOf } from './session-policy.ts';
+
+let world: Fixture;
+let readers: ObjectReaders;
+let inFlight: PackagesInFlight;
+let approved: string;
+
+beforeEach(async () => {
+  world = await fixture();
+  await world.register('apps');
+  readers = new ObjectReaders({ client: world.client, clock: systemClock });
+  inFlight = new PackagesInFlight(world.store, readers);
+  readers.inFlight = inFlight;
+  await readers.start();
+  await world.client.create(packagePolicyKind, {
+    metadata: { name: 'p' },
+    spec: { selector: { packages: ['web', 'shop', 'own'] }, approval: { maxInFlight: 1 } },
+  });
+  await target('edge');
+  approved = (await world.draft('apps/own/w1')).name;
+});
+afterEach(async () => {
+  await readers.stop();
+  await world[Symbol.asyncDispose]();
+});
+
+async function target(name: string, spec: object = {}): Promise<void> {
+  const site = await world.bare(name);
+  await world.client.create(deliveryTargetKind, {
+    metadata: { name },
+    spec: { selector: {}, git: { repo: site }, ...spec },
+  });
+}
+const deliver = (name = 'edge') => controllerOn(world).reconcile({ namespace: 'default', name }, CONTEXT);
+async function counted(): Promise<readonly string[]> {
+  await Promise.all([readers.policies, readers.targets, readers.deliveries].map((reader) => reader.refresh()));
+  const [rule] = policyOf(readers, world.store.get(approved), 'default').approvalRules;
+  return rule?.inFlight ?? [];
+}
+
+test('a package is in flight from its publication until its target has delivered it', async () => {
+  expect(await counted()).toEqual([]);
+  const web = await publish(world, 'web');
+  await publish(world, 'unselected');
+  expect(await counted()).toEqual([web]);
+  await deliver();
+  expect(await counted()).toEqual([]);
+  const next = await publishNext(world, web, 'w2', '2');
+  expect(await counted()).toEqual([next]);
+  await deliver();
+  expect(await counted()).toEqual([]);
+});
+
+test('all targets count, with what their engines report; a target that holds another revision by a pin does not', async () => {
+  const pins = [{ repository: 'apps', package: 'shop', revision: 1 }];
+  await target('west', { pins });
+  const web = await publish(world, 'web');
+  await deliver();
+  expect(await counted()).toEqual([web]);
+  await deliver('west');
+  expect(await counted()).toEqual([]);
+  await publish(world, 'shop');
+  await deliver();
+  expect(await counted()).toEqual([]);
+  // Without a report of its engine a target has not finished.
+  await target('east', { selector: { packages: ['shop'] }, engine: { type: 'CommitStatus' } });
+  const shop = await publishNext(world, 'apps.shop.w1', 'w2', '2');
+  for (const name of ['edge', 'east']) await deliver(name);
+  expect(await counted()).toEqual([shop]);
+});
+
+test('it ends with the deletion of the revision', async () => {
+  const web = await publish(world, 'web');
+  expect(await counted()).toEqual([web]);
+  await remove(world, web);
+  expect(await counted()).toEqual([]);
+});
+
+test('of approvals that are decided at once, only those that began before count', async () => {
+  expect(await counted()).toEqual([]);
+  const [web, shop] = [await world.draft('apps/web/w1'), await world.draft('apps/shop/w1')];
+  const ofRevision = (name: string) => policyOf(readers, world.store.get(name), 'default').approvalRules[0]?.inFlight;
+  const ends = [inFlight.reserve(web), inFlight.reserve(shop)];
+  expect(ofRevision(web.name)).toEqual([]);
+  expect(ofRevision(shop.name)).toEqual([web.name]);
+  for (const end of ends) end();
+  expect(ofRevision(shop.name)).toEqual([]);
+});

@@ -1,0 +1,122 @@
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { RegistryClient } from '../../resource/client/registry-client.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import { startTestServer, type TestServer } from '../../server/testing.ts';
+import { SeenFile } from '../../server/webhooks/seen/seen-file.ts';
+import { WebhookEndpoint } from '../../server/webhooks/webhook-endpoint.ts';
+import { appWebhooks } from './app-webhooks.ts';
+
+const SECRET = 'the secret of the App';
+const COMMIT = 'a'.repeat(40);
+
+let server: TestServer;
+let folder: string;
+let reported: string[];
+let restart: () => void;
+const files: SeenFile[] = [];
+
+beforeEach(async () => {
+  reported = [];
+  folder = mkdtempSync(join(tmpdir(), 'sluice-apps-'));
+  let endpoint: WebhookEndpoint | undefined;
+  const kinds = [repositoryKind, secretKind, packagePolicyKind] as unknown as readonly Kind[];
+  server = await startTestServer({ webhooks: async (asked) => endpoint?.handle(asked) }, kinds);
+  const client = new RegistryClient(server.registry, { name: 'admin' }, 'api');
+  const repository = (namespace: string, name: string, repo: string) =>
+    client.create(repositoryKind, { metadata: { namespace, name }, spec: { git: { repo } } });
+  const repositories = [
+    await repository('default', 'apps', 'https://github.com/acme/apps.git'),
+    await repository('default', 'infra', 'git@github.com:acme/infra.git'),
+    await repository('default', 'elsewhere', 'https://git.example.com/acme/apps.git'),
+    await repository('other', 'apps', 'https://github.com/acme/apps.git'),
+  ];
+  const policy = (namespace: string, provider: 'github' | 'gitea', secret: string) =>
+    client.create(packagePolicyKind, {
+      metadata: { namespace, name: `with-${secret}` },
+      spec: { review: { forge: { provider, api: 'https://api.github.com', secretRef: { name: secret } } } } as never,
+    });
+  const policies = [await policy('default', 'github', 'github'), await policy('default', 'gitea', 'gitea')];
+  for (const name of ['github', 'gitea', 'unused'])
+    await client.create(secretKind, { metadata: { name }, stringData: { githubAppWebhookSecret: SECRET } });
+  const reader = <T extends KubernetesObject>(objects: readonly T[]) =>
+    ({ listIn: (where: string) => objects.filter(({ metadata }) => metadata.namespace === where) }) as never;
+  restart = () => {
+    const file = new SeenFile(join(folder, 'webhooks.db'), (error) => {
+      throw error;
+    });
+    files.push(file);
+    endpoint = new WebhookEndpoint({
+      ...{ client, clock: systemClock, seenFile: file },
+      onMessage: ({ namespace, name }, scope, hint) =>
+        reported.push(`${namespace}/${name} ${scope} ${JSON.stringify(hint)}`),
+      apps: appWebhooks({ repositories: reader(repositories), policies: reader(policies) }),
+    });
+  };
+  restart();
+});
+afterEach(async () => {
+  await server.stop();
+  for (const file of files.splice(0)) file.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function post(path: string, payload: object, more: { secret?: string; event?: string } = {}): Promise<string> {
+  const { secret = SECRET, event = 'check_run' } = more;
+  const body = JSON.stringify(payload);
+  const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+  const headers = { 'X-GitHub-Event': event, 'X-Hub-Signature-256': signature };
+  const response = await fetch(`${server.listener.url}/webhooks/${path}`, { method: 'POST', body, headers });
+  return `${response.status} ${(await response.text()).trim().slice(0, 30)}`;
+}
+
+const repository = (name: string, host = 'github.com') => ({
+  repository: { html_url: `https://${host}/acme/${name}` },
+});
+
+test('an App reports on the repositories that it reviews, in the namespace of its Secret', async () => {
+  const rerun = { action: 'rerequested', check_run: { head_sha: COMMIT }, ...repository('infra') };
+  expect(await post('github-app/default/github', rerun)).toBe('202 accepted');
+  const queued = { action: 'checks_requested', merge_group: { head_sha: COMMIT }, ...repository('apps') };
+  expect(await post('github-app/default/github', queued, { event: 'merge_group' })).toBe('202 accepted');
+  const push = { ref: 'refs/heads/main', after: COMMIT, ...repository('apps') };
+  expect(await post('github-app/default/github', push, { event: 'push' })).toBe('202 accepted');
+  const suspended = { action: 'suspend', installation: { account: { html_url: 'https://github.com/acme' } } };
+  expect(await post('github-app/default/github', suspended, { event: 'installation' })).toBe('202 accepted');
+  expect(reported).toEqual([
+    `default/infra undefined {"rerun":"${COMMIT}"}`,
+    'default/apps undefined "merge-queue"',
+    'default/apps branches undefined',
+    'default/apps undefined undefined',
+    'default/infra undefined undefined',
+  ]);
+});
+
+test('a message acts on no repository that it is not about, and none without the secret of a used App counts', async () => {
+  for (const about of [repository('unknown'), repository('apps', 'github.com.example'), {}, { zen: '…' }])
+    expect(await post('github-app/default/github', about)).toBe('202 accepted');
+  expect(await post('github-app/default/github', repository('apps'), { secret: 'wrong' })).toMatch(/^401/);
+  for (const path of ['default/gitea', 'default/unused', 'default/missing', 'other/github'])
+    expect(await post(`github-app/${path}`, repository('apps'))).toMatch(/^401/);
+  // The secret of an App is none of a repository, and the other way round.
+  expect(await post('git/default/apps', repository('apps'))).toMatch(/^401/);
+  for (const path of ['github-app/default', 'github-app/default/github/more', 'github-app/Default/github'])
+    expect(await post(path, repository('apps'))).toMatch(/^40[134]/);
+  expect(reported).toEqual([]);
+});
+
+test('a message that is repeated after a restart has no effect', async () => {
+  const message = repository('apps');
+  expect(await post('github-app/default/github', message)).toBe('202 accepted');
+  restart();
+  expect(await post('github-app/default/github', message)).toBe('202 seen before');
+  expect(reported).toHaveLength(1);
+});

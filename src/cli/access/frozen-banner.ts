@@ -1,0 +1,34 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { freezesAt, freezeText } from '../../package/model/policy/approval-rules.ts';
+import { freezeRuleOf, freezesInForce } from '../../package/store/freeze-objects.ts';
+import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
+import { printable } from '../output/printable.ts';
+import type { Terminal } from '../output/terminal.ts';
+import type { Access } from './access.ts';
+
+/** Refusals of a server that has no freezes, or whose caller may not read them. */
+const UNKNOWN = ['Refused', 'NotFound', 'Unsupported'] as const;
+
+/** Prints a line on stderr for each freeze in force in a namespace, or in any: what a command shows does not move meanwhile. */
+export async function printFreezes(
+  { client, clock, isSluice }: Access,
+  terminal: Terminal,
+  namespace: string | undefined,
+): Promise<void> {
+  if (!isSluice) return;
+  const now = clock.now();
+  try {
+    const freezes =
+      namespace === undefined
+        ? freezesAt(
+            (await client.list(freezeKind)).items.map((freeze) => freezeRuleOf(freeze)),
+            now,
+          )
+        : await freezesInForce(client, { namespace }, now);
+    for (const freeze of freezes)
+      terminal.note(terminal.style('red', `FROZEN: ${printable(freezeText(freeze))}`, terminal.err));
+  } catch (error) {
+    // A command that only shows something does not fail for the lack of a banner.
+    if (!UNKNOWN.some((code) => isSluiceError(error, code))) throw error;
+  }
+}

@@ -1,0 +1,60 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
+import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
+import { parseDuration } from '../../resource/object/duration.ts';
+import { actorOf } from '../access/actor.ts';
+import { commandFor } from '../access/command-for.ts';
+import { inAccess } from '../access/in-access.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
+import { printable } from '../output/printable.ts';
+import { type FreezePlace, freezeNamespace } from './freeze-place.ts';
+
+export interface FreezeStartOptions extends PlaceOptions, ActorOptions, FreezePlace {
+  readonly reason?: string;
+  readonly until?: string;
+  readonly name?: string;
+}
+
+/** `sluice freeze` */
+export async function freezeStart(options: FreezeStartOptions, invocation: Invocation): Promise<CommandResult> {
+  const { reason = '', until } = options;
+  if (reason.trim() === '')
+    throw new SluiceError('InvalidInput', 'a freeze needs a reason for the users who wait; give one with --reason');
+  return inAccess(
+    options,
+    invocation,
+    async (access) => {
+      const { terminal, environment } = invocation;
+      const now = access.clock.now();
+      const end = until === undefined ? undefined : endOf(until, now);
+      const namespace = freezeNamespace(access, options);
+      const name = options.name ?? `freeze-${timestamp(now).replace(/[-:Z]/g, '').replace('T', '-')}`;
+      await access.client.create(freezeKind, {
+        metadata: { name, namespace },
+        spec: {
+          ...{ reason, startedBy: actorOf(options, environment, access.server !== undefined).name },
+          ...(end === undefined ? {} : { until: end }),
+        },
+      });
+      const where = options.allNamespaces === true ? 'all namespaces are' : `namespace ${namespace} is`;
+      terminal.line(`${where} frozen until ${end ?? 'the freeze is ended'}: ${printable(reason)}`);
+      const all = options.allNamespaces === true ? ['--all-namespaces'] : [];
+      terminal.line(`Next: ${commandFor(options, invocation)('freeze', 'end', name, ...all)}`);
+      return 0;
+    },
+    true,
+  );
+}
+
+/** Converts a duration or a time to a time in RFC 3339. */
+function endOf(text: string, now: number): string {
+  const duration = parseDuration(text);
+  const end = duration === undefined ? Date.parse(text) : now + duration;
+  if (Number.isNaN(end) || (duration === undefined && !/^\d{4}-\d\d-\d\dT/.test(text)))
+    throw new SluiceError(
+      'InvalidInput',
+      `--until ${JSON.stringify(text)} is neither a duration such as 2h30m nor a time such as 2026-01-02T15:04:05Z`,
+    );
+  if (end <= now) throw new SluiceError('InvalidInput', `--until ${text} has passed already; give a later time`);
+  return timestamp(end);
+}

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { cliFixture } from '../testing.ts';
+
+test('a freeze stops approvals, is shown by every command about it, and ends', async () => {
+  await using cli = await cliFixture();
+  await cli.run('repo', 'reg', cli.bare('one.git'));
+  await cli.run('rpkg', 'init', 'web', '--repository', 'one', '--workspace', 'v1');
+  await cli.run('rpkg', 'propose', 'one.web.v1');
+  const started = await cli.run('freeze', '--reason', 'core \u001b[31mrepair', '--name', 'bad');
+  expect(started).toMatchObject({ code: 2, stdout: '' });
+  expect(await cli.run('freeze', '--reason', 'core repair', '--name', 'core')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^namespace default is frozen until the freeze is ended: core repair\nNext: .*freeze end core/,
+    ),
+  });
+  await cli.run('freeze', '--reason', 'year end', '--until', '2h', '--name', 'year', '-A', '--as', 'ben');
+  const banner =
+    /FROZEN: namespace default is frozen by Freeze default\/core since .* by anna until it is ended \(core repair\)\nFROZEN: all namespaces are frozen by Freeze sluice-system\/year/;
+  expect((await cli.run('rpkg', 'get')).stderr).toMatch(banner);
+  const targets = await cli.run('target', 'get', '-o', 'json');
+  expect(targets.stderr).toMatch(banner);
+  expect(JSON.parse(targets.stdout)).toMatchObject({ items: [] });
+  expect((await cli.run('rpkg', 'get', '-n', 'team')).stderr).toMatch(/^FROZEN: all namespaces/);
+  const why = await cli.run('why', 'one.web.v1');
+  expect(why.stdout).toMatch(/FROZEN: namespace default/);
+  expect(why.stdout).toMatch(/resolved by users who may delete Freeze default\/core/);
+  const { reasons } = JSON.parse((await cli.run('why', 'one.web.v1', '-o', 'json')).stdout);
+  expect(reasons[0]).toMatchObject({ reason: 'Frozen', since: expect.any(String), resolvedBy: expect.any(String) });
+  expect(await cli.run('rpkg', 'approve', 'one.web.v1')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^one.web.v1 failed \(cannot approve one.web.v1: all namespaces are frozen/),
+  });
+  const list = await cli.run('freeze', 'get');
+  expect(list.stdout).toMatch(/^year +all namespaces +in force .*\ncore +default +in force /m);
+  expect(await cli.run('freeze', 'end', 'year')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('--all-namespaces'),
+  });
+  expect(await cli.run('freeze', 'end', 'year', '-A')).toMatchObject({ code: 0, stdout: 'year ended\n' });
+  expect(await cli.run('freeze', 'end', 'core')).toMatchObject({ code: 0, stdout: 'core ended\n' });
+  expect(await cli.run('rpkg', 'approve', 'one.web.v1')).toMatchObject({ code: 0, stderr: '' });
+});
+
+test.each([
+  [[], 'a freeze needs a reason'],
+  [['--reason', ' '], 'a freeze needs a reason'],
+  [['--reason', 'x', '--until', 'tomorrow'], 'is neither a duration such as 2h30m nor a time'],
+  [['--reason', 'x', '--until', '2020-01-01T00:00:00Z'], 'has passed already'],
+])('freeze %j is refused', async (words, message) => {
+  await using cli = await cliFixture();
+  expect(await cli.run('freeze', ...words)).toMatchObject({ stderr: expect.stringContaining(message) });
+  expect((await cli.run('freeze', 'get', '-A')).stdout).toBe('');
+});

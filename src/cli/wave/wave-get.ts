@@ -1,0 +1,76 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
+import type { Stored } from '../../resource/object/object.ts';
+import type { Access } from '../access/access.ts';
+import { inAccess } from '../access/in-access.ts';
+import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
+import { printObjects } from '../output/print-objects.ts';
+import { printable } from '../output/printable.ts';
+import { table } from '../output/table.ts';
+import { WAVE_COLUMNS, waveRows } from './wave-rows.ts';
+
+export interface WaveGetOptions extends PlaceOptions {
+  readonly output: 'table' | 'json' | 'yaml';
+  readonly headers: boolean;
+  readonly allNamespaces?: boolean;
+  readonly targets?: boolean;
+}
+
+/** `sluice wave get` */
+export function waveGet(
+  names: readonly string[],
+  options: WaveGetOptions,
+  invocation: Invocation,
+): Promise<CommandResult> {
+  return inAccess(options, invocation, async (access) => {
+    const { terminal } = invocation;
+    const { output, headers, allNamespaces = false } = options;
+    const now = access.clock.now();
+    const namespace = allNamespaces ? undefined : access.namespace;
+    const plans =
+      names.length > 0
+        ? await Promise.all(names.map((name) => expectPlan(access, name)))
+        : await plansOf(access, namespace);
+    const single = names.length === 1;
+    if (options.targets === true) {
+      const { items } = await access.client.list(waveTargetKind, namespace === undefined ? {} : { namespace });
+      const isMeant = new Set(plans.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+      const targets = items
+        .filter(({ metadata, spec }) => isMeant.has(`${metadata.namespace}/${spec.plan}`))
+        .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+      printObjects(terminal, waveTargetKind, targets, { output: output === 'table' ? 'wide' : output, headers, now });
+      return 0;
+    }
+    if (output !== 'table') {
+      printObjects(terminal, wavePlanKind, plans, { output, headers, now, single });
+      return 0;
+    }
+    printObjects(terminal, wavePlanKind, plans, { output, headers, now, showNamespace: allNamespaces });
+    const [plan] = plans;
+    if (!single || plan === undefined) return 0;
+    terminal.line('');
+    terminal.out.write(table(WAVE_COLUMNS, waveRows(plan), { headers }));
+    const { message } = plan.status ?? {};
+    if (message !== undefined) terminal.line(`\n${printable(message)}`);
+    return 0;
+  });
+}
+
+/** A plan by name; NotFound with what may have been meant. */
+export async function expectPlan(access: Access, name: string): Promise<Stored<WavePlan>> {
+  const found = await access.client.find(wavePlanKind, { namespace: access.namespace, name });
+  if (found !== undefined) return found;
+  const near = nearMisses(
+    name,
+    (await plansOf(access, access.namespace)).map(({ metadata }) => metadata.name),
+  );
+  const hint = near.length === 0 ? '"sluice wave get" lists what there is' : `did you mean ${near.join(' or ')}?`;
+  throw new SluiceError('NotFound', `there is no wave plan "${name}" in namespace ${access.namespace}; ${hint}`);
+}
+
+async function plansOf({ client }: Access, namespace: string | undefined): Promise<Stored<WavePlan>[]> {
+  const { items } = await client.list(wavePlanKind, namespace === undefined ? {} : { namespace });
+  return items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}

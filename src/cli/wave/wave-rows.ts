@@ -1,0 +1,36 @@
+import type { WavePlan } from '../../resource/kinds/sluice/wave-plan.ts';
+
+export const WAVE_COLUMNS = ['Wave', 'Size', 'State', 'Targets', 'Verified', 'Failed', 'Message'];
+
+/** One line for each wave of a plan: those that have started, then those of the spec that have not. */
+export function waveRows({ spec, status }: WavePlan): string[][] {
+  const started = status?.waves ?? [];
+  const rows = started.map((wave) => [
+    wave.name,
+    sizeText(spec.waves.find(({ name }) => name === wave.name)),
+    stateOf(wave),
+    ...[String(wave.targets), String(wave.verified), String(wave.failed)],
+    wave.message ?? '',
+  ]);
+  const waiting = spec.waves.filter(({ name }) => started.every((wave) => wave.name !== name));
+  return [...rows, ...waiting.map((wave) => [wave.name, sizeText(wave), 'Waiting', '', '', '', approvalText(wave)])];
+}
+
+function stateOf({ completedMs, isPromoted, verifiedMs }: NonNullable<WavePlan['status']>['waves'][number]): string {
+  if (isPromoted === true) return 'Passed';
+  if (completedMs !== undefined) return 'Completed';
+  return verifiedMs === undefined ? 'InProgress' : 'Verified';
+}
+
+function sizeText(wave: WavePlan['spec']['waves'][number] | undefined): string {
+  if (wave === undefined) return '';
+  if (wave.percent !== undefined) return `${wave.percent}%`;
+  return wave.count === undefined ? 'selector' : String(wave.count);
+}
+
+function approvalText({ approval }: WavePlan['spec']['waves'][number]): string {
+  if (approval === undefined) return '';
+  const number = approval.required ?? 1;
+  const by = approval.from === undefined ? '' : ` by ${approval.from.join(', ')}`;
+  return `requires ${number} ${number === 1 ? 'approval' : 'approvals'}${by}`;
+}

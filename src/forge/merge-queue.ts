@@ -1,0 +1,14 @@
+/** The merge queue of a host that has one: it merges only commits of its own, whose checks have succeeded. The contract of `Forge` holds here too. */
+export interface MergeQueue {
+  /** The merges to a branch that wait for checks, at most a page of the host; none where the branch has no queue. */
+  waiting(base: string, signal: AbortSignal): Promise<readonly QueuedMerge[]>;
+  /** The id of the tree of a folder in a commit, which need not have been fetched; undefined if there is none. */
+  treeOf(commit: string, path: string, signal: AbortSignal): Promise<string | undefined>;
+}
+
+export interface QueuedMerge {
+  /** The last pull request that the commit merges: those before it in the queue are merged by it too. */
+  readonly number: number;
+  /** What the host would merge. */
+  readonly commit: string;
+}

@@ -1,0 +1,178 @@
+import { timestamp } from '../../foundation/time/clock.ts';
+import { recurrenceAt, recurrenceProblem } from '../../foundation/time/recurrence.ts';
+import { type ApprovalRule, freezesAt, freezeText, type NamedRecurrence } from '../model/policy/approval-rules.ts';
+import type { EffectivePolicy } from '../model/policy/policy.ts';
+import type { BlockingRule, RevisionState } from '../model/revision/revision-state.ts';
+
+/** The facts of a revision that rules about time and number depend on. */
+export type BlockingFacts = Pick<RevisionState, 'name' | 'proposal' | 'lastPublishedAt'>;
+
+const MAX_SHOWN_REVISIONS = 3;
+
+/**
+ * The rules that forbid to publish a proposed revision at this time, whoever approves it: freezes, windows, soak times and the maximum in
+ * flight. All policies count; `now` is RFC 3339. A rule that cannot be evaluated blocks.
+ */
+export function blockingRules(facts: BlockingFacts, policy: EffectivePolicy, now: string): BlockingRule[] {
+  const time = Date.parse(now);
+  const stops = freezesAt(policy.freezes, time).map((freeze): BlockingRule => {
+    const { name, namespace, isInstallation, since, until } = freeze;
+    return {
+      ...{ rule: 'Freeze', message: freezeText(freeze), since },
+      ...endsAt(until),
+      resolvedBy: `users who may delete Freeze ${namespace}/${name}${isInstallation ? ', which is in force in all namespaces' : ''}`,
+    };
+  });
+  return [...stops, ...policy.approvalRules.flatMap((rule) => rulesOf(rule, facts, time))];
+}
+
+function rulesOf(rule: ApprovalRule, facts: BlockingFacts, now: number): BlockingRule[] {
+  if (Number.isNaN(now)) {
+    const message = `the rules of policy ${rule.policy} cannot be evaluated: the time of the decision is not known`;
+    return [{ rule: 'InvalidRule', policy: rule.policy, message, resolvedBy: 'a decision at a valid time' }];
+  }
+  return [
+    ...scheduledFreezes(rule, facts, now),
+    ...closedWindow(rule, facts, now),
+    ...soakTimes(rule, facts, now),
+    ...tooManyInFlight(rule),
+  ];
+}
+
+function scheduledFreezes({ policy, freezes }: ApprovalRule, { proposal }: BlockingFacts, now: number): BlockingRule[] {
+  return freezes.flatMap((freeze) => {
+    const problem = recurrenceProblem(freeze);
+    if (problem !== undefined) return [invalid(policy, 'freezes', freeze, problem, proposal?.at)];
+    const state = recurrenceAt(freeze, now);
+    if (!state.isActive) return [];
+    return [
+      {
+        ...{ rule: 'ScheduledFreeze', policy, since: timestamp(state.since) },
+        ...endsAt(state.until),
+        message: `policy ${policy} forbids approvals in its freeze ${describe(freeze)}`,
+        resolvedBy: byPolicy(policy),
+      } as const,
+    ];
+  });
+}
+
+function closedWindow({ policy, windows }: ApprovalRule, { proposal }: BlockingFacts, now: number): BlockingRule[] {
+  if (windows.length === 0) return [];
+  const invalids: BlockingRule[] = [];
+  let next = Number.POSITIVE_INFINITY;
+  let since = Number.NEGATIVE_INFINITY;
+  for (const window of windows) {
+    const problem = recurrenceProblem(window);
+    if (problem !== undefined) {
+      invalids.push(invalid(policy, 'windows', window, problem, proposal?.at));
+      continue;
+    }
+    const state = recurrenceAt(window, now);
+    if (state.isActive) return [];
+    next = Math.min(next, state.next ?? next);
+    since = Math.max(since, state.since ?? since);
+  }
+  if (invalids.length === windows.length) return invalids;
+  return [
+    {
+      ...{ rule: 'Window', policy },
+      ...(Number.isFinite(since) ? { since: timestamp(since) } : {}),
+      ...endsAt(next),
+      message: `policy ${policy} permits approvals only in its windows: ${windows.map(describe).join('; ')}`,
+      resolvedBy: byPolicy(policy),
+    },
+  ];
+}
+
+function soakTimes({ policy, soak }: ApprovalRule, facts: BlockingFacts, now: number): BlockingRule[] {
+  const blocked: BlockingRule[] = [];
+  const { proposedMs, sincePublishedMs } = soak;
+  const { proposal, lastPublishedAt, name } = facts;
+  const common = { rule: 'Soak', policy, resolvedBy: byPolicy(policy) } as const;
+  if (proposedMs !== undefined && proposal?.isUnchanged !== true) {
+    blocked.push({
+      ...common,
+      ...(proposal === undefined ? {} : { since: proposal.at }),
+      message: `policy ${policy} requires that ${name} was proposed for ${duration(proposedMs)} without a change, and a push changed or proposed it, at a time that only the pusher knows; reject it, then propose it again`,
+    });
+  } else if (proposedMs !== undefined && proposal !== undefined) {
+    const due = Date.parse(proposal.at) + proposedMs;
+    if (!(due <= now))
+      blocked.push({
+        ...{ ...common, since: proposal.at, ...endsAt(due) },
+        message: `policy ${policy} requires that ${name} was proposed for ${duration(proposedMs)} without a change; it was proposed at ${proposal.at}`,
+      });
+  }
+  if (sincePublishedMs !== undefined && lastPublishedAt !== undefined && !(lastPublishedAt + sincePublishedMs <= now))
+    blocked.push({
+      ...{ ...common, since: timestamp(lastPublishedAt), ...endsAt(lastPublishedAt + sincePublishedMs) },
+      message: `policy ${policy} requires ${duration(sincePublishedMs)} between two revisions of a package; the previous one was published at ${timestamp(lastPublishedAt)}`,
+    });
+  return blocked;
+}
+
+function tooManyInFlight(rule: ApprovalRule): BlockingRule[] {
+  const { policy, maxInFlight } = rule;
+  if (maxInFlight === undefined) return [];
+  const { inFlight } = rule;
+  if (inFlight.length < maxInFlight) return [];
+  const shown = inFlight.slice(0, MAX_SHOWN_REVISIONS).join(', ');
+  const more = inFlight.length > MAX_SHOWN_REVISIONS ? ` and ${inFlight.length - MAX_SHOWN_REVISIONS} more` : '';
+  return [
+    {
+      ...{ rule: 'InFlight', policy },
+      message: `policy ${policy} permits ${maxInFlight} packages in flight, and ${inFlight.length} are published and not yet delivered and healthy: ${shown}${more}`,
+      resolvedBy: `the targets that deliver ${shown}: see why they wait`,
+    },
+  ];
+}
+
+function invalid(
+  policy: string,
+  field: string,
+  recurrence: NamedRecurrence,
+  problem: string,
+  since: string | undefined,
+): BlockingRule {
+  return {
+    ...{ rule: 'InvalidRule', policy },
+    ...(since === undefined ? {} : { since }),
+    message: `policy ${policy} has a rule in spec.approval.${field} that cannot be evaluated (${recurrence.cron}): ${problem}`,
+    resolvedBy: byPolicy(policy),
+  };
+}
+
+function byPolicy(policy: string): string {
+  return `users who may change PackagePolicy ${policy}, or whom its spec.approval.breakGlass lists`;
+}
+
+function describe({ cron, durationMs, timeZone, reason }: NamedRecurrence): string {
+  return `"${cron}" ${timeZone} for ${duration(durationMs)}${reason === undefined ? '' : ` (${reason})`}`;
+}
+
+/** The largest time of a date; what never ends has no end. */
+const MAX_TIME_MS = 8.64e15;
+
+function endsAt(milliseconds: number | undefined): Pick<BlockingRule, 'until'> {
+  if (milliseconds === undefined || !(Math.abs(milliseconds) <= MAX_TIME_MS)) return {};
+  return { until: timestamp(milliseconds) };
+}
+
+const UNITS = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+] as const;
+
+/** In the form of Go, as policies have it. */
+function duration(milliseconds: number): string {
+  if (!Number.isFinite(milliseconds)) return 'an unlimited time';
+  let rest = milliseconds;
+  let text = '';
+  for (const [unit, size] of UNITS) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count > 0) text += `${count}${unit}`;
+  }
+  return text === '' ? '0s' : text;
+}

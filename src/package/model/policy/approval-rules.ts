@@ -1,0 +1,75 @@
+import { timestamp } from '../../../foundation/time/clock.ts';
+import type { Recurrence } from '../../../foundation/time/recurrence.ts';
+import type { Actor } from '../../../resource/object/request-context.ts';
+
+/** The rules for approvals of one policy. */
+export interface ApprovalRule {
+  /** Name of the policy; of another namespace, `<namespace>/<name>`. */
+  readonly policy: string;
+  readonly quorum?: Quorum | undefined;
+  /** One of them must be active; empty: any time. */
+  readonly windows: readonly NamedRecurrence[];
+  /** None of them may be active. */
+  readonly freezes: readonly NamedRecurrence[];
+  readonly soak: {
+    /** Milliseconds since the proposal. */
+    readonly proposedMs?: number | undefined;
+    /** Milliseconds since the publication of the previous revision. */
+    readonly sincePublishedMs?: number | undefined;
+  };
+  readonly maxInFlight?: number | undefined;
+  /** Names of the revisions that are in flight under the policy, without the one that is decided. Read only where a maximum is set. */
+  readonly inFlight: readonly string[];
+}
+
+export interface NamedRecurrence extends Recurrence {
+  /** Text of the policy for those who wait. */
+  readonly reason?: string | undefined;
+}
+
+export interface Quorum {
+  readonly required: number;
+  /** Names, or `group:<name>`; empty: all users who may approve. */
+  readonly from: readonly string[];
+  readonly excludeProposer: boolean;
+  readonly excludeContributors: boolean;
+  /** Set if only approvals that were given in this other namespace count; see `EffectivePolicy.alsoApprovedIn`. */
+  readonly namespace?: string | undefined;
+}
+
+/** A Freeze object that applies to a revision or target. It is in force until its end. */
+export interface FreezeRule {
+  readonly name: string;
+  readonly namespace: string;
+  /** Whether it is one of the whole installation. */
+  readonly isInstallation: boolean;
+  readonly reason: string;
+  readonly startedBy?: string | undefined;
+  /** RFC 3339. */
+  readonly since: string;
+  /** Milliseconds since the epoch; absent: until it is deleted. */
+  readonly until?: number | undefined;
+}
+
+/** The groups of an actor that quorums name: only these are recorded with an approval. */
+export function groupsInQuorums(rules: readonly ApprovalRule[], { groups = [] }: Pick<Actor, 'groups'>): string[] {
+  const named = new Set(rules.flatMap(({ quorum }) => quorum?.from ?? []));
+  return [...new Set(groups)].filter((group) => named.has(`group:${group}`)).sort();
+}
+
+/** The freezes that are in force at a time; all of them at a time that is none. */
+export function freezesAt(freezes: readonly FreezeRule[], now: number): FreezeRule[] {
+  return freezes.filter(({ until }) => until === undefined || !(until <= now));
+}
+
+/** The largest time of a date. */
+const MAX_TIME_MS = 8.64e15;
+
+/** One sentence without its end: which freeze, why, by whom, and how it ends. */
+export function freezeText({ name, namespace, isInstallation, reason, startedBy, since, until }: FreezeRule): string {
+  const where = isInstallation ? 'all namespaces are' : `namespace ${namespace} is`;
+  const by = startedBy === undefined ? '' : ` by ${startedBy}`;
+  const isDate = until !== undefined && Math.abs(until) <= MAX_TIME_MS;
+  const end = isDate ? timestamp(until) : 'it is ended';
+  return `${where} frozen by Freeze ${namespace}/${name} since ${since}${by} until ${end} (${reason})`;
+}

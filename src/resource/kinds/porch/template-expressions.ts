@@ -1,0 +1,89 @@
+import { compileExpression, type ExpressionLimits } from '../../../expression/expression.ts';
+import { isSluiceError, messageOf } from '../../../foundation/sluice-error.ts';
+import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
+
+/** The variables of expressions in a template. */
+export const TEMPLATE_VARIABLES = ['repoDefault', 'packageDefault', 'upstream', 'repository', 'target'] as const;
+/** Those of `repoExpr`, whose result decides which repository it is. */
+export const REPOSITORY_VARIABLES = TEMPLATE_VARIABLES.filter((name) => name !== 'repository');
+/** A set evaluates its expressions for each target. */
+export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = { rounds: 1000, values: 5000, milliseconds: 20 };
+
+/** Their keys are no fields. */
+const USER_MAPS: ReadonlySet<string> = new Set(['labels', 'annotations', 'data', 'configMap', 'matchLabels']);
+/** Of all expressions together: compiling them blocks other requests, for some microseconds a character. */
+const MAX_ALL_CHARACTERS = 32 * 1024;
+/** Errors of an evaluation that other values of the variables do not avoid. */
+const TYPE_ERROR = /found no matching overload|unbound function|type mismatch|error parsing regexp/;
+const FIELD_ERROR = /field not found: (.*)$/s;
+
+/** The errors of the expressions of a set, each with its field, line and column. */
+export function expressionCauses(targets: unknown): FieldCause[] {
+  const found = [...expressionsIn(targets, ['spec', 'targets'])];
+  const characters = found.reduce((sum, { text }) => sum + text.length, 0);
+  if (characters > MAX_ALL_CHARACTERS)
+    return [
+      invalidValue(
+        ['spec', 'targets'],
+        `${characters} characters`,
+        `expressions may have at most ${MAX_ALL_CHARACTERS} characters together`,
+      ),
+    ];
+  return found.flatMap(({ text, path }) => {
+    const variables = path.at(-1) === 'repoExpr' ? REPOSITORY_VARIABLES : TEMPLATE_VARIABLES;
+    const [, , index] = path;
+    const isNamed = Array.isArray(targets) && targets[Number(index)]?.repositories !== undefined;
+    const problem = problemOf(text, variables, isNamed);
+    return problem === undefined ? [] : [invalidValue(path, text, problem)];
+  });
+}
+
+/** Why an expression cannot be compiled, or has wrong types in what an example of the variables makes it evaluate. */
+function problemOf(text: string, variables: readonly string[], isNamed: boolean): string | undefined {
+  let expression: ReturnType<typeof compileExpression>;
+  try {
+    expression = compileExpression(text, variables, TEMPLATE_LIMITS);
+  } catch (error) {
+    if (!isSluiceError(error)) throw error;
+    return error.message;
+  }
+  const words = text.match(/[\w./-]+|\w+/g)?.flatMap((word) => [word, ...word.split('.')]) ?? [];
+  let value: unknown;
+  try {
+    value = expression.evaluate(exampleOf(words, isNamed));
+  } catch (error) {
+    const message = messageOf(error);
+    const [, field] = FIELD_ERROR.exec(message) ?? [];
+    // The maps of the example have all keys that the text contains; another one is computed, and may exist.
+    return TYPE_ERROR.test(message) || (field !== undefined && words.includes(field)) ? message : undefined;
+  }
+  return typeof value === 'string' ? undefined : notText(text, value);
+}
+
+/** Values of all variables. A repository that a set names has no object. */
+function exampleOf(words: readonly string[], isNamed: boolean): Readonly<Record<string, unknown>> {
+  const map = Object.fromEntries(words.map((word) => [word, 'example']));
+  const object = { name: 'example', namespace: 'default', labels: map, annotations: map };
+  const target = isNamed ? { repo: 'example', package: 'example' } : object;
+  return { repoDefault: 'example', packageDefault: 'example', upstream: object, repository: object, target };
+}
+
+/** The message for a value of another type. */
+export function notText(text: string, value: unknown): string {
+  const type = value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
+  return `expression ${JSON.stringify(text)} gives ${type}, expected a text`;
+}
+
+/** The fields whose names end with Expr, and those of the list removeKeyExprs; maps of users are below other names. */
+function* expressionsIn(
+  value: unknown,
+  path: readonly (string | number)[],
+): Generator<{ readonly text: string; readonly path: readonly (string | number)[] }> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    const deeper = [...path, Array.isArray(value) ? Number(key) : key];
+    if (typeof inner === 'string') {
+      if (/Expr$/.test(key) || path.at(-1) === 'removeKeyExprs') yield { text: inner, path: deeper };
+    } else if (!USER_MAPS.has(key)) yield* expressionsIn(inner, deeper);
+  }
+}

@@ -1,0 +1,71 @@
+import type { TargetRecord } from './plan-state.ts';
+
+/** A Proposed revision that the selector of the plan matches. */
+export interface Candidate {
+  readonly id: string;
+  /** By which targets are sorted: a digest, or a label and a digest. */
+  readonly key: string;
+  readonly revision: string;
+  readonly commit: string;
+  /** Names of the waves whose selector it matches. */
+  readonly selectedBy: readonly string[];
+}
+
+export type Verification =
+  | { readonly result: 'Verified' }
+  /** Not yet. */
+  | { readonly result: 'Pending'; readonly message: string }
+  /** It is certain that the target is not in order; it may become so. */
+  | { readonly result: 'Degraded'; readonly message: string }
+  /** It is certain that the target has failed, whatever happens next. */
+  | { readonly result: 'Failed'; readonly message: string }
+  /** What verifies it cannot be reached. */
+  | { readonly result: 'Unreachable'; readonly message: string };
+
+/** What is known of the recorded revision of a target. Everything is optional: what is unknown changes nothing. */
+export interface TargetObservation {
+  /** The state of the recorded revision; Gone if it exists no longer, or is a draft again. */
+  readonly revision?:
+    | { readonly state: 'Proposed' | 'Gone' }
+    | { readonly state: 'Published'; readonly number: number };
+  readonly verification?: Verification;
+  /** Why a gate or a policy refused the last attempt to approve it. */
+  readonly refusal?: string;
+  /** Why the last attempt to approve it failed otherwise. */
+  readonly failure?: string;
+  readonly rollback?: 'Done' | { readonly impossible: string } | { readonly waits: string };
+}
+
+export type AnalysisPhase = 'Pending' | 'Running' | 'Successful' | 'Failed' | 'Error' | 'Inconclusive';
+
+export interface AnalysisObservation {
+  readonly phase: AnalysisPhase;
+  readonly message: string;
+}
+
+export interface Observations {
+  /**
+   * All candidates; undefined while they cannot be listed, so that no target is removed because a repository cannot be read. `unknown` are
+   * the ids of targets of which it is not known whether they still exist.
+   */
+  readonly candidates: ReadonlyMap<string, Candidate> | undefined;
+  readonly isUnknown: (id: string) => boolean;
+  readonly of: (target: TargetRecord) => TargetObservation;
+  /** Distinct users who have approved the start of a wave, and may. */
+  readonly approvalsOf: (wave: string) => number;
+  readonly analysisOf: (run: AnalysisKey) => AnalysisObservation | undefined;
+}
+
+/** One analysis of a wave: its attempt, from 1, and its index in the list of the wave. */
+export interface AnalysisKey {
+  readonly wave: string;
+  readonly attempt: number;
+  readonly index: number;
+}
+
+export type Action =
+  /** Approve the recorded commit of a target. */
+  | { readonly type: 'Approve'; readonly id: string }
+  | { readonly type: 'Analyse'; readonly run: AnalysisKey }
+  /** Publish the content of the revision before as a new revision. */
+  | { readonly type: 'RollBack'; readonly id: string };

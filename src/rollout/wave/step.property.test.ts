@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
+import type { Action } from './observation.ts';
+import { INITIAL_STATE, type PlanState, type TargetRecord } from './plan-state.ts';
+import { restoreState } from './restore-state.ts';
+import { type Step, step } from './step.ts';
+import { WaveModel } from './testing-model.ts';
+import { planSpec, World, worldEvents } from './testing-world.ts';
+import { replay } from './transition.ts';
+import { membersOf } from './wave-members.ts';
+import { limitOf, type PlanSpec, percentOf } from './wave-spec.ts';
+
+const START = ['a', 'b', 'c', 'e', 'h'];
+
+function approvalsIn(actions: readonly Action[]): string[] {
+  return actions.flatMap((action) => (action.type === 'Approve' ? action.id : [])).sort();
+}
+
+test('after any events the state machine is where an independent model is, and approves the same targets', () => {
+  const phases = new Set<string>();
+  fc.assert(
+    fc.property(planSpec, worldEvents(false), (first, events) => {
+      const world = new World(START);
+      const model = new WaveModel();
+      let spec = first;
+      let state: PlanState = INITIAL_STATE;
+      let actions: readonly Action[] = [];
+      for (const event of [{ type: 'wait' as const, ms: 0 }, ...events]) {
+        world.apply(event, actions, state.targets);
+        if (event.type === 'spec') spec = { ...spec, ...event.spec };
+        const ms = event.type === 'wait' ? event.ms : 0;
+        const next = step(spec, state, world.observations, ms);
+        const approved = model.observe(spec, world.observations, ms);
+        expect(approvalsIn(next.actions)).toEqual(approved);
+        if (next.state.phase !== 'RolledBack') expect(phaseOf(next.state)).toBe(phaseIn(model));
+        if (model.ended === undefined) {
+          expect(next.state.waves.map(({ name, completedMs }) => [name, completedMs !== undefined])).toEqual(
+            model.parts.map(({ name, isDone }) => [name, isDone]),
+          );
+          for (const { name } of model.parts)
+            expect(
+              membersOf(next.state, name)
+                .map((target) => target.id)
+                .sort(),
+            ).toEqual(model.members(name));
+        }
+        phases.add(next.state.phase);
+        // The model has no end of a rollback.
+        if (next.state.phase === 'RolledBack') return;
+        ({ state, actions } = next);
+      }
+    }),
+    { numRuns: runs(100_000) },
+  );
+  if (ALL_RUNS) expect(phases.size).toBe(7);
+}, 600_000);
+
+/** What differs between pauses is compared by the pauses themselves. */
+function phaseOf({ phase }: PlanState): string {
+  return phase === 'Pending' ? 'Running' : phase;
+}
+
+function phaseIn({ ended, isHeld, isStopped }: WaveModel): string {
+  if (ended === 'aborted') return 'Aborted';
+  if (ended === 'back') return 'RollingBack';
+  if (ended === 'completed') return 'Completed';
+  return isHeld || isStopped ? 'Paused' : 'Running';
+}
+
+test('with crashes at any write: no wave before the one before it is done, no approval too many, none twice', () => {
+  fc.assert(
+    fc.property(planSpec, worldEvents(true), (first, events) => {
+      const world = new World(START);
+      const log = new Log();
+      let spec = first;
+      let recorded: PlanState = INITIAL_STATE;
+      let actions: readonly Action[] = [];
+      for (const event of [{ type: 'wait' as const, ms: 0 }, ...events]) {
+        world.apply(event, actions, recorded.targets);
+        if (event.type === 'spec') spec = { ...spec, ...event.spec };
+        const next = step(spec, recorded, world.observations, event.type === 'wait' ? event.ms : 0);
+        // The transitions of a step are its whole effect.
+        expect(replay(recorded, next.transitions)).toEqual(next.state);
+        expectFixpoint(spec, next, world);
+        if (event.type === 'crash') {
+          recorded = crash(recorded, next, event.written);
+          actions = [];
+          continue;
+        }
+        log.check(spec, recorded, next);
+        recorded = restoreState(next.state, next.state.targets.values());
+        expect(recorded).toEqual(next.state);
+        ({ actions } = next);
+      }
+      expect(new Set(world.published).size).toBe(world.published.length);
+    }),
+    { numRuns: runs(20_000) },
+  );
+}, 600_000);
+
+/** Without new observations a plan comes to an end of its transitions. */
+function expectFixpoint(spec: PlanSpec, next: Step, world: World): void {
+  let last = next;
+  for (let rounds = 0; last.transitions.length > 0; rounds += 1) {
+    expect(rounds).toBeLessThan(5);
+    last = step(spec, last.state, world.observations, 0);
+  }
+}
+
+/** The process ends after it has written some of the records of targets, and not that of the plan. */
+function crash(before: PlanState, { state }: Step, written: number): PlanState {
+  const changed = [...state.targets.values()].filter((target) => before.targets.get(target.id) !== target);
+  const records = new Map<string, TargetRecord>(before.targets);
+  for (const target of changed.slice(0, written)) records.set(target.id, target);
+  if (changed.length < written) return restoreState(state, records.values());
+  return restoreState(before, records.values());
+}
+
+/** Checks each step on its own. */
+class Log {
+  #isFinal = false;
+
+  check(spec: PlanSpec, before: PlanState, { state, actions }: Step): void {
+    const approvals = approvalsIn(actions);
+    if (this.#isFinal) expect(actions).toEqual([]);
+    if (this.#isFinal) expect(state.phase).toBe(before.phase);
+    this.#isFinal = state.phase === 'Aborted' || state.phase === 'RolledBack';
+    if (state.phase !== 'Running') expect(approvals).toEqual([]);
+    expect(state.elapsedMs).toBeGreaterThanOrEqual(before.elapsedMs);
+    const targets = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
+    const failed = targets.filter(({ phase, isAccepted }) => phase === 'Failed' && isAccepted !== true).length;
+    if (failed > limitOf(spec.maxFailures, targets.length)) expect(approvals).toEqual([]);
+    for (const id of approvals) {
+      const { wave, published } = state.targets.get(id) as TargetRecord;
+      expect(published).toBeUndefined();
+      expect(state.waves.some(({ name }) => name === wave)).toBe(true);
+    }
+    // All but the last are over.
+    for (const [at, wave] of state.waves.entries()) {
+      const next = state.waves[at + 1];
+      if (next !== undefined) expect(wave.completedMs).toBeLessThanOrEqual(next.startedMs);
+    }
+    const started = state.waves.slice(before.waves.length);
+    for (const wave of before.waves) this.#checkCompletion(spec, state, before, wave.name);
+    for (const { name } of started) {
+      const { size } = spec.waves.find((one) => one.name === name) ?? {};
+      const taken = targets.filter((target) => target.wave !== undefined).length;
+      const fresh = membersOf(state, name).length;
+      const earlier = taken - fresh;
+      if (size !== undefined && 'percent' in size && started.length === 1)
+        expect(fresh).toBeLessThanOrEqual(Math.max(0, percentOf(size.percent, targets.length) - earlier));
+      if (size !== undefined && 'count' in size) expect(fresh).toBeLessThanOrEqual(size.count);
+    }
+  }
+
+  /** A wave that ended in this step. */
+  #checkCompletion(spec: PlanSpec, state: PlanState, before: PlanState, name: string): void {
+    const was = before.waves.find((wave) => wave.name === name);
+    const is = state.waves.find((wave) => wave.name === name);
+    if (was?.completedMs !== undefined || is?.completedMs === undefined || is.isPromoted === true) return;
+    const members = membersOf(state, name);
+    if (members.length === 0) return;
+    for (const { phase } of members) expect(['Verified', 'Failed', 'Unreachable']).toContain(phase);
+    const { soakMs = 0, analyses = 0 } = spec.waves.find((wave) => wave.name === name) ?? {};
+    expect(is.completedMs - (is.verifiedMs as number)).toBeGreaterThanOrEqual(soakMs);
+    if (analyses > 0) expect(is.analysedMs).toBeDefined();
+  }
+}

@@ -1,0 +1,248 @@
+import type { Observations } from './observation.ts';
+import type { Amount, PlanSpec } from './wave-spec.ts';
+
+/** One target as the model has it: what it is known to be, with no phase. */
+interface Entry {
+  readonly id: string;
+  readonly joined: number;
+  readonly key: string;
+  commit: string;
+  isOut: boolean;
+  wave: string | undefined;
+  isBegun: boolean;
+  published: boolean;
+  result: 'ok' | 'failed' | 'unreachable' | undefined;
+  isAccepted: boolean;
+  blocked: string | undefined;
+  since: number;
+}
+
+interface Part {
+  readonly name: string;
+  okSince: number | undefined;
+  isDone: boolean;
+  attempt: number;
+}
+
+/**
+ * The rules of docs/waves.md once more, written apart from the state machine and in another way: a list of entries that is changed in place,
+ * whole numbers, and one pass. Property tests compare both.
+ */
+export class WaveModel {
+  readonly entries: Entry[] = [];
+  readonly parts: Part[] = [];
+  ended: 'aborted' | 'back' | 'completed' | undefined;
+  isHeld = false;
+  isStopped = false;
+  stops = 0;
+  #wasAnalysis = false;
+  #time = 0;
+  #joins = 0;
+
+  /** The targets that may be approved after these observations, sorted. */
+  observe(spec: PlanSpec, seen: Observations, ms: number): string[] {
+    if (this.ended === 'aborted') return [];
+    this.#time += ms;
+    for (const one of this.entries)
+      if (
+        !one.isOut &&
+        one.wave !== undefined &&
+        !one.published &&
+        seen.of(one as never).revision?.state === 'Published'
+      )
+        Object.assign(one, { published: true, isBegun: true, since: this.#time, result: undefined, isAccepted: false });
+    if (spec.abort) this.ended = 'aborted';
+    else if (spec.rollback) this.ended = 'back';
+    if (this.ended !== undefined) return [];
+    this.#list(seen);
+    for (const one of this.entries) if (!one.isOut && one.wave !== undefined) this.#judge(one, spec, seen);
+    this.#stopOrGoOn(spec, seen);
+    if (this.ended !== undefined) return [];
+    const mayBegin = !this.isHeld && !this.isStopped;
+    while (this.#advance(spec, seen, mayBegin));
+    if (!mayBegin) return [];
+    for (const part of this.parts) this.#begin(part.name, spec);
+    const isLast = this.parts.length > 0 && this.parts.every(({ isDone }) => isDone) && this.#next(spec) === undefined;
+    const waits = this.entries.some(
+      (one) => one.wave !== undefined && !one.isOut && !one.published && one.result === undefined,
+    );
+    if (isLast && !waits) {
+      this.ended = 'completed';
+      return [];
+    }
+    return this.entries
+      .filter((one) => !one.isOut && one.isBegun && !one.published)
+      .map(({ id }) => id)
+      .sort();
+  }
+
+  members(wave: string): string[] {
+    return this.entries.flatMap((one) => (one.wave === wave && !one.isOut ? one.id : [])).sort();
+  }
+
+  #list({ candidates, isUnknown, of }: Observations): void {
+    if (candidates === undefined) return;
+    const joined = this.parts.length === 0 ? 0 : this.#joins + 1;
+    for (const { id, key, commit } of candidates.values()) {
+      const at = this.entries.findIndex((one) => one.id === id);
+      const known = this.entries[at];
+      if (known === undefined || (known.isOut && known.commit !== commit)) {
+        const empty = { isOut: false, wave: undefined, isBegun: false, published: false, isAccepted: false };
+        const entry = { id, joined, key, commit, ...empty, result: undefined, blocked: undefined, since: this.#time };
+        if (at < 0) this.entries.push(entry);
+        else this.entries[at] = entry;
+        this.#joins = Math.max(this.#joins, joined);
+      } else if (!known.isOut && known.commit !== commit && !known.published) known.commit = commit;
+      else if (!known.isOut && known.commit !== commit && known.wave === undefined)
+        Object.assign(known, { commit, published: false, since: this.#time });
+    }
+    for (const one of this.entries) {
+      if (one.isOut || one.published || candidates.has(one.id) || isUnknown(one.id)) continue;
+      const state = of(one as never).revision?.state;
+      if (one.wave === undefined && state === 'Published') one.published = true;
+      else if (one.wave === undefined || state === 'Gone') one.isOut = true;
+    }
+  }
+
+  #judge(one: Entry, spec: PlanSpec, { of }: Observations): void {
+    const { verification, refusal, failure } = of(one as never);
+    const isLate = this.#time - one.since >= spec.progressDeadlineMs;
+    if (!one.published) {
+      if (!one.isBegun || one.result !== undefined) return;
+      if (refusal !== one.blocked) Object.assign(one, { blocked: refusal, since: this.#time });
+      else if (refusal === undefined && isLate && failure !== undefined) this.#settle(one, 'unreachable');
+      return;
+    }
+    if (verification === undefined) return;
+    const { result } = verification;
+    const isOpen = this.parts.some(({ name, isDone }) => name === one.wave && !isDone);
+    if (one.result === 'ok') {
+      if (isOpen && (result === 'Degraded' || result === 'Failed')) this.#settle(one, undefined);
+    } else if (result === 'Verified') this.#settle(one, 'ok');
+    else if (one.result !== undefined) return;
+    else if (result === 'Failed') this.#settle(one, 'failed');
+    else if (isLate) this.#settle(one, result === 'Unreachable' ? 'unreachable' : 'failed');
+  }
+
+  #settle(one: Entry, result: Entry['result']): void {
+    Object.assign(one, { result, since: this.#time, isAccepted: false });
+  }
+
+  #stopOrGoOn(spec: PlanSpec, { analysisOf }: Observations): void {
+    const part = this.parts.find(({ isDone }) => !isDone);
+    if (this.isStopped) {
+      if (spec.resume < this.stops) return;
+      this.isStopped = false;
+      for (const one of this.entries)
+        if (!one.isOut && one.result !== undefined && one.result !== 'ok') one.isAccepted = true;
+      if (this.#wasAnalysis && part !== undefined) part.attempt += 1;
+    } else if (this.isHeld && !spec.paused) this.isHeld = false;
+    if (this.isHeld) return;
+    const all = this.entries.filter(({ isOut }) => !isOut);
+    const tooMany = (wanted: string, limit: Amount) =>
+      all.filter((one) => one.result === wanted && !one.isAccepted).length > this.#limit(limit, all.length);
+    const exceeded = tooMany('failed', spec.maxFailures) || tooMany('unreachable', spec.maxUnreachable);
+    const bad = part?.okSince === undefined ? undefined : this.#bad(part, spec, analysisOf);
+    if (exceeded || bad !== undefined) {
+      if (spec.onFailure === 'Rollback' && (exceeded || bad !== 'Inconclusive')) this.ended = 'back';
+      else {
+        this.isStopped = true;
+        this.#wasAnalysis = !exceeded;
+        this.stops += 1;
+      }
+    } else if (spec.paused) this.isHeld = true;
+  }
+
+  #bad(part: Part, spec: PlanSpec, analysisOf: Observations['analysisOf']): string | undefined {
+    for (let index = 0; index < this.#analyses(part.name, spec); index += 1) {
+      const phase = analysisOf({ wave: part.name, attempt: part.attempt, index })?.phase;
+      if (phase === 'Failed' || phase === 'Error' || phase === 'Inconclusive') return phase;
+    }
+    return undefined;
+  }
+
+  /** True if something changed. */
+  #advance(spec: PlanSpec, seen: Observations, mayBegin: boolean): boolean {
+    const part = this.parts.find(({ isDone }) => !isDone);
+    if (part === undefined) return mayBegin && this.#start(spec, seen);
+    const place = spec.waves.findIndex(({ name }) => name === part.name);
+    const passed = spec.waves.findIndex(({ name }) => name === spec.promotePast);
+    if (place >= 0 && place <= passed) {
+      part.isDone = true;
+      return true;
+    }
+    if (place >= 0 && place === spec.waves.length - 1) this.#take(part.name, spec, seen);
+    const own = this.entries.filter((one) => one.wave === part.name && !one.isOut);
+    if (own.length === 0) {
+      part.isDone = true;
+      return true;
+    }
+    if (own.some(({ result }) => result === undefined)) {
+      if (part.okSince !== undefined) part.attempt += 1;
+      part.okSince = undefined;
+      return false;
+    }
+    part.okSince ??= this.#time;
+    for (let index = 0; index < this.#analyses(part.name, spec); index += 1)
+      if (seen.analysisOf({ wave: part.name, attempt: part.attempt, index })?.phase !== 'Successful') return false;
+    part.isDone = this.#time - part.okSince >= (spec.waves[place]?.soakMs ?? 0);
+    return part.isDone;
+  }
+
+  #start(spec: PlanSpec, seen: Observations): boolean {
+    const next = this.#next(spec);
+    if (next === undefined || this.entries.length === 0 || seen.candidates === undefined) return false;
+    if (seen.approvalsOf(next.name) < next.approvals) return false;
+    this.parts.push({ name: next.name, okSince: undefined, isDone: false, attempt: 1 });
+    this.#take(next.name, spec, seen);
+    return true;
+  }
+
+  #next(spec: PlanSpec) {
+    return spec.waves.find(({ name }) => !this.parts.some((part) => part.name === name));
+  }
+
+  #take(wave: string, spec: PlanSpec, { candidates }: Observations): void {
+    const { size } = spec.waves.find(({ name }) => name === wave) ?? {};
+    const all = this.entries.filter(({ isOut }) => !isOut);
+    const taken = all.filter((one) => one.wave !== undefined).length;
+    const free = all
+      .filter((one) => one.wave === undefined)
+      .sort((a, b) => a.joined - b.joined || (a.key < b.key ? -1 : 1));
+    let most = free.length;
+    if (size === undefined) most = 0;
+    // In thousandths of a percent, and whole numbers.
+    else if ('percent' in size)
+      most = Math.min(all.length, -Math.floor(-(Math.round(size.percent * 1000) * all.length) / 100_000)) - taken;
+    else if ('count' in size) most = size.count - all.filter((one) => one.wave === wave).length;
+    for (const one of free) {
+      if (size !== undefined && 'selected' in size && candidates?.get(one.id)?.selectedBy.includes(wave) !== true)
+        continue;
+      if (most <= 0) break;
+      most -= 1;
+      Object.assign(one, { wave, isBegun: one.published, since: this.#time });
+    }
+  }
+
+  #begin(wave: string, spec: PlanSpec): void {
+    const own = this.entries.filter((one) => one.wave === wave && !one.isOut);
+    const limit = spec.waves.find(({ name }) => name === wave)?.maxConcurrency;
+    let free = limit === undefined ? own.length : Math.max(1, this.#limit(limit, own.length));
+    free -= own.filter((one) => one.isBegun && one.result === undefined).length;
+    for (const one of own
+      .filter((each) => !each.isBegun)
+      .sort((a, b) => a.joined - b.joined || (a.key < b.key ? -1 : 1))) {
+      if (free <= 0) return;
+      free -= 1;
+      Object.assign(one, { isBegun: true, since: this.#time });
+    }
+  }
+
+  #analyses(wave: string, spec: PlanSpec): number {
+    return spec.waves.find(({ name }) => name === wave)?.analyses ?? 0;
+  }
+
+  #limit(amount: Amount, total: number): number {
+    return 'count' in amount ? amount.count : Math.floor((amount.percent * total) / 100);
+  }
+}

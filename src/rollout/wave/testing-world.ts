@@ -1,0 +1,228 @@
+import fc from 'fast-check';
+import type {
+  Action,
+  AnalysisKey,
+  AnalysisObservation,
+  Candidate,
+  Observations,
+  TargetObservation,
+} from './observation.ts';
+import { orderKey } from './order-key.ts';
+import type { TargetRecord } from './plan-state.ts';
+import type { PlanSpec, WaveSpec } from './wave-spec.ts';
+
+interface Revision {
+  state: 'Proposed' | 'Gone' | 'Published';
+  commit: number;
+  observation: TargetObservation;
+}
+
+const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'] as const;
+const RESULTS = ['Verified', 'Pending', 'Degraded', 'Failed', 'Unreachable', undefined] as const;
+const ANALYSES = ['Successful', 'Running', 'Failed', 'Error', 'Inconclusive'] as const;
+
+export type WorldEvent =
+  | { readonly type: 'propose' | 'withdraw' | 'publish'; readonly id: string }
+  | { readonly type: 'verify'; readonly ids: readonly string[]; readonly result: (typeof RESULTS)[number] }
+  | { readonly type: 'refuse' | 'fail'; readonly id: string; readonly on: boolean }
+  | { readonly type: 'carryOut'; readonly most: number }
+  | { readonly type: 'analyse'; readonly phase: (typeof ANALYSES)[number] }
+  | { readonly type: 'approveWave' }
+  | { readonly type: 'hide'; readonly on: boolean }
+  | { readonly type: 'spec'; readonly spec: Partial<PlanSpec> }
+  | { readonly type: 'wait'; readonly ms: number }
+  | { readonly type: 'crash'; readonly written: number };
+
+const WAVES = ['one', 'two', 'three'] as const;
+const amount = fc.oneof(
+  fc.integer({ min: 0, max: 3 }).map((count) => ({ count })),
+  fc.constantFrom(0, 20, 50).map((percent) => ({ percent })),
+);
+const wave = (name: string): fc.Arbitrary<WaveSpec> =>
+  fc.record({
+    name: fc.constant(name),
+    size: fc.oneof(
+      fc.constantFrom(1, 12.5, 30, 60, 100).map((percent) => ({ percent })),
+      fc.integer({ min: 1, max: 4 }).map((count) => ({ count })),
+      fc.constant({ selected: true as const }),
+    ),
+    soakMs: fc.constantFrom(0, 50, 200),
+    approvals: fc.constantFrom(0, 0, 0, 1, 2),
+    analyses: fc.constantFrom(0, 0, 0, 1, 2),
+    maxConcurrency: fc.option(amount, { nil: undefined, freq: 2 }),
+  });
+const waves = fc
+  .subarray([...WAVES], { minLength: 1 })
+  .chain((names) => fc.tuple(...names.map(wave)) as fc.Arbitrary<WaveSpec[]>);
+
+export const planSpec: fc.Arbitrary<PlanSpec> = fc.record({
+  waves,
+  ...{ maxFailures: amount, maxUnreachable: amount },
+  progressDeadlineMs: fc.constantFrom(100, 1000),
+  onFailure: fc.constantFrom('Pause' as const, 'Pause' as const, 'Rollback' as const),
+  ...{ paused: fc.constant(false), abort: fc.constant(false), rollback: fc.constant(false) },
+  ...{ resume: fc.constant(0), promotePast: fc.constant(undefined) },
+});
+
+const id = fc.constantFrom(...IDS);
+const specChange: fc.Arbitrary<Partial<PlanSpec>> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ paused: fc.boolean() }) },
+  { weight: 6, arbitrary: fc.record({ resume: fc.integer({ min: 0, max: 4 }) }) },
+  { weight: 2, arbitrary: fc.record({ promotePast: fc.constantFrom(undefined, ...WAVES) }) },
+  { weight: 2, arbitrary: fc.record({ waves }) },
+  { weight: 1, arbitrary: fc.record({ abort: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ rollback: fc.boolean() }) },
+);
+
+/** Events of any kind; `crashes` says whether the process may end while it writes. */
+export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
+  const event: fc.Arbitrary<WorldEvent> = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ type: fc.constant('propose' as const), id }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('withdraw' as const, 'publish' as const), id }) },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        type: fc.constant('verify' as const),
+        ids: fc.subarray([...IDS], { minLength: 1 }),
+        result: fc.constantFrom('Verified' as const, 'Verified' as const, ...RESULTS),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ type: fc.constantFrom('refuse' as const, 'fail' as const), id, on: fc.boolean() }),
+    },
+    { weight: 6, arbitrary: fc.record({ type: fc.constant('carryOut' as const), most: fc.constantFrom(1, 3, 9, 9) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        type: fc.constant('analyse' as const),
+        phase: fc.constantFrom('Successful' as const, 'Successful' as const, ...ANALYSES),
+      }),
+    },
+    { weight: 1, arbitrary: fc.constant({ type: 'approveWave' as const }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('hide' as const), on: fc.boolean() }) },
+    { weight: 2, arbitrary: fc.record({ type: fc.constant('spec' as const), spec: specChange }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({ type: fc.constant('wait' as const), ms: fc.constantFrom(1, 49, 50, 200, 1000) }),
+    },
+    ...(crashes
+      ? [{ weight: 4, arbitrary: fc.record({ type: fc.constant('crash' as const), written: fc.nat({ max: 10 }) }) }]
+      : []),
+  );
+  return fc.array(event, { minLength: 5, maxLength: 30 });
+}
+
+/** What surrounds a plan, apart from the plan itself. */
+export class World {
+  readonly #revisions = new Map<string, Revision>();
+  readonly #runs = new Map<string, AnalysisObservation>();
+  #approvals = 0;
+  #isHidden = false;
+  /** Times that each target was published by the plan. */
+  readonly published: string[] = [];
+
+  constructor(proposed: readonly string[]) {
+    for (const name of proposed) this.#propose(name);
+  }
+
+  apply(event: WorldEvent, actions: readonly Action[], targets: ReadonlyMap<string, TargetRecord>): void {
+    switch (event.type) {
+      case 'propose':
+        this.#propose(event.id);
+        break;
+      case 'withdraw':
+        this.#move(event.id, 'Gone');
+        break;
+      case 'publish':
+        this.#move(event.id, 'Published');
+        break;
+      case 'verify':
+        for (const name of event.ids) {
+          const { result } = event;
+          this.#note(name, { verification: result === undefined ? undefined : { result, message: result } });
+        }
+        break;
+      case 'refuse':
+        this.#note(event.id, { refusal: event.on ? 'a gate is closed' : undefined });
+        break;
+      case 'fail':
+        this.#note(event.id, { failure: event.on ? 'no connection' : undefined });
+        break;
+      case 'carryOut':
+        this.#carryOut(actions.slice(0, event.most), targets);
+        break;
+      case 'analyse':
+        for (const key of this.#runs.keys()) this.#runs.set(key, { phase: event.phase, message: '' });
+        break;
+      case 'approveWave':
+        this.#approvals += 1;
+        break;
+      case 'hide':
+        this.#isHidden = event.on;
+        break;
+    }
+  }
+
+  get observations(): Observations {
+    const candidates = new Map<string, Candidate>();
+    for (const [name, { state, commit }] of this.#revisions)
+      if (state === 'Proposed')
+        candidates.set(name, {
+          ...{ id: name, key: orderKey(name, 'salt'), revision: name, commit: String(commit) },
+          selectedBy: name < 'd' ? ['one'] : ['two'],
+        });
+    const of = ({ id: name, ...target }: TargetRecord): TargetObservation => {
+      const found = this.#revisions.get(name);
+      if (found === undefined || (target.revision !== undefined && target.commit !== String(found.commit)))
+        return { revision: { state: 'Gone' } };
+      const revision = found.state === 'Published' ? { state: found.state, number: 1 } : { state: found.state };
+      return { ...found.observation, revision, rollback: 'Done' };
+    };
+    return {
+      candidates: this.#isHidden ? undefined : candidates,
+      isUnknown: () => false,
+      of,
+      approvalsOf: () => this.#approvals,
+      analysisOf: (run) => this.#runs.get(runName(run)),
+    };
+  }
+
+  #carryOut(actions: readonly Action[], targets: ReadonlyMap<string, TargetRecord>): void {
+    for (const action of actions) {
+      if (action.type === 'Analyse') this.#runs.set(runName(action.run), { phase: 'Running', message: '' });
+      if (action.type !== 'Approve') continue;
+      const found = this.#revisions.get(action.id);
+      if (found?.state !== 'Proposed' || found.observation.refusal !== undefined) continue;
+      // An approval is for the commit that is recorded.
+      if (targets.get(action.id)?.commit !== String(found.commit)) continue;
+      found.state = 'Published';
+      this.published.push(`${action.id} ${found.commit}`);
+    }
+  }
+
+  #propose(name: string): void {
+    const commit = (this.#revisions.get(name)?.commit ?? 0) + 1;
+    const { state } = this.#revisions.get(name) ?? {};
+    if (state === undefined || state === 'Gone')
+      this.#revisions.set(name, { state: 'Proposed', commit, observation: {} });
+  }
+
+  #move(name: string, state: 'Gone' | 'Published'): void {
+    const found = this.#revisions.get(name);
+    if (found?.state === 'Proposed') found.state = state;
+  }
+
+  #note(name: string, observation: { [Key in keyof TargetObservation]?: TargetObservation[Key] | undefined }): void {
+    const found = this.#revisions.get(name);
+    if (found !== undefined) found.observation = withoutUndefined({ ...found.observation, ...observation });
+  }
+}
+
+function withoutUndefined(value: object): TargetObservation {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
+}
+
+function runName({ wave, attempt, index }: AnalysisKey): string {
+  return `${wave} ${attempt} ${index}`;
+}

@@ -1,0 +1,107 @@
+import { createRequire } from 'node:module';
+import { expect, test } from 'vitest';
+import { hostEventIn, isAbout } from './host-event.ts';
+
+interface Payload {
+  readonly action?: string;
+  readonly repository?: { readonly html_url: string; readonly clone_url: string };
+  readonly check_run?: { readonly head_sha: string };
+  readonly check_suite?: { readonly head_sha: string };
+}
+
+const events = ['pull_request', 'pull_request_review', 'check_run', 'check_suite', 'issue_comment', 'merge_group'];
+const require = createRequire(import.meta.url);
+/** As GitHub documents them. */
+const examples = require('@octokit/webhooks-examples') as readonly {
+  readonly name: string;
+  readonly examples: readonly unknown[];
+}[];
+const documented = (name: string) => (examples.find((one) => one.name === name)?.examples ?? []) as readonly Payload[];
+const read = (payload: unknown) => hostEventIn(Buffer.from(JSON.stringify(payload)));
+
+test.each([...events, 'push'])('all documented payloads of %s are about their repository', (name) => {
+  const payloads = documented(name);
+  expect(payloads.length).toBeGreaterThan(0);
+  for (const payload of payloads) {
+    const event = read(payload);
+    if (event === undefined) throw new Error('it was not read');
+    expect(event.repository).toBe(payload.repository?.html_url);
+    expect(isAbout(event, payload.repository?.clone_url ?? '')).toBe(true);
+  }
+});
+
+test('only a request of a user runs checks again, and only a merge queue waits for them', () => {
+  const hints = Object.fromEntries(
+    events.map((name) => [
+      name,
+      new Set(documented(name).map((one) => `${one.action} ${JSON.stringify(read(one)?.hint)}`)),
+    ]),
+  );
+  const runs = documented('check_run');
+  const rerun = (action: string) => runs.find((one) => one.action === action)?.check_run?.head_sha;
+  expect(hints.check_run).toEqual(
+    new Set([
+      ...['created', 'completed'].map((action) => `${action} undefined`),
+      ...['requested_action', 'rerequested'].map((action) => `${action} {"rerun":"${rerun(action)}"}`),
+    ]),
+  );
+  for (const hint of hints.check_suite ?? [])
+    expect(hint).toMatch(/^rerequested \{"rerun":"[0-9a-f]{40}"\}$|undefined$/);
+  expect(hints.merge_group).toEqual(new Set(['checks_requested "merge-queue"']));
+  for (const name of ['pull_request', 'pull_request_review', 'issue_comment'])
+    for (const hint of hints[name] ?? []) expect(hint).toMatch(/ undefined$/);
+});
+
+test.each(['installation', 'installation_repositories'])(
+  'payloads of %s are about all repositories of the owner',
+  (name) => {
+    for (const payload of documented(name) as unknown as {
+      installation: { account: { html_url: string; login: string } };
+    }[]) {
+      const event = read(payload);
+      const { html_url: owner, login } = payload.installation.account;
+      expect(event).toEqual({ repository: undefined, owner, hint: undefined });
+      if (event === undefined) continue;
+      expect(isAbout(event, `https://github.com/${login}/apps.git`)).toBe(true);
+      expect(isAbout(event, `git@github.com:${login}/apps`)).toBe(true);
+      expect(isAbout(event, `https://github.com/${login}-other/apps.git`)).toBe(false);
+      expect(isAbout(event, `https://git.example.com/${login}/apps.git`)).toBe(false);
+    }
+  },
+);
+
+test('a message is about no repository of another host, owner or name', () => {
+  const event = read({ repository: { html_url: 'https://github.com/acme/apps' } });
+  if (event === undefined) throw new Error('it was not read');
+  expect(isAbout(event, 'https://GitHub.com/Acme/apps.git/')).toBe(true);
+  for (const address of [
+    ...[
+      'https://git.example.com/acme/apps',
+      'https://github.com/acme/apps2',
+      'https://github.com/acme',
+      '/srv/acme/apps',
+    ],
+    ...[
+      'https://github.com/other/apps',
+      'https://github.com/x/acme/apps',
+      'https://github.com.evil.example/acme/apps',
+      '',
+    ],
+  ])
+    expect(isAbout(event, address), address).toBe(false);
+});
+
+test.each([
+  undefined,
+  '',
+  'payload=%7B%7D',
+  '[]',
+  'null',
+  '{"repository":{"html_url":"javascript:alert(1)"}}',
+  '{"action":"rerequested","check_run":{"head_sha":"../../main"}}',
+  `{"action":"rerequested","check_run":{"head_sha":"${'A'.repeat(40)}"}}`,
+  '{"installation":{"account":{"html_url":7}}}',
+])('what is not documented has no effect: %s', (text) => {
+  const event = hostEventIn(text === undefined ? undefined : Buffer.from(text));
+  expect([event?.hint, event?.owner, event?.repository]).toEqual([undefined, undefined, undefined]);
+});

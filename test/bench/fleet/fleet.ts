@@ -1,0 +1,61 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { milliseconds, percentile, printTable, ratio } from '../table.ts';
+import { type FanOut, fanOut } from './fan-out.ts';
+import { mergeRate } from './merge-rate.ts';
+
+const TARGETS = [10, 100, 1_000];
+const TARGETS_PER_REPOSITORY = 20;
+
+/**
+ * One blueprint for many targets, behind Git over HTTP: the drafts of its next revision, and the rate of merges. `--parts=fan-out,merge`
+ * chooses tables, `--targets=10,100` sizes, `--per-repository=1` how many targets share a repository.
+ */
+export async function fleet(options: readonly string[] = []): Promise<void> {
+  const value = (name: string) => options.find((option) => option.startsWith(`--${name}=`))?.split('=')[1];
+  const parts = value('parts')?.split(',') ?? ['fan-out', 'merge'];
+  if (parts.includes('fan-out')) {
+    const sizes = value('targets')?.split(',').map(Number) ?? TARGETS;
+    await fanOuts(sizes, Number(value('per-repository') ?? TARGETS_PER_REPOSITORY));
+  }
+  if (parts.includes('merge')) mergeRate();
+}
+
+async function fanOuts(sizes: readonly number[], perRepository: number): Promise<void> {
+  const results: FanOut[] = [];
+  for (const targets of sizes) {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+    try {
+      const result = await fanOut(folder, { targets, perRepository });
+      results.push(result);
+      console.error(rowOf(result).join('  '));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  printTable(
+    [
+      ...['targets', 'repositories', 'new drafts', 'fast-import + push', 'ratio', 'commits', 'pushes', 'fetches'],
+      ...['CPU per target', 'memory, most', 'approval, p50', 'approval, most', 'first clones, published'],
+    ],
+    results.map(rowOf),
+  );
+  const [hundred, last] = [results.find(({ targets }) => targets === 100), results.at(-1)];
+  if (hundred === undefined || last === undefined || hundred === last) return;
+  const growth = (of: (result: FanOut) => number) => ratio(of(last) / last.targets, of(hundred) / hundred.targets);
+  console.log(`\nCost per target at ${last.targets} against 100, aim <= 1.2:`);
+  console.log(
+    `time ${growth(({ elapsed }) => elapsed)}, CPU ${growth(({ cpu }) => cpu)}, git ${growth(({ floor }) => floor)}\n`,
+  );
+}
+
+function rowOf(result: FanOut): string[] {
+  const { targets, repositories, elapsed, floor, commits, traffic, cpu, memory, approvals, first } = result;
+  return [
+    ...[`${targets}`, `${repositories}`, milliseconds(elapsed), milliseconds(floor), ratio(elapsed, floor)],
+    ...[`${commits}`, `${traffic.pushes}`, `${traffic.fetches}`],
+    ...[milliseconds((cpu * 1000) / targets), `${Math.round(memory / 1e6)} MB`],
+    ...[milliseconds(percentile(approvals, 0.5)), milliseconds(Math.max(...approvals)), milliseconds(first)],
+  ];
+}

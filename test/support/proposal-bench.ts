@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, expect } from 'vitest';
+import {
+  type PullRequestOptions,
+  pullRequestController,
+} from '../../controllers/pull-request/pull-request-controller.ts';
+import { MemoryForge } from '../../controllers/pull-request/testing-forge.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { ANNA, type Fixture, fixture } from './fixture.ts';
+
+const CONTEXT = { signal: new AbortController().signal, failures: 0 };
+export const BERTA = { ...ANNA, actor: { name: 'berta' } };
+export const GATE = 'example.com/Tested';
+
+/** The controller on a real repository, with a host in memory; a new one for each test. */
+export class Proposals {
+  readonly clock: ManualClock;
+  readonly world: Fixture;
+  /** Of the repository `apps`. */
+  readonly path: string;
+  readonly forge = new MemoryForge();
+  /** Names of what the controller enqueued, since the last restart. */
+  woken: string[] = [];
+  #controller: ReturnType<typeof pullRequestController> | undefined;
+
+  private constructor(world: Fixture, path: string, clock: ManualClock) {
+    this.clock = clock;
+    this.world = world;
+    this.path = path;
+  }
+
+  static async open(): Promise<Proposals> {
+    const clock = new ManualClock();
+    const world = await fixture(clock);
+    const made = new Proposals(world, await world.register('apps'), clock);
+    made.restart();
+    return made;
+  }
+
+  /** A new process, with nothing in memory. */
+  restart(more: Partial<PullRequestOptions> = {}): void {
+    const { world, clock } = this;
+    const { client, store } = world;
+    this.woken = [];
+    this.#controller = pullRequestController({
+      ...{ client, store, clock, mayApprove: undefined, maySetConditions: undefined },
+      openForge: () => this.forge,
+      recorder: world.recorder('controller:pull-request'),
+      ...more,
+    });
+    const enqueue = (key: { readonly name: string }) => void this.woken.push(key.name);
+    this.#controller.sources.at(-1)?.start({ enqueue } as never);
+  }
+
+  /** Reconciles a revision or repository; a change of the revision wakes the controller once more. */
+  async reconcile(name: string): Promise<unknown> {
+    const { store } = this.world;
+    const before = store.find(name)?.etag;
+    const key = { namespace: 'default', name };
+    const result = await this.#controller?.reconcile(key, CONTEXT);
+    const isChanged = store.find(name)?.etag !== before && store.find(name)?.lifecycle === 'Proposed';
+    return isChanged ? this.#controller?.reconcile(key, CONTEXT) : result;
+  }
+
+  /** Creates the policy, and waits until it is in force. */
+  async policy(review: Record<string, unknown> = {}, spec: Record<string, unknown> = {}): Promise<void> {
+    const { world } = this;
+    const host = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } } as const;
+    const approvers = [
+      { user: 'Bob', subject: 'bob@example.com' },
+      { user: 'carl', subject: 'carl@example.com' },
+    ];
+    await world.client.create(packagePolicyKind, {
+      metadata: { name: 'review' },
+      spec: { ...spec, review: { forge: host, publishOn: 'review', approvers, ...review } },
+    });
+    const name = (await world.draft('apps/probe/w1')).name;
+    await expect.poll(() => world.policyFor(world.store.get(name)).review).toBeDefined();
+    await world.store.update(name, { action: 'delete' }, ANNA);
+  }
+
+  /** Proposes a new package `app`. Returns the name of the revision. */
+  async propose(workspace = 'w1'): Promise<string> {
+    const files = { 'a.yaml': 'kind: A\napiVersion: v1\nmetadata: {name: a}\n' };
+    const { name } = await this.world.draft(`apps/app/${workspace}`, files);
+    await this.world.store.update(name, { action: 'propose' }, BERTA);
+    return name;
+  }
+
+  revision(name: string): PackageRevision {
+    return this.world.store.get(name);
+  }
+
+  /** A review, and the poll that finds it. */
+  async review(...args: Parameters<MemoryForge['review']>): Promise<void> {
+    this.forge.review(...args);
+    await this.reconcile('apps');
+  }
+
+  set(name: string, status: 'True' | 'False'): Promise<PackageRevision> {
+    return this.world.store.change(name, { conditions: [{ type: GATE, status }] }, ANNA);
+  }
+}
+
+/** Opens one for each test of the suite. Returns it. */
+export function eachProposals(): () => Proposals {
+  let open: Proposals | undefined;
+  beforeEach(async () => {
+    open = await Proposals.open();
+  });
+  afterEach(() => open?.world[Symbol.asyncDispose]());
+  return () => {
+    if (open === undefined) throw new Error('there is none before a test');
+    return open;
+  };
+}
