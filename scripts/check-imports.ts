@@ -150,6 +150,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'status/sources',
     'rollback',
     'dora',
+    'pull-request',
   ],
   'src/rollout': ['analysis', 'wave'],
   'src/server': [

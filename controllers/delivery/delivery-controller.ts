@@ -1,12 +1,14 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
-import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
+import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { isAlert, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import type { Desired } from '../../src/delivery/tree/desired-result.ts';
+import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -17,6 +19,7 @@ import { runInSlices } from '../../src/package/index/steps.ts';
 import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
 import { freezesInForce } from '../../src/package/store/freeze-objects.ts';
 import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { Signers } from '../../src/package/store/signing.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
@@ -44,6 +47,13 @@ import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
 import { changedWhileStaying } from './drift/staying-folders.ts';
 import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
+import {
+  mergedPackages,
+  type OpenTargetForge,
+  PullDeliveries,
+  pullPollMs,
+  removedByMerge,
+} from './pull-request/pull-deliveries.ts';
 import { isLostRace, TargetBranch } from './target-branch.ts';
 import { TargetMemories } from './target-memories.ts';
 import type { TargetMemory } from './target-memory.ts';
@@ -83,6 +93,8 @@ export interface DeliveryOptions {
   readonly buildPackage?: BuildPackage;
   /** Cache of manifests between reconciliations. Default: a new cache. */
   readonly built?: BuiltFolders;
+  /** Default: targets with `spec.pullRequest` are refused. */
+  readonly openForge?: OpenTargetForge;
 }
 
 /** Maximum number of attempts on a branch with concurrent pushes, before the backoff of the queue applies. */
@@ -101,6 +113,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   const wantedRevisions = new WantedRevisions(options.buildPackage, options.built);
   const memories = new TargetMemories();
   const writer = new DeliveredWriter({ client, clock, delivered: options.delivered });
+  const pulls = new PullDeliveries(options.openForge, events, clock);
   const maintainer = new Maintainer({ clock, interval: 6 * 3_600_000, budget: undefined });
 
   return {
@@ -127,6 +140,8 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
         // Before the status, which then counts these packages: a reader may see some of them early, but never misses one.
         if (report.packages !== undefined) await writer.write(target, report.packages, signal);
         await write(target, report);
+        const poll = pullPollMs(report);
+        if (poll !== undefined) return { requeueAfter: poll, reason: 'the pull request of the target is read' };
         const ends = freezes.flatMap(({ until }) => until ?? []).map((until) => until - clock.now());
         if (ends.length > 0 && Math.min(...ends) < resync)
           return { requeueAfter: Math.max(1, Math.min(...ends)), reason: 'the end of a freeze' };
@@ -163,6 +178,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     events.forget(key);
     memories.forget(keyText(key));
     options.targetObjects?.forget({ metadata: key });
+    await pulls.forget(keyText(key));
     await maintainer.forget(keyText(key), `target ${keyText(key)}`);
   }
 
@@ -189,6 +205,8 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       for (let attempt = 1; ; attempt += 1) {
         try {
           const report = await deliverWithMemory(target, items, branch, signal);
+          // What was merged is read from the branch, like a merge of a user.
+          if (report.reason === 'Merged' && attempt < MAX_ATTEMPTS) continue;
           await maintain(target, branch, signal);
           return report;
         } catch (error) {
@@ -225,6 +243,11 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   ): Promise<DeliveryReport> {
     const { git } = target.spec;
     const head = await branch.head(signal);
+    const isByPull = target.spec.pullRequest !== undefined;
+    if (head.oid === undefined && isByPull) {
+      const message = `branch ${git.branch} does not exist in ${git.repo}, so that there is nothing to merge a pull request into; create it`;
+      return { reason: 'BranchMissing', message };
+    }
     if (head.oid === undefined && !head.isEmpty && git.createBranch !== true) {
       const message = `branch ${git.branch} does not exist in ${git.repo}; create it, or set spec.git.createBranch: true`;
       return { reason: 'BranchMissing', message };
@@ -266,14 +289,29 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const kept = new Set(isKept ? drifts.map(({ of }) => packageKey(of)) : []);
     if (isKept) result = await update(kept);
     result = { ...result, refused: await namingDeletedOwners(client, target, result.refused, signal) };
+    const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
+    const drifting = new Set(drifts.map(({ of }) => packageKey(of)));
     let commit: Oid | undefined;
-    if (result.edits.size > 0) {
-      const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
-      let freezes: readonly FreezeRule[] = [];
-      commit = await branch.commit(head.oid, result.edits, result.message, author, signal, async () => {
-        freezes = await freezesOf(target);
-        return freezes.length === 0;
-      });
+    let freezes: readonly FreezeRule[] = [];
+    const isPermitted = async () => {
+      freezes = await freezesOf(target);
+      return freezes.length === 0;
+    };
+    const pull =
+      isByPull && head.oid !== undefined
+        ? await pulls.deliver(
+            { target, branch, base: head.oid, result, author, isPermitted },
+            { folders, drifted: drifting },
+            result,
+            signal,
+          )
+        : undefined;
+    if (freezes.length > 0) return frozenReport(freezes);
+    if (pull?.isMerged === true) return { reason: 'Merged', message: 'the branch of the target is read again' };
+    if (pull !== undefined && head.oid !== undefined)
+      announceMerge(target, repositories, { result, known, folders }, head.oid);
+    if (result.edits.size > 0 && !isByPull) {
+      commit = await branch.commit(head.oid, result.edits, result.message, author, signal, isPermitted);
       if (commit === undefined) return frozenReport(freezes);
       memory.committed(files, git.repo, commit, result.edits);
       events.record(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
@@ -287,8 +325,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       const reason = isAlert(refusal) ? 'Held' : 'Refused';
       events.record(target, 'Warning', reason, `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
     }
+    const repair = isKept ? 'kept' : isByPull ? 'repaired by the merge of the pull request' : 'repaired';
     for (const { key, text } of driftTexts)
-      events.record(target, 'Warning', 'Drifted', `${isKept ? 'kept' : 'repaired'}: ${text}`, `drift ${key}`);
+      events.record(target, 'Warning', 'Drifted', `${repair}: ${text}`, `drift ${key}`);
     if (unregistered.length > 0)
       events.record(target, 'Warning', 'RepositoryMissing', unregisteredText(unregistered), 'repositories');
     const driftTopics = isKept ? driftTexts.map(({ key }) => `drift ${key}`) : [];
@@ -315,8 +354,35 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
         isLastCommitLost,
         drifted,
         edited,
+        pull,
       },
     });
+  }
+
+  /** Reports what a merge delivered since the last report, as a push does at once. */
+  function announceMerge(
+    target: Stored<DeliveryTarget>,
+    repositories: readonly PackageRepository[],
+    about: {
+      readonly result: Desired;
+      readonly known: readonly DeliveredPackage[];
+      readonly folders: readonly FolderOwner[];
+    },
+    head: Oid,
+  ): void {
+    const delivered = mergedPackages(about.result.packages, about.known);
+    const removed = removedByMerge(about.known, about.folders);
+    if (delivered.length + removed.length === 0) return;
+    const parts = [
+      ...delivered.map(({ package: path, revision }) => `${path} v${revision}`),
+      ...removed.map(({ package: path }) => `${path} removed`),
+    ];
+    events.record(target, 'Normal', 'Delivered', `merged, at ${head}: ${parts.join(', ')}`, 'commit');
+    const message = `DeliveryTarget ${target.metadata.name}: merged, at ${head}`;
+    recordOnRevisions(recorder, repositories, delivered, { type: 'Normal', reason: 'Delivered', message });
+    const directory = normalizeDirectory(target.spec.git.directory);
+    const gone = removed.map(({ package: path }) => joinPath(directory, path));
+    options.onCommit?.(target, [...delivered.map(({ folder }) => folder), ...gone]);
   }
 
   /** Packs the loose objects that deliveries leave behind; no other part does. */

@@ -26,6 +26,11 @@ export interface DeliveryReport {
     | 'Frozen'
     | 'TargetIsPackages'
     | 'BranchMissing'
+    /** Not a state: a pull request was merged, and the branch has to be read. */
+    | 'Merged'
+    | 'WaitsForMerge'
+    | 'PullRequestClosed'
+    | 'BranchChanged'
     | 'Error';
   readonly message: string;
   readonly packages?: readonly DeliveredPackage[];
@@ -38,6 +43,8 @@ export interface DeliveryReport {
   readonly blocked?: readonly string[];
   /** Folders that stay as another writer changed them, with the changes; undefined if that was not checked. */
   readonly drifted?: DriftReport;
+  /** The pull request that delivers; undefined to keep the last one. */
+  readonly pullRequest?: TargetStatus['pullRequest'];
 }
 
 export interface DriftReport {
@@ -74,6 +81,17 @@ export interface DeliveryOutcome {
   readonly drifted: DriftReport;
   /** Packages that stay as they are, and whose folder another writer changed since the last delivery, by `packageKey`. */
   readonly edited: ReadonlySet<string>;
+  /** What a pull request delivers, which is not on the branch yet. */
+  readonly pull?: PendingPull | undefined;
+}
+
+export interface PendingPull extends Pick<DeliveryReport, 'pullRequest'> {
+  /** Undefined if the branch has everything. */
+  readonly wait?: { readonly reason: DeliveryReport['reason']; readonly message: string } | undefined;
+  /** Folders that a merge changes or removes, as the branch has them. */
+  readonly folders: readonly FolderOwner[];
+  /** Those of them that another writer changed, by `packageKey`. */
+  readonly drifted: ReadonlySet<string>;
 }
 
 /** Of a target with spec.suspend. */
@@ -96,7 +114,9 @@ export function reportOf(
 ): DeliveryReport {
   const { result, wanted, unreadable, unknown, unregistered, commit, head, isLastCommitLost, drifted, edited } =
     outcome;
-  const delivered = result.packages.map(({ repository, package: path, revision }) => {
+  const { pull } = outcome;
+  const onBranch = pull === undefined ? result.packages : result.packages.filter(({ changed }) => !changed);
+  const delivered = onBranch.map(({ repository, package: path, revision }) => {
     const key = packageKey({ repository, package: path });
     const from = wanted.chosen.get(key);
     // The commit contains what the other writer made of it.
@@ -105,7 +125,8 @@ export function reportOf(
     return { repository, package: path, revision, ...source, ...mark };
   });
   const away = unknown.map((one) => (edited.has(packageKey(one)) ? { ...one, drifted: true as const } : one));
-  const packages = [...delivered, ...remainingPackages(before, outcome), ...away].sort((a, b) =>
+  const earlier = pull === undefined ? [] : beforeMerge(before, pull);
+  const packages = [...delivered, ...earlier, ...remainingPackages(before, outcome), ...away].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
   );
   // After a crash between a commit and its report the branch has everything, at its head. The objects of packages may show it already. The
@@ -118,22 +139,39 @@ export function reportOf(
     blocked: result.refused.filter(isAlert).map(describe),
     // Folders with the mark that cannot be compared at present may be those that the condition is about.
     ...(drifted.packages.size === 0 && packages.some((one) => one.drifted) ? {} : { drifted }),
+    ...(pull?.pullRequest === undefined ? {} : { pullRequest: pull.pullRequest }),
   };
+  const waiting = pull?.wait === undefined ? '' : `; ${pull.wait.message}`;
   const missing = unregistered.length === 0 ? '' : `; ${unregisteredText(unregistered)}`;
   if (result.pruneBlocked.length > 0) {
     const message = `no package is selected any more; set spec.allowPrune: true to remove ${result.pruneBlocked.join(', ')}`;
-    return { ...common, reason: 'PruneHeld', message: cut(`${message}${missing}`) };
+    return { ...common, reason: 'PruneHeld', message: cut(`${message}${missing}${waiting}`) };
   }
-  const summary = `${delivered.length} ${delivered.length === 1 ? 'package is' : 'packages are'} delivered`;
+  const count = delivered.length + earlier.length;
+  const summary = `${count} ${count === 1 ? 'package is' : 'packages are'} delivered${waiting}`;
   const problems = result.refused.filter(({ reason }) => reason !== 'Unverified').map(describe);
   for (const name of unreadable) problems.push(`repository ${name} is not known or not ready, so its folders stay`);
   if (problems.length > 0)
     return { ...common, reason: 'Partial', message: cut(`${summary}${missing}; ${problems.join('; ')}`) };
-  const waiting = result.refused.length;
-  const more = waiting === 0 ? '' : `; ${waiting} ${waiting === 1 ? 'waits' : 'wait'} for the check of signatures`;
+  const unchecked = result.refused.length;
+  const more =
+    unchecked === 0 ? '' : `; ${unchecked} ${unchecked === 1 ? 'waits' : 'wait'} for the check of signatures`;
   // A name with a typing error may be the only one; beside others, what exists is delivered completely.
-  const reason = missing !== '' && delivered.length === 0 && waiting === 0 ? 'RepositoryMissing' : 'Delivered';
+  const isMissing = missing !== '' && count === 0 && unchecked === 0;
+  const reason = pull?.wait?.reason ?? (isMissing ? 'RepositoryMissing' : 'Delivered');
   return { ...common, reason, message: cut(`${summary}${more}${missing}`) };
+}
+
+/** The packages in folders that a merge changes, as they are on the branch until then. */
+function beforeMerge(before: readonly DeliveredPackage[], { folders, drifted }: PendingPull): DeliveredPackage[] {
+  const knownOf = new Map(before.map((one) => [packageKey(one), one]));
+  return folders.flatMap(({ repository, package: path, revision }) => {
+    const key = packageKey({ repository, package: path });
+    const known = knownOf.get(key);
+    if (revision === undefined) return known === undefined ? [] : [known];
+    const of = known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };
+    return drifted.has(key) ? { ...of, drifted: true as const } : of;
+  });
 }
 
 /** Repositories that the selector of a target names, and that no object of its namespace registers. */
@@ -215,6 +253,7 @@ export function targetStatusAfter(
       ? listed && { packages: listed }
       : { packageCount: packages.length, packagesDigest: digest }),
     ...(lastCommit === undefined ? {} : { lastCommit }),
+    ...(report.pullRequest === undefined ? {} : { pullRequest: report.pullRequest }),
   };
   const status = withoutRollbacks(reported, report.endedRollbacks ?? [], 'a later revision is published', now);
   return sameValue(status, target.status) ? undefined : status;

@@ -172,7 +172,9 @@ async function explainTarget(
     return { target: name, state: 'Delivered', commit: last?.commit ?? '', at, message };
   }
   const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
-  const refusal = refusalIn(target, revision);
+  const waits = pullTextOf(target);
+  const refusal = refusalIn(target, revision, waits !== undefined);
+  if (refusal === undefined && waits !== undefined) return notDelivered(`not on ${place} yet${before}; ${waits}`);
   if (refusal !== undefined) return notDelivered(`not on ${place}${before}; the target refuses it: ${refusal}`);
   return notDelivered(`not on ${place} yet${before}; "sluice up" delivers it next`);
 }
@@ -201,12 +203,29 @@ function explainSuspended(
 /** The start of another refusal, or of an unknown repository, in the message of Ready. */
 const OTHER_PROBLEM = /^(?:\S+: [A-Z][A-Za-z]+: |repository )/;
 
+const PULL_REASONS: readonly string[] = ['WaitsForMerge', 'PullRequestClosed', 'BranchChanged'];
+
+/** What a delivery by pull request waits for. */
+function pullTextOf({ spec, status }: Stored<DeliveryTarget>): string | undefined {
+  const { pullRequest } = status ?? {};
+  if (spec.pullRequest === undefined || pullRequest === undefined) return undefined;
+  const ready = findCondition(status?.conditions, 'Ready');
+  if (ready !== undefined && PULL_REASONS.includes(ready.reason))
+    return ready.message.replace(/^\d+ packages? (?:is|are) delivered; /, '');
+  const isOpen = pullRequest.state === 'Open' || pullRequest.state === 'Queued';
+  return isOpen ? `waits for the merge of ${pullRequest.url}` : undefined;
+}
+
 /** The refusal of the package in the status of the target, which is truncated and has the refusals of all packages in one text. */
-function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: PackageRevision): string | undefined {
+function refusalIn(
+  { status, metadata }: Stored<DeliveryTarget>,
+  { key }: PackageRevision,
+  hasPull: boolean,
+): string | undefined {
   const ready = findCondition(status?.conditions, 'Ready');
   if (ready?.status !== 'False' || (ready.observedGeneration ?? metadata.generation) !== metadata.generation)
     return undefined;
-  if (ready.reason !== 'Partial') return ready.message;
+  if (ready.reason !== 'Partial') return hasPull ? undefined : ready.message;
   const parts = ready.message.split('; ');
   const start = parts.findIndex((part) => part.startsWith(`${packageKey(key)}: `));
   if (start < 0) return undefined;

@@ -81,6 +81,20 @@ export class TargetBranch {
     return this.#git;
   }
 
+  /** Undefined for a repository on this machine, which is no mirror. */
+  get remote(): GitRemote | undefined {
+    return this.#remote;
+  }
+
+  /** The tree of a commit with edits. */
+  async treeWith(head: Oid | undefined, edits: ReadonlyMap<string, Uint8Array | null>): Promise<Oid> {
+    const base = head === undefined ? undefined : (await this.#git.readCommit(head)).tree;
+    if (base !== undefined && edits.size === 0) return base;
+    // A file that another writer made executable does not stay so.
+    const changes = new Map([...edits].map(([path, data]) => [path, data && ({ data, mode: '100644' } as const)]));
+    return this.#git.editTree(base, changes);
+  }
+
   /**
    * Commits edits on top of a commit that was read. Throws Conflict, with nothing changed, if the branch is at another commit;
    * a local target changes by compare-and-swap, a remote one by an atomic push with the expected commit. `isPermitted` is called last of all
@@ -94,10 +108,7 @@ export class TargetBranch {
     signal: AbortSignal,
     isPermitted: () => Promise<boolean> = async () => true,
   ): Promise<Oid | undefined> {
-    const base = head === undefined ? undefined : (await this.#git.readCommit(head)).tree;
-    // A file that another writer made executable does not stay so.
-    const changes = new Map([...edits].map(([path, data]) => [path, data && ({ data, mode: '100644' } as const)]));
-    const tree = await this.#git.editTree(base, changes);
+    const tree = await this.treeWith(head, edits);
     const parents = head === undefined ? [] : [head];
     const oid = await this.#git.writeCommit({ tree, parents, author, committer: author, message });
     const update: RefUpdate =

@@ -10,6 +10,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revi
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { type PackageVariantSet, packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
@@ -17,6 +18,7 @@ import { selectUpstream } from '../package-variant/plan-variant.ts';
 import { listProblems, planVariants } from './plan-variants.ts';
 import { setSources } from './set-sources.ts';
 import { unrollTargets } from './unroll-targets.ts';
+import { VariantCounts } from './variant-counts.ts';
 
 const PACKAGE_VARIANT_SET_ACTOR = 'controller:package-variant-set';
 
@@ -51,17 +53,23 @@ export function packageVariantSetController({
   const client = options.client.as({ name: PACKAGE_VARIANT_SET_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: PACKAGE_VARIANT_SET_ACTOR });
   const events = new EventDeduplicator(recorder);
+  const counts = new VariantCounts(clock);
 
   return {
     name: 'package-variant-set',
-    sources: setSources(kinds),
+    sources: [...setSources(kinds).map((source) => counts.waking(source)), counts.source],
     // One at a time: of two sets with one downstream package, the second one finds the variant of the first.
     maxConcurrentReconciles: 1,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
+      const onlyCounts = counts.take(key);
       const set = await client.find(packageVariantSetKind, key);
       if (set === undefined) return void events.forget(key);
       // Its variants have it as their owner: the garbage collection deletes them.
       if (set.metadata.deletionTimestamp !== undefined) return undefined;
+      if (onlyCounts && isCarriedOut(set)) {
+        await writeStatus(client, packageVariantSetKind, set, { fields: countsOf(set), now: clock.now() });
+        return undefined;
+      }
       const problem = await ensure(set, signal);
       await report(set, problem);
       return problem === undefined ? undefined : { requeueAfter: RETRY_MS, reason: problem.message };
@@ -149,8 +157,20 @@ export function packageVariantSetController({
           ? { type: 'Ready', status: 'True', reason: 'Reconciled', message: 'package variants successfully reconciled' }
           : { type: 'Ready', status: 'False', reason: problem.reason, message },
       ],
-      fields: { observedGeneration: set.metadata.generation },
+      fields: { observedGeneration: set.metadata.generation, ...countsOf(set) },
       now: clock.now(),
     });
   }
+
+  function countsOf({ metadata: { uid } }: Stored<PackageVariantSet>) {
+    const variants = counts.of(uid);
+    return variants === undefined ? {} : { variants };
+  }
+}
+
+/** True if the last reconciliation had no problem, so that no other attempt is due. */
+function isCarriedOut({ metadata, status }: Stored<PackageVariantSet>): boolean {
+  return (
+    status?.observedGeneration === metadata.generation && findCondition(status?.conditions, 'Ready')?.status === 'True'
+  );
 }

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
-import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-variant-set.ts';
+import { type PackageVariantSet, SET_LABEL } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { type Place, renderVariant, type TemplateInputs } from './render-template.ts';
 
-/** The label of the variants of a set, as in Porch: the uid of the set. */
-const SET_LABEL = 'config.porch.kpt.dev/packagevariantset';
 const MAX_NAME_CHARACTERS = 63;
 const HASH_CHARACTERS = 8;
 /** Problems that a message lists. */

@@ -23,6 +23,11 @@ export class Blocked extends Error {
   override readonly name = 'Blocked';
 }
 
+/** Why a variant must not open a draft yet. */
+export class Waiting extends Error {
+  override readonly name = 'Waiting';
+}
+
 export interface Downstream {
   readonly store: UpstreamStore & Pick<RevisionStore, 'create' | 'change' | 'get'>;
   readonly variant: Stored<PackageVariant>;
@@ -30,6 +35,8 @@ export interface Downstream {
   readonly upstreamRepository: PackageRepository;
   readonly repository: PackageRepository;
   readonly read: ReadSelected;
+  /** Makes room for a new draft, or returns the reason why the variant has to wait. */
+  readonly requestDraft: () => Promise<string | undefined>;
   readonly context: RequestContext;
 }
 
@@ -42,7 +49,7 @@ export interface Ensured {
   readonly waits?: string;
 }
 
-/** Brings the downstream package up to date with at most one commit. Throws Blocked where users have to act first. */
+/** Brings the downstream package up to date with at most one commit. Throws Blocked where users have to act first, and Waiting. */
 export async function ensureDownstream(downstream: Downstream): Promise<Ensured> {
   const { store, variant, repository, context } = downstream;
   const revisions = store.list({ repository: repository.id, package: variant.spec.downstream.package });
@@ -130,8 +137,8 @@ async function renew(downstream: Downstream, revision: PackageRevision, workspac
 const NOTHING: ReadonlyMap<string, Uint8Array | null> = new Map();
 
 /** Creates a draft: the changes of upstream, if the source does not bring them, and those of the variant are in its first commit. */
-function create(
-  { store, variant, repository, read, context }: Downstream,
+async function create(
+  { store, variant, repository, read, requestDraft, context }: Downstream,
   workspace: string,
   source: RevisionSource,
   merged = NOTHING,
@@ -152,7 +159,10 @@ function create(
       return { ...adaptation, files: new Map([...merged, ...adaptation.files]) };
     },
   };
-  return store.create(repository.id, wanted, dryRun ? { ...context, dryRun } : context);
+  if (dryRun) return store.create(repository.id, wanted, { ...context, dryRun });
+  const reason = await requestDraft();
+  if (reason !== undefined) throw new Waiting(reason);
+  return store.create(repository.id, wanted, context);
 }
 
 async function merge(

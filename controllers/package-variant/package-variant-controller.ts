@@ -11,14 +11,16 @@ import {
   PACKAGE_VARIANT_FINALIZER,
   type PackageVariant,
   packageVariantKind,
+  WAITING,
 } from '../../src/resource/kinds/porch/package-variant.ts';
 import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import { DraftBudget } from './draft-budget.ts';
 import { releaseRevisions } from './end-variant.ts';
-import { Blocked, type Ensured, ensureDownstream } from './ensure-downstream.ts';
+import { Blocked, type Ensured, ensureDownstream, Waiting } from './ensure-downstream.ts';
 import { OwnedRevisions } from './owned-revisions.ts';
-import { selectUpstream } from './plan-variant.ts';
+import { hasOpenDraft, selectUpstream } from './plan-variant.ts';
 import { type KindSource, SelectedObjects } from './selected-objects.ts';
 import { variantSources } from './variant-sources.ts';
 
@@ -79,10 +81,13 @@ export function packageVariantController({
   const events = new EventDeduplicator(recorder);
   const selected = new SelectedObjects(client, kinds);
   const owned = new OwnedRevisions(store);
+  const budget = new DraftBudget(client, ({ metadata: { namespace, uid = '' }, spec: { downstream } }) =>
+    hasOpenDraft(uid, store.list({ repository: `${namespace}/${downstream.repo}`, package: downstream.package })),
+  );
 
   return {
     name: 'package-variant',
-    sources: [...variantSources(store), selected.source, owned.source],
+    sources: [...variantSources(store), selected.source, owned.source, budget.source],
     // Many at a time, so that the drafts of one repository get into one push.
     maxConcurrentReconciles: 64,
     namespaceShare: { most: 48, mostFailing: 8 },
@@ -102,8 +107,13 @@ export function packageVariantController({
         reason: `package variant ${name}`,
         warn: (text) => void warnings.push(text),
       };
-      if (variant.metadata.deletionTimestamp !== undefined) return end(variant, context);
+      if (variant.metadata.deletionTimestamp !== undefined) {
+        const result = await end(variant, context);
+        await budget.report(variant, false);
+        return result;
+      }
       const held = await hold(variant);
+      let isWaiting = false;
       try {
         const ensured = await ensure(held, context);
         const kept = warnings.filter((text) => text.startsWith('changed upstream'));
@@ -112,7 +122,10 @@ export function packageVariantController({
         await report(held, ensured);
         return undefined;
       } catch (error) {
+        isWaiting = error instanceof Waiting;
         return await reportFailure(held, error);
+      } finally {
+        await budget.report(held, isWaiting);
       }
     },
   };
@@ -143,8 +156,10 @@ export function packageVariantController({
       );
     const reading = selected.readingFor(keyOf(variant));
     const read = reading.read;
-    const downstream = { store, variant, upstream: upstream.revision, upstreamRepository, repository, read, context };
-    const ensured = await ensureDownstream(downstream);
+    const ensured = await ensureDownstream({
+      ...{ store, variant, upstream: upstream.revision, upstreamRepository, repository, read, context },
+      requestDraft: () => budget.request(variant),
+    });
     reading.end();
     return ensured;
   }
@@ -179,7 +194,7 @@ export function packageVariantController({
     const { renderStatus } = variant.status?.downstreamTargets?.find(({ name }) => name === revision.name) ?? {};
     await writeStatus(client, packageVariantKind, variant, {
       conditions: [
-        { type: 'Stalled', status: 'False', reason: 'Valid', message: 'all validation checks passed' },
+        NOT_STALLED,
         {
           ...{ type: 'Ready', status: 'True', reason: 'NoErrors' },
           message: waits === undefined ? ensured : `${ensured}; ${waits}`,
@@ -193,9 +208,16 @@ export function packageVariantController({
     });
   }
 
+  async function reportWaiting(variant: Stored<PackageVariant>, message: string): Promise<ReconcileResult> {
+    const ready = { type: 'Ready', status: 'False', reason: WAITING, message } as const;
+    await writeStatus(client, packageVariantKind, variant, { conditions: [NOT_STALLED, ready], now: clock.now() });
+    return wait(message);
+  }
+
   /** Writes the reason into the status. What ends by itself is thrown, for another attempt. */
   async function reportFailure(variant: Stored<PackageVariant>, error: unknown): Promise<ReconcileResult> {
     if (error instanceof NotOpenYet) return wait(error.message);
+    if (error instanceof Waiting) return reportWaiting(variant, error.message);
     const isStalled = error instanceof Stalled;
     const lasts =
       isStalled || error instanceof Blocked || (error instanceof SluiceError && LASTING.includes(error.code));
@@ -204,11 +226,11 @@ export function packageVariantController({
     const message = error.message.slice(0, MAX_MESSAGE_CHARACTERS);
     events.record(variant, 'Warning', isStalled ? 'Stalled' : 'Error', message);
     const stalled = isStalled
-      ? ({ status: 'True', reason: 'ValidationError', message } as const)
-      : ({ status: 'False', reason: 'Valid', message: 'all validation checks passed' } as const);
+      ? ({ type: 'Stalled', status: 'True', reason: 'ValidationError', message } as const)
+      : NOT_STALLED;
     await writeStatus(client, packageVariantKind, variant, {
       conditions: [
-        { type: 'Stalled', ...stalled },
+        stalled,
         {
           ...{ type: 'Ready', status: 'False', reason: 'Error' },
           message: isStalled ? 'invalid packagevariant object' : message,
@@ -220,6 +242,13 @@ export function packageVariantController({
     return wait(message);
   }
 }
+
+const NOT_STALLED = {
+  type: 'Stalled',
+  status: 'False',
+  reason: 'Valid',
+  message: 'all validation checks passed',
+} as const;
 
 /** An event wakes the controller before. */
 function wait(reason: string): ReconcileResult {

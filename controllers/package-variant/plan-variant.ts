@@ -97,6 +97,11 @@ export function planDownstream(
   return { step: 'renew', revision: latest, adopt };
 }
 
+/** True if one of the revisions is a draft or a proposal of the variant. */
+export function hasOpenDraft(uid: string, revisions: readonly PackageRevision[]): boolean {
+  return revisions.some((revision) => !isPublished(revision) && isOwnedBy(revision, uid));
+}
+
 /** The workspace of the next draft: the same one for the same revisions, so that a repeated attempt collides with the first one. */
 export function nextWorkspace(revisions: readonly PackageRevision[]): string {
   const numbers = revisions.map(({ key }) => Number(WORKSPACE.exec(key.workspace)?.[1] ?? 0));

@@ -1,6 +1,7 @@
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Forge } from '../../src/forge/forge.ts';
 import { isOid } from '../../src/git/objects/object-id.ts';
+import type { RevisionRecord } from '../../src/package/model/record/record.ts';
 import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
@@ -50,6 +51,11 @@ export async function applyEnd(
     events.record(object, 'Warning', 'MergedOutside', message, 'ended');
     return undefined;
   }
+  if (isRejected(merged.evaluation.record)) {
+    const message = `the branch of ${pull.url} was restored after it was closed; open it again on the host to propose it there, or reject the revision`;
+    events.record(object, 'Warning', 'PullRequestClosed', message, 'ended');
+    return undefined;
+  }
   const closing = await forge.closing(pull, signal);
   const by = closing === undefined ? '' : ` by ${plainLine(closing.by)}`;
   const comment = closing?.comment === undefined ? '' : `: ${plainLine(closing.comment, 500)}`;
@@ -58,6 +64,11 @@ export async function applyEnd(
   await client.subResource('approval').update(packageRevisionKind, rejected, { reason, signal });
   events.record(object, 'Normal', 'Rejected', reason, 'ended');
   return undefined;
+}
+
+/** True if the last step was a rejection: the proposal is there since its branch was restored, and its end on the host was applied. */
+export function isRejected({ steps }: Pick<RevisionRecord, 'steps'>): boolean {
+  return steps.findLast(({ action }) => action !== 'push')?.action === 'reject';
 }
 
 /** A proposal has ended in Sluice: the last state is left in its pull request, which the host closes as the branch is gone. */

@@ -63,7 +63,9 @@ async function verdictsOf(
 ): Promise<ReviewVerdicts> {
   const { git } = store.repositoryOf(evaluation.revision);
   const current = await commitsWithContent(git, evaluation, approvedCommits(reviews, review.approvers));
-  return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit));
+  const rejected = evaluation.record.steps.findLast(({ action }) => action === 'propose' || action === 'reject');
+  const rejectedAt = rejected?.action === 'reject' ? rejected.at : undefined;
+  return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit), rejectedAt);
 }
 
 /**

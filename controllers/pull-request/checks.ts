@@ -4,7 +4,7 @@ import { plainLine } from './quote.ts';
 
 /** The check that administrators make required. */
 export const READY_CHECK = 'sluice/ready';
-const GATE_CHECKS = 'sluice/gate/';
+export const GATE_CHECKS = 'sluice/gate/';
 const MAX_TITLE_CHARACTERS = 140;
 
 /** The checks of a proposal: one for all gates, and one for each gate of these types. */

@@ -22,11 +22,6 @@ const MAX_FILE_CHARACTERS = 10_000;
 const MAX_FILES = 100;
 const MAX_GATES = 100;
 
-/** The title of the pull request of a proposal. */
-export function titleOf({ package: path, workspace }: Pick<Explanation, 'package' | 'workspace'>): string {
-  return plainLine(`Publish ${path} (${workspace})`, 200);
-}
-
 /** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
 export function describeProposal({ explanation, diff, review, upstream }: Proposal): string {
   const { name, last } = explanation;
@@ -49,8 +44,10 @@ export function describeEnd(
   return `Package revision ${inlineCode(name)} is ${lifecycle} now. ${reason}`.trimEnd();
 }
 
+type GateRow = Pick<GateExplanation, 'type' | 'open' | 'state' | 'since' | 'settledBy' | 'explanation'>;
+
 /** The gates as a table in Markdown. */
-export function gateTable(gates: readonly GateExplanation[]): string {
+export function gateTable(gates: readonly GateRow[]): string {
   if (gates.length === 0) return 'It has no gates.';
   const rows = gates.slice(0, MAX_GATES).map(({ type, open, state, since, settledBy, explanation }) => {
     const cells = [
@@ -81,11 +78,15 @@ function publication({ name, approvals }: Explanation, { publishOn, approvers }:
   return sentences.join(' ');
 }
 
-function changes({ from, files, truncated, omittedFiles = 0 }: PackageDiff): string {
+/** The changes of a package, collapsed and bounded. */
+export function changes(
+  { from, files, truncated, omittedFiles = 0 }: Omit<PackageDiff, 'to'>,
+  maxCharacters = MAX_DIFF_CHARACTERS,
+): string {
   const against = from === undefined ? '' : ` from ${inlineCode(from)}`;
   if (files.length === 0) return `No file differs${against}.`;
   const parts: string[] = [];
-  let left = MAX_DIFF_CHARACTERS;
+  let left = maxCharacters;
   for (const { path, change, patch } of files.slice(0, MAX_FILES)) {
     const isShown = patch !== '' && patch.length <= Math.min(left, MAX_FILE_CHARACTERS);
     if (isShown) left -= patch.length;

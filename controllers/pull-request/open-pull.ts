@@ -5,7 +5,8 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../event-deduplicator.ts';
-import { titleOf } from './describe-proposal.ts';
+import { textsOf } from './opening-texts.ts';
+import { pauseAfter } from './pause-after.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { plainLine } from './quote.ts';
 import { proposalIn, withSection } from './section.ts';
@@ -20,7 +21,9 @@ export interface OpenContext {
 export interface WantedPull {
   readonly branch: string;
   readonly proposal: string;
+  /** The section of Sluice. */
   readonly text: string;
+  readonly review: ReviewPolicy;
 }
 
 /** Opens the pull request of a proposal, or returns the one that a user opened meanwhile. */
@@ -29,14 +32,13 @@ export async function openPull(
   object: Stored<PackageRevision>,
   revision: Revision,
   pulls: PullRequests,
-  { branch, proposal, text }: WantedPull,
+  { branch, proposal, text, review }: WantedPull,
 ): Promise<PullRequest> {
-  const { package: path, workspace } = revision.key;
+  const { title, body } = textsOf(revision, review);
   const pull = await pulls.forge.open(
     {
       ...{ head: branch, base: store.repositoryOf(revision).layout.branch },
-      title: titleOf({ package: path, workspace }),
-      body: withSection('', proposal, text),
+      ...{ title, body: withSection(body, proposal, text) },
     },
     signal,
   );
@@ -44,6 +46,21 @@ export async function openPull(
   if (proposalIn(pull.body) === proposal)
     events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
   return pull;
+}
+
+/** Leaves a link in the pull request that a new one replaces. It is missing where the host permits no comments. */
+export async function linkNext(
+  { signal }: Pick<OpenContext, 'signal'>,
+  before: PullRequest,
+  next: PullRequest,
+  forge: Forge,
+): Promise<void> {
+  if (before.number === next.number) return;
+  try {
+    await forge.setComment(before.number, 'superseded', `The proposal continues in ${next.url}`, signal);
+  } catch (error) {
+    if (pauseAfter(error) === undefined) throw error;
+  }
 }
 
 /** Adds labels and reviewers, once: users may remove them. */

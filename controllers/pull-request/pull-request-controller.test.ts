@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA } from '../../test/support/fixture.ts';
+import { git } from '../../test/support/git/git-cli.ts';
 import { BERTA, eachProposals, GATE, type Proposals } from '../../test/support/proposal-bench.ts';
 import { SyncRequests } from '../repository/sync-requests.ts';
 
@@ -331,5 +332,72 @@ describe('pull-request controller', () => {
       });
       await expect.poll(() => at.world.policyFor(at.world.store.get(name)).requiredGates.length).toBe(2);
     }
+  });
+
+  describe('a closed pull request that is opened again', () => {
+    /** Closed by a user, and its branch restored on the host as it was. */
+    async function restored(): Promise<string> {
+      const name = await at.propose();
+      await at.reconcile(name);
+      const { commit } = at.revision(name);
+      at.forge.review(1, 'bob', 'approved', commit);
+      // The clock of the host is ahead of the one of the test.
+      at.clock.advance(Date.UTC(2031, 0, 1) - at.clock.now());
+      at.forge.change(1, { state: 'closed' });
+      at.restart();
+      await at.reconcile(name);
+      expect(at.revision(name).lifecycle).toBe('Draft');
+      await at.reconcile(name);
+      git(at.path, ['update-ref', 'refs/heads/proposed/app/w1', commit]);
+      await at.world.store.repository('apps').sync();
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Proposed', commit });
+      return name;
+    }
+
+    test('is proposed again in the same pull request, and earlier approvals do not count', async () => {
+      await at.policy();
+      const name = await restored();
+      for (let turn = 0; turn < 2; turn += 1) {
+        // Its end is applied once.
+        at.restart();
+        await at.reconcile(name);
+        expect(at.revision(name).lifecycle).toBe('Proposed');
+        expect(forgePulls()).toEqual(['closed']);
+      }
+      expect((await at.world.events(name)).at(-1)).toMatch(/^PullRequestClosed: .*open it again on the host/);
+      at.forge.change(1, { state: 'open' });
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      expect(forgePulls()).toEqual(['open']);
+      const events = await at.world.events(name);
+      expect(events).toContainEqual(expect.stringMatching(/^PullRequestReopened: .*\/1 was opened again/));
+      expect(events).toContainEqual(
+        expect.stringMatching(/^ReviewNotCounted: .*rejected since; a new review is needed/),
+      );
+      at.forge.skip(2 * 365 * 86_400);
+      await at.review(1, 'bob', 'approved', at.revision(name).commit);
+      await at.reconcile(name);
+      expect(at.revision(name).lifecycle).toBe('Published');
+    });
+
+    const forgePulls = () => at.forge.pulls.map(({ state }) => state);
+  });
+
+  test('a proposal that gets a new pull request is linked from the one before', async () => {
+    await at.policy();
+    const name = await at.propose();
+    await at.reconcile(name);
+    at.forge.change(1, { state: 'closed' });
+    await at.reconcile('apps');
+    await at.reconcile(name);
+    await at.reconcile(name);
+    at.clock.advance(1000);
+    await at.world.store.update(name, { action: 'propose' }, BERTA);
+    at.restart();
+    await at.reconcile(name);
+    const [link] = at.forge.commentsOf.get(1) ?? [];
+    expect(link?.body).toContain(`The proposal continues in ${at.forge.pulls[1]?.url}`);
+    expect(at.forge.commentsOf.get(2)).toBeUndefined();
   });
 });

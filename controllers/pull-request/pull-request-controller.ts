@@ -13,11 +13,11 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { applyEnd, leavePull } from './apply-end.ts';
+import { applyEnd, isRejected, leavePull } from './apply-end.ts';
 import { applyReviews, type ReviewedProposal } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
-import { openPull, preparePull } from './open-pull.ts';
+import { linkNext, openPull, preparePull } from './open-pull.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { pauseAfter } from './pause-after.ts';
 import { QueuedProposals, setQueuedChecks } from './queued-checks.ts';
@@ -140,8 +140,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const explanation = await readExplanation(client, object, signal);
     const text = await readDescription(client, object, revision, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
+    const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
-      pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text });
+      pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text, review });
+    if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     // Users may remove labels and reviewers that they were given once.
     const isPrepared = isOpen && proposalIn(pull.body) !== undefined;
     const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });
@@ -162,6 +164,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     if (proposalIn(pull.body) === undefined)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
+    if (isPrepared && isRejected(record)) {
+      const message = `${pull.url} was opened again, so that it is proposed again; approvals from before do not count`;
+      events.record(object, 'Normal', 'PullRequestReopened', message, 'opened');
+    }
     if (entry.text !== text) {
       const body = withSection(pull.body, proposal, text);
       // Hosts return line breaks as they were sent by browsers.

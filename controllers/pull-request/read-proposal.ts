@@ -24,12 +24,17 @@ export async function readExplanation(
 export async function readDescription(
   client: Client,
   object: Stored<PackageRevision>,
-  { kptfile }: Revision,
+  { kptfile }: Pick<Revision, 'kptfile'>,
   about: { readonly explanation: Explanation; readonly review: ReviewPolicy },
   signal: AbortSignal,
 ): Promise<string> {
   const read = await client.subResource('diff').get(packageRevisionKind, keyOf(object), {}, { signal });
-  const git = kptfile?.upstream?.git;
-  const upstream = git === undefined ? undefined : `${git.repo ?? ''}/${git.directory ?? ''}@${git.ref ?? ''}`;
+  const upstream = upstreamOf(kptfile);
   return describeProposal({ ...about, diff: diffSchema.parse(read), upstream });
+}
+
+/** Where a package was copied from; undefined if it was not. */
+export function upstreamOf(kptfile: Revision['kptfile']): string | undefined {
+  const git = kptfile?.upstream?.git;
+  return git === undefined ? undefined : `${git.repo ?? ''}/${git.directory ?? ''}@${git.ref ?? ''}`;
 }

@@ -5,3 +5,6 @@ import type { ObjectKey } from '../../src/resource/object/object.ts';
  * Unavailable or Internal where that is not decided, for instance because the cluster does not respond.
  */
 export type MayApprove = (user: string, revision: ObjectKey, signal: AbortSignal) => Promise<boolean>;
+
+/** Returns whether a user may create revisions in a namespace, by the same rules. */
+export type MayCreate = (user: string, namespace: string, signal: AbortSignal) => Promise<boolean>;

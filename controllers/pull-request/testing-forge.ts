@@ -1,4 +1,14 @@
-import type { Check, Closing, Comment, Forge, NewPullRequest, PullRequest, Review } from '../../src/forge/forge.ts';
+import type {
+  Check,
+  Closing,
+  Comment,
+  Forge,
+  NewPullRequest,
+  PullRequest,
+  PullRequestChange,
+  Review,
+} from '../../src/forge/forge.ts';
+import type { BranchRules, Mergeability, MergeOutcome, MergeRequest } from '../../src/forge/forge-merging.ts';
 import { type HostComment, setTopicComment, withoutOwner } from '../../src/forge/topic-comment.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 
@@ -20,6 +30,14 @@ export class MemoryForge implements Forge {
   before: (method: string) => void = () => undefined;
   /** Called after each method has had its effect. */
   after: (method: string) => void = () => undefined;
+  /** The Git repository of the host: it knows the heads of branches, and merges. */
+  host:
+    | { head(branch: string): string | undefined; merge(pull: PullRequest, wanted: MergeRequest): string }
+    | undefined;
+  /** What a merge returns; undefined merges. */
+  outcome: MergeOutcome | undefined;
+  mergeable: Mergeability = 'mergeable';
+  rules: BranchRules = {};
   #second = 0;
   #comments = 0;
 
@@ -39,13 +57,13 @@ export class MemoryForge implements Forge {
   }
 
   get(number: number): Promise<PullRequest> {
-    return this.#call('get', () => this.#find(number));
+    return this.#call('get', () => this.#shown(this.#find(number)));
   }
 
   open({ head, base, title, body }: NewPullRequest): Promise<PullRequest> {
     return this.#call('open', () => {
       const known = this.pulls.find((pull) => pull.state === 'open' && pull.head.branch === head);
-      if (known !== undefined) return known;
+      if (known !== undefined) return this.#shown(known);
       const number = this.pulls.length + 1;
       const pull: PullRequest = {
         ...{ number, title, body, author: 'sluice', labels: [], state: 'open', updatedAt: this.#time() },
@@ -54,12 +72,43 @@ export class MemoryForge implements Forge {
         base: { branch: base },
       };
       this.pulls.push(pull);
-      return pull;
+      return this.#shown(pull);
     });
   }
 
-  update(number: number, change: { readonly title?: string; readonly body?: string }): Promise<PullRequest> {
-    return this.#call('update', () => this.change(number, change));
+  update(number: number, { state, ...change }: PullRequestChange): Promise<PullRequest> {
+    return this.#call('update', () => {
+      const isClosed = state === 'closed' && this.#find(number).state === 'open';
+      return this.change(number, isClosed ? { ...change, state, closedAt: this.#time() } : change);
+    });
+  }
+
+  find(head: string, base: string): Promise<PullRequest | undefined> {
+    return this.#call('find', () => {
+      const own = this.pulls.filter((pull) => pull.head.branch === head && pull.base.branch === base);
+      return this.#shown(own.find(({ state }) => state === 'open') ?? own.at(-1));
+    });
+  }
+
+  merge(number: number, wanted: MergeRequest): Promise<MergeOutcome> {
+    return this.#call('merge', () => {
+      const pull = this.#shown(this.#find(number));
+      if (pull.head.commit !== wanted.headCommit) throw new SluiceError('Conflict', 'the head is another commit');
+      if (pull.state === 'merged') return { state: 'merged', commit: pull.merged?.commit };
+      if (pull.state === 'closed') return { state: 'refused', obstacle: 'closed', message: 'it was closed' };
+      if (this.outcome !== undefined) return this.outcome;
+      const commit = this.host?.merge(pull, wanted) ?? '';
+      this.change(number, { state: 'merged', merged: { commit, by: 'sluice' }, closedAt: this.#time() });
+      return { state: 'merged', commit };
+    });
+  }
+
+  mergeability(): Promise<Mergeability> {
+    return this.#call('mergeability', () => this.mergeable);
+  }
+
+  branchRules(): Promise<BranchRules> {
+    return this.#call('branchRules', () => this.rules);
   }
 
   reviews(number: number): Promise<readonly Review[]> {
@@ -171,6 +220,11 @@ export class MemoryForge implements Forge {
     return comment;
   }
 
+  /** Sets its clock forward. */
+  skip(seconds: number): void {
+    this.#second += seconds;
+  }
+
   /** The states of the checks of a commit, by name. */
   checksOf(commit: string): Record<string, string> {
     return Object.fromEntries([...(this.checks.get(commit) ?? [])].map(([name, { state }]) => [name, state]));
@@ -180,6 +234,14 @@ export class MemoryForge implements Forge {
     const found = this.pulls[number - 1];
     if (found === undefined) throw new SluiceError('NotFound', `there is no pull request ${number}`);
     return found;
+  }
+
+  /** With the present head of its branch while it is open. */
+  #shown<Pull extends PullRequest | undefined>(pull: Pull): Pull {
+    if (pull === undefined || pull.state !== 'open') return pull;
+    const commit = this.host?.head(pull.head.branch);
+    if (commit === undefined || commit === pull.head.commit) return pull;
+    return this.change(pull.number, { head: { ...pull.head, commit } }) as Pull;
   }
 
   #call<Result>(method: string, work: () => Result): Promise<Result> {

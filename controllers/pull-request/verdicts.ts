@@ -40,12 +40,14 @@ export interface ReviewVerdicts {
 /**
  * Evaluates reviews, oldest first. Of each user the last one counts; a dismissed one counts for nothing, and revives none before it. An
  * approval counts for the content that was reviewed; a request for changes stays until its author or the host withdraws it.
+ * Approvals from before a rejection, after which the same pull request was opened again, do not count.
  * `isCurrent` returns whether the package at a commit has the present content.
  */
 export function evaluateReviews(
   reviews: readonly Review[],
   approvers: readonly { readonly user: string; readonly subject: string }[],
   isCurrent: (commit: string) => boolean,
+  rejectedAt?: string,
 ): ReviewVerdicts {
   const subjects = new Map(approvers.map(({ user, subject }) => [user.toLowerCase(), subject]));
   const approvals: { subject: string; review: Review }[] = [];
@@ -61,6 +63,9 @@ export function evaluateReviews(
       uncounted.push({ review, reason });
     } else if (review.commit === undefined || !isCurrent(review.commit)) {
       const reason = 'the package has changed since; a new review is needed';
+      uncounted.push({ review, reason });
+    } else if (rejectedAt !== undefined && !(Date.parse(review.submittedAt) > Date.parse(rejectedAt))) {
+      const reason = 'the proposal was rejected since; a new review is needed';
       uncounted.push({ review, reason });
     } else if (!approvals.some((one) => one.subject === subject)) approvals.push({ subject, review });
   }

@@ -23,6 +23,7 @@ export function isMarked({ record, policy, revision }: RevisionEvaluation): bool
   const places = { own: record.annotations, kptfile: revision.kptfile?.metadata?.annotations };
   return (
     policy.autoPropose ||
+    policy.automatic.length > 0 ||
     lifecycleAnnotation(AUTO_LIFECYCLE_ANNOTATION, places, policy) === 'true' ||
     lifecycleAnnotation(APPROVAL_POLICY_ANNOTATION, places, policy) !== undefined
   );

@@ -2,7 +2,10 @@
 //   FORGE=https://git.example.com/api/v1/repos/owner/packages  FORGE_TOKEN_FILE=bob.token
 //   node host.mjs show <number>                        title, state, labels, and the checks of the last commit
 //   node host.mjs approve|request-changes <number> <comment>
-//   node host.mjs close|merge <number> <comment>
+//   node host.mjs close|merge|comment <number> <comment>
+//   node host.mjs comments <number>                    the conversation, once Sluice has replied to a command
+//   node host.mjs create <branch> <title>              opens a pull request to main
+//   node host.mjs talk <number>                        its comments
 import { readFileSync } from 'node:fs';
 
 const { FORGE, FORGE_TOKEN_FILE } = process.env;
@@ -50,6 +53,27 @@ const verbs = {
         await new Promise((resolve) => setTimeout(resolve, 1000));
       }
     }
+  },
+  create: async () => {
+    const pull = await call('POST', '/pulls', { head: number, base: 'main', title: comment });
+    console.log(`opened #${pull.number}`);
+  },
+  comment: async () => {
+    await call('POST', `/issues/${number}/comments`, { body: comment });
+    console.log('commented');
+  },
+  comments: async () => {
+    const isReply = ({ body }) => body.startsWith('<!-- sluice:comment topic=commands -->');
+    let all = [];
+    // Sluice reads comments every ten seconds without a webhook.
+    for (let attempt = 1; attempt <= 60 && !all.some(isReply); attempt += 1) {
+      if (attempt > 1) await new Promise((resolve) => setTimeout(resolve, 1000));
+      all = await call('GET', `/issues/${number}/comments`);
+    }
+    for (const { user, body } of all) console.log(`${user.login}: ${body.replace(/^<!--.*-->\n/, '')}`);
+  },
+  talk: async () => {
+    for (const { user, body } of await call('GET', `/issues/${number}/comments`)) console.log(`${user.login}: ${body}`);
   },
   close: async () => {
     await call('POST', `/issues/${number}/comments`, { body: comment });

@@ -38,7 +38,7 @@ test('data folders, kubeconfigs, keys and credentials that the docs create are i
   const pages = readdirSync(`${root}docs`).filter((name) => name.endsWith('.md'));
   const text = ['../README.md', ...pages].map(page).join('\n');
   const found = [
-    ...[...text.matchAll(/--data ([a-z0-9.]+)\b/g)].map(([, folder]) => `${folder}/objects.db`),
+    ...[...text.matchAll(/--data ([a-z0-9.-]+)/g)].map(([, folder]) => `${folder}/objects.db`),
     ...[...text.matchAll(/> ([\w./-]*(?:kubeconfig|signers|known_hosts|token\.txt))\b/g)].map(([, file]) => file ?? ''),
     ...[...text.matchAll(/ssh-keygen [^\n`]*-f ([\w.-]+)/g)].map(([, file]) => file ?? ''),
     ...[...text.matchAll(/--(?!patch)[a-z-]+-file(?:=password=| )(\w[\w.-]*)/g)].map(([, file]) => file ?? ''),

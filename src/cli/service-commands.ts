@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
+import { SluiceError } from '../foundation/sluice-error.ts';
 import { examples, type Finish, several, withActor, withData, withOutput } from './access/options.ts';
 import type { Invocation } from './output/invocation.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
@@ -92,15 +93,29 @@ Without --signing-key-secret it signs with the Secret sluice-signing-key of its 
 
   const demo = program
     .command('demo')
-    .description('run the quick start: packages of examples/quickstart on their way to two edge sites')
+    .description('run the quick start, packages of examples/quickstart on their way to two edge sites; or a fleet')
+    .addArgument(
+      new Argument('[scenario]', 'quickstart, or fleet: examples/fleet, one blueprint in 25 clusters, in three waves')
+        .choices(['quickstart', 'fleet'])
+        .default('quickstart'),
+    )
     .option('--serve', 'keep the data folder and go on until Ctrl-C')
     .addHelpText(
       'after',
       '\nWithout --serve it uses a fresh temporary folder, unless --data names one, and ends by itself.',
     );
-  examples(withData(demo), 'sluice demo', 'sluice demo --serve --data .sluice').action(async (options) => {
-    finish(await (await import('./demo/demo.ts')).demo(options, invocation));
-  });
+  examples(withData(demo), 'sluice demo', 'sluice demo --serve --data .sluice', 'sluice demo fleet').action(
+    async (scenario, options) => {
+      if (scenario === 'fleet' && options.serve === true) {
+        throw new SluiceError(
+          'InvalidInput',
+          'sluice demo fleet ends by itself; leave out --serve, or use --data to keep its result',
+        );
+      }
+      if (scenario === 'fleet') finish(await (await import('./demo/fleet-demo.ts')).fleetDemo(options, invocation));
+      else finish(await (await import('./demo/demo.ts')).demo(options, invocation));
+    },
+  );
 
   const backup = program
     .command('backup')

@@ -1,3 +1,4 @@
+import type { ForgeMerging } from './forge-merging.ts';
 import type { MergeQueue } from './merge-queue.ts';
 
 /**
@@ -13,7 +14,7 @@ import type { MergeQueue } from './merge-queue.ts';
  * - Writes are safe to repeat: `open` returns the open pull request, `setChecks`, `addLabels` and `setComment` write only what is missing.
  * - Texts of users (titles, bodies, comments, names) are returned as they are; the caller neutralises them before it writes them anywhere.
  */
-export interface Forge {
+export interface Forge extends ForgeMerging {
   /** The address of the repository in the API, for messages. Contains no credentials. */
   readonly address: string;
 
@@ -26,6 +27,11 @@ export interface Forge {
   /** Pull requests in any state that changed at or after `since` (RFC 3339), changed last first, at most `limit`. Leaves out the same. */
   listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
 
+  /**
+   * The pull request from a branch of the repository itself to `base`: the open one, else the one that was opened last; undefined if there is
+   * none. A host that cannot search by branches reads at most `MAX_ENDED` of those that have ended.
+   */
+  find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined>;
   /** Rejects with NotFound, and with LimitExceeded where its texts are too long. */
   get(number: number, signal: AbortSignal): Promise<PullRequest>;
 
@@ -33,11 +39,7 @@ export interface Forge {
   open(wanted: NewPullRequest, signal: AbortSignal): Promise<PullRequest>;
 
   /** Changes the given fields only. */
-  update(
-    number: number,
-    change: { readonly title?: string; readonly body?: string },
-    signal: AbortSignal,
-  ): Promise<PullRequest>;
+  update(number: number, change: PullRequestChange, signal: AbortSignal): Promise<PullRequest>;
 
   /**
    * All submitted reviews with a verdict, oldest first; of each author the last one suffices, and earlier ones may be missing. Reviews of teams
@@ -126,6 +128,13 @@ export interface NewPullRequest {
   readonly base: string;
   readonly title: string;
   readonly body: string;
+}
+
+export interface PullRequestChange {
+  readonly title?: string;
+  readonly body?: string;
+  /** One that was closed already stays so. */
+  readonly state?: 'closed';
 }
 
 export interface Review {

@@ -29,6 +29,10 @@ const DELIVERIES = '/apis/sluice.dev/v1alpha1/namespaces/default/packagedeliveri
 const NOTIFICATIONS = '/apis/sluice.dev/v1alpha1/namespaces/default/notifications';
 const VARIANTS = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/packagevariants';
 const SETS = '/apis/config.porch.kpt.dev/v1alpha2/namespaces/default/packagevariantsets';
+const PLANS = '/apis/sluice.dev/v1alpha1/namespaces/default/waveplans';
+const WAVE_TARGETS = '/apis/sluice.dev/v1alpha1/namespaces/default/wavetargets';
+const TEMPLATES = '/apis/sluice.dev/v1alpha1/namespaces/default/analysistemplates';
+const RUNS = '/apis/sluice.dev/v1alpha1/namespaces/default/analysisruns';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/sluice';
 const CREDENTIALS = { username: 'sluice', password: 'secret' };
 
@@ -91,11 +95,6 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     };
     await writeFile(path, JSON.stringify(content), { mode: 0o600 });
     return path;
-  }
-
-  async function create(path: string, object: object): Promise<void> {
-    const answer = await installation.admin.post(path, object);
-    expect(answer.status, answer.text).toBe(201);
   }
 
   /** Waits until an object is ready. */
@@ -205,6 +204,14 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
       () => installation.admin.list(VARIANTS),
       ({ body: { items } }) => items.length === 1,
     );
+    await create(SETS, {
+      ...{ apiVersion: 'config.porch.kpt.dev/v1alpha2', kind: 'PackageVariantSet', metadata: { name: 'clusters' } },
+      spec: {
+        upstream: { repo: 'apps', package: 'web' },
+        targets: [{ objectSelector: { apiVersion: 'infra.nephio.org/v1alpha1', kind: 'WorkloadCluster' } }],
+      },
+    });
+    await rollOut();
     await create(REVISIONS, draft('unused'));
     expect((await installation.admin.delete(`${REVISIONS}/apps.unused.v1`)).status).toBe(200);
     await ready(`${TARGETS}/east`);
@@ -277,6 +284,11 @@ function draft(packageName: string, annotations = {}) {
   };
 }
 
+async function create(path: string, object: object): Promise<void> {
+  const answer = await installation.admin.post(path, object);
+  expect(answer.status, answer.text).toBe(201);
+}
+
 async function publish(packageName: string): Promise<void> {
   const object = draft(packageName, { 'approval.nephio.org/policy': 'always' });
   const answer = await installation.admin.post(REVISIONS, object);
@@ -284,6 +296,58 @@ async function publish(packageName: string): Promise<void> {
   await eventually(
     () => installation.admin.get(`${REVISIONS}/apps.${packageName}.v1`),
     ({ body }) => (body.spec as { lifecycle?: string } | undefined)?.lifecycle === 'Published',
+  );
+}
+
+/** A plan whose only wave waits for its analysis, which fails because nothing answers. */
+async function rollOut(): Promise<void> {
+  const { admin } = installation;
+  const proposed = draft('canary');
+  await create(REVISIONS, proposed);
+  const path = `${REVISIONS}/apps.canary.v1`;
+  await eventually(
+    () => admin.patch(path, { spec: { lifecycle: 'Proposed' } }),
+    ({ status }) => status === 200,
+  );
+  await create(TEMPLATES, {
+    ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'AnalysisTemplate', metadata: { name: 'errors' } },
+    spec: {
+      metrics: [
+        {
+          name: 'errors',
+          successCondition: 'result == 0',
+          provider: { http: { url: `${gitServer.url}/errors`, value: 'body' } },
+        },
+      ],
+    },
+  });
+  await create(PLANS, {
+    ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'WavePlan', metadata: { name: 'canary' } },
+    spec: {
+      selector: { repositories: ['apps'], packages: ['canary'] },
+      waves: [{ name: 'all', percent: 100, analysis: [{ template: 'errors' }] }],
+      verification: { condition: { type: 'Healthy' } },
+    },
+  });
+  const named = await eventually(
+    () => admin.list(WAVE_TARGETS),
+    ({ body: { items } }) => items.length === 1,
+  );
+  // What a user is shown about a revision of a plan.
+  expect((await admin.get(`${path}/explain`)).status).toBe(200);
+  const target = `${WAVE_TARGETS}/${named.body.items[0]?.metadata?.name}/status`;
+  const condition = {
+    type: 'Healthy',
+    status: 'True',
+    reason: 'Test',
+    message: '',
+    lastTransitionTime: new Date().toISOString(),
+  };
+  expect((await admin.patch(target, { status: { conditions: [condition] } })).status).toBe(200);
+  await eventually(
+    () => admin.list(RUNS),
+    ({ body: { items } }) =>
+      items.some(({ status }) => (status as { phase?: string } | undefined)?.phase !== undefined),
   );
 }
 

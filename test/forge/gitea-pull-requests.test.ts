@@ -5,6 +5,7 @@ import { describe, expect, inject, test } from 'vitest';
 import { GiteaForge } from '../../src/forge/gitea/gitea-forge.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { describeForge, type ForgeHost } from '../support/forge-conformance.ts';
+import { messagesOf } from '../support/merging-conformance.ts';
 import { skipFor } from '../support/skip.ts';
 import { Gitea, type Login, OWNER } from './support/gitea.ts';
 
@@ -60,12 +61,26 @@ async function open(): Promise<Host> {
   const branches = async () =>
     ((await gitea.api('GET', `${path}/branches?limit=50`)) as { name: string }[]).map((branch) => branch.name);
   let files = 0;
+  const shaOf = async (at: string) => {
+    try {
+      return ((await gitea.api('GET', at)) as { sha: string }).sha;
+    } catch (error) {
+      if (error instanceof Error && error.message.includes(': 404 ')) return undefined;
+      throw error;
+    }
+  };
   /** Adds a file to a branch. Returns the commit. */
-  const write = async (repository: string, user: Login, branch: string, isNew: boolean): Promise<string> => {
+  const write = async (
+    ...[repository, user, branch, isNew, file]: [string, Login, string, boolean, string?]
+  ): Promise<string> => {
     files += 1;
     const content = Buffer.from(String(files)).toString('base64');
     const target = isNew ? { branch: 'main', new_branch: branch } : { branch };
-    const made = await gitea.api('POST', `${repository}/contents/file-${files}`, { content, ...target }, user);
+    const at = `${repository}/contents/${file ?? `file-${files}`}`;
+    const present = file === undefined ? undefined : await shaOf(`${at}?ref=${isNew ? 'main' : branch}`);
+    const method = present === undefined ? 'POST' : 'PUT';
+    const known = present === undefined ? {} : { sha: present };
+    const made = await gitea.api(method, at, { content, ...known, ...target }, user);
     return (made as { commit: { sha: string } }).commit.sha;
   };
 
@@ -80,7 +95,13 @@ async function open(): Promise<Host> {
     },
     secrets: Object.values(tokens),
     connect: async (other) => connect(other),
-    commit: async (branch) => write(path, OWNER, branch, !(await branches()).includes(branch)),
+    commit: async (branch, file) => write(path, OWNER, branch, !(await branches()).includes(branch), file),
+    protect: async (branch, { check, upToDate = false }) => {
+      const checks = check === undefined ? {} : { enable_status_check: true, status_check_contexts: [check] };
+      const rule = { rule_name: branch, enable_push: false, block_on_outdated_branch: upToDate, ...checks };
+      await gitea.api('POST', `${path}/branch_protections`, rule);
+    },
+    log: async (branch, count) => messagesOf(gitea.pathOf(name), branch, count),
     branch: async (branch, from) =>
       void (await gitea.api('POST', `${path}/branches`, { new_branch_name: branch, old_ref_name: from })),
     deleteBranch: async (branch) => void (await gitea.api('DELETE', `${path}/branches/${encodeURIComponent(branch)}`)),

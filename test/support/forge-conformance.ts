@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, type TestOptions, test, vi } from 'vitest';
 import type { Annotation, Check, Forge, PullRequest } from '../../src/forge/forge.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { describeMerging } from './merging-conformance.ts';
 
 /** A new repository on a host, as its users see it. `main` has one commit. */
 export interface ForgeHost {
@@ -20,8 +21,12 @@ export interface ForgeHost {
   connect(other: { readonly token?: 'unknown' | 'read-only'; readonly name?: string }): Promise<Forge>;
   /** What errors must not contain. */
   readonly secrets: readonly string[];
-  /** Adds a commit to a branch, created from `main` if there is none. Returns the commit. */
-  commit(branch: string): Promise<string>;
+  /** Adds a commit to a branch, created from `main` if there is none, with a new file or to `file`. Returns the commit. */
+  commit(branch: string, file?: string): Promise<string>;
+  /** Protects a branch: nothing is pushed to it, and a check has to succeed, or heads have to contain it, before a merge. */
+  protect(branch: string, rules: { readonly check?: string; readonly upToDate?: boolean }): Promise<void>;
+  /** Messages of the last commits of a branch, newest first. */
+  log(branch: string, count: number): Promise<readonly string[]>;
   /** Creates a branch at a commit. */
   branch(name: string, commit: string): Promise<void>;
   deleteBranch(branch: string): Promise<void>;
@@ -114,6 +119,15 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       const next = await forge.open(other, NO_SIGNAL);
       expect(next).toMatchObject({ title: 'another title', body: 'another body', state: 'open' });
       expect(next.number).not.toBe(pull.number);
+    });
+
+    test('processes that open it at the same time get one pull request', async () => {
+      const { forge, connect, commit } = await start();
+      await commit('proposed/shop/v1');
+      const others = await Promise.all([connect({}), connect({})]);
+      const opened = await Promise.all([forge, ...others].map((one) => one.open(wanted(), NO_SIGNAL)));
+      expect(new Set(opened.map(({ number }) => number)).size).toBe(1);
+      expect(await forge.listOpen('main', 10, NO_SIGNAL)).toHaveLength(1);
     });
 
     test('does not adopt the pull request of a fork with a branch of the same name', async () => {
@@ -251,6 +265,18 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       await forge.addLabels(pull, ['sluice', 'urgent'], NO_SIGNAL);
       expect([...(await forge.get(pull.number, NO_SIGNAL)).labels].sort()).toEqual([...labelled.labels].sort());
       expect([...(await labels())].sort()).toEqual(['sluice', 'team: ünï/web', 'urgent']);
+    });
+
+    test('creates a label once for pull requests that get it at the same time', async () => {
+      const { forge, commit, labels } = await start();
+      const pulls: PullRequest[] = [];
+      for (const workspace of ['v1', 'v2', 'v3']) {
+        await commit(`proposed/shop/${workspace}`);
+        pulls.push(await forge.open({ ...wanted(), head: `proposed/shop/${workspace}` }, NO_SIGNAL));
+      }
+      await Promise.all(pulls.map((pull) => forge.addLabels(pull, ['package'], NO_SIGNAL)));
+      for (const { number } of pulls) expect((await forge.get(number, NO_SIGNAL)).labels).toEqual(['package']);
+      expect(await labels()).toEqual(['package']);
     });
 
     test('sets checks by name, writes only what has changed, and leaves the checks of others', async () => {
@@ -447,6 +473,8 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       const again = await forge.open({ ...wanted(), head: 'many/0' }, NO_SIGNAL);
       expect(again.head.branch).toBe('many/0');
     });
+
+    describeMerging(startWithPull);
 
     test('lists comments as they were written, from a time on, and within a limit', async () => {
       const { forge, names, pull, comment, editComment, review } = await startWithPull();

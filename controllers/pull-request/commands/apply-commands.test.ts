@@ -164,6 +164,19 @@ describe('commands in comments', () => {
     expect(own().map(({ body }) => body)).toEqual([answer?.body]);
   });
 
+  test('what is read again before a command decides: a user closes the pull request meanwhile', async () => {
+    await start();
+    at.forge.comment(1, 'bob', '/sluice approve');
+    await at.reconcile('apps');
+    at.forge.before = (method) => {
+      if (method === 'get') at.forge.change(1, { state: 'closed' });
+    };
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    await read();
+    expect(at.revision(name).lifecycle).toBe('Draft');
+  });
+
   test('edited comments are not executed again', async () => {
     await start({}, REQUIRED);
     const id = await comment('bob', `/sluice set ${GATE} False`);

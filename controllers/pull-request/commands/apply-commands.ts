@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
@@ -5,7 +6,7 @@ import { type ExecutedCommand, isExecuted } from '../../../src/package/model/rec
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, type Stored } from '../../../src/resource/object/object.ts';
+import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { pauseAfter } from '../pause-after.ts';
 import { describeCommands, describeUnmapped } from './describe-commands.ts';
@@ -57,7 +58,7 @@ export async function applyCommands(
 ): Promise<ExecutedCommand | undefined> {
   const { evaluation, pull, forge, state } = proposal;
   if (state.of === pull) return undefined;
-  const begin = evaluation.record.steps.findLast(({ action }) => action === 'propose')?.at;
+  const begin = evaluation.record.steps.findLast(({ action }) => action === 'propose' || action === 'reject')?.at;
   if (begin === undefined) return undefined;
   for (let list = 0; list < MAX_LISTS; list += 1) {
     const since = state.since ?? begin;
@@ -89,6 +90,7 @@ async function executeFirst(
       continue;
     }
     const [line = ''] = comment.body.split('\n', 1);
+    if (!(await isUnchanged(context, proposal))) return undefined;
     const requested = { key: keyOf(object), evaluation, review, source, parsed, line, comment, subject, seen };
     try {
       const executed = await runCommand(context, requested);
@@ -100,6 +102,17 @@ async function executeFirst(
     }
   }
   return undefined;
+}
+
+/** Reads what decides once more: the pull request, and the revision with its policies. */
+async function isUnchanged(
+  { store, signal }: CommandsContext,
+  { object, evaluation, review, pull, forge }: CommentedProposal,
+): Promise<boolean> {
+  const { state, base, head } = await forge.get(pull.number, signal);
+  if (state !== 'open' || base.branch !== pull.base.branch || head.branch !== pull.head.branch) return false;
+  const { content, policy } = await store.evaluate(keyText(keyOf(object)));
+  return content.content === evaluation.content.content && isDeepStrictEqual(policy.review, review);
 }
 
 /** Writes the reply that the record requires, if it is not what was written last: also what a process has not written before its end. */

@@ -11,7 +11,7 @@ import { packageVariantController } from '../../../controllers/package-variant/p
 import { packageVariantSetController } from '../../../controllers/package-variant-set/package-variant-set-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
-import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
+import type { MayApprove, MayCreate } from '../../../controllers/pull-request/rights.ts';
 import {
   type RepositoryControllerOptions,
   repositoryController,
@@ -28,6 +28,7 @@ import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import { rollbackController } from '../../../controllers/rollback/rollback-controller.ts';
 import { ChangedFolders } from '../../../controllers/sync-trigger/changed-folders.ts';
 import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
+import { userPullRequestController } from '../../../controllers/user-pull-request/user-pull-request-controller.ts';
 import { analysisRuns } from '../../../controllers/wave-plan/analysis-runs.ts';
 import { httpProbe } from '../../../controllers/wave-plan/probe-target.ts';
 import { WAVE_PLAN_ACTOR, wavePlanController } from '../../../controllers/wave-plan/wave-plan-controller.ts';
@@ -36,6 +37,7 @@ import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
+import { reviewsOf } from '../../package/store/policy-objects.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { keyOf, type ObjectKey } from '../../resource/object/object.ts';
@@ -55,6 +57,7 @@ export const MOVERS = [
   'approval',
   'wave-plan',
   'pull-request',
+  'user-pull-request',
   'analysis',
   'dependency-refresh',
   'delivery',
@@ -88,6 +91,8 @@ export interface ControllerSettings extends ControllerChoice {
   /** See the pull-request controller. */
   readonly mayApprove: MayApprove | undefined;
   readonly maySetConditions: MayApprove | undefined;
+  /** See the user-pull-request controller. */
+  readonly mayCreate: MayCreate | undefined;
   /** The cluster that Sluice runs in, whose engines it reads. */
   readonly cluster?: Client | undefined;
 }
@@ -149,6 +154,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
   const post = postToHost(session.network);
   const changedFolders = new ChangedFolders();
+  const forges = openForges({ client, network: session.network, clock });
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -191,7 +197,15 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       pullRequestController({
         ...{ client, store, clock, requests: choice.requests },
         ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
-        openForge: openForges({ client, network: session.network, clock }),
+        openForge: forges.forReview,
+      }),
+    'user-pull-request': () =>
+      userPullRequestController({
+        ...{ client, store, clock, mayCreate: choice.mayCreate, requests: choice.requests },
+        openForge: forges.forReview,
+        renderer: session.renderer,
+        restrictedRenderer: session.restrictedRenderer,
+        reviewsOf: (repository) => reviewsOf(repository, readers.policies.listIn(repository.metadata.namespace ?? '')),
       }),
     'dependency-refresh': () =>
       dependencyRefreshController({
@@ -203,7 +217,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     delivery: () =>
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
-        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage, openForge: forges.forTarget },
         systemNamespace: readers.systemNamespace,
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);

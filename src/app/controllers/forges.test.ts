@@ -44,9 +44,14 @@ async function open(
       reviewers: { users: [], teams: [] },
       labels: [],
       gateChecks: [],
+      userPullRequests: 'check',
     },
   };
-  const forge = openForges({ client, network: DEFAULT_NETWORK, clock: systemClock })(review, 'default', address);
+  const forge = openForges({ client, network: DEFAULT_NETWORK, clock: systemClock }).forReview(
+    review,
+    'default',
+    address,
+  );
   forges.push(forge);
   return forge;
 }
@@ -100,5 +105,7 @@ test.each([
   ['https://example.com/acme/packages', 'https://api.example.com'],
   ['https://evil.com/acme/packages', 'https://api.github.com.evil.com'],
 ])('the repository %s is not on the host of %s', async (address, api) => {
-  await expect(open({ token: 'x' }, address, api)).rejects.toThrow(/the repository is not on .* policy reviewed/);
+  await expect(open({ token: 'x' }, address, api)).rejects.toThrow(
+    /the repository is not on .*, which spec\.review\.forge\.api of policy reviewed names/,
+  );
 });

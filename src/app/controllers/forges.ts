@@ -1,5 +1,7 @@
+import type { OpenTargetForge } from '../../../controllers/delivery/pull-request/pull-deliveries.ts';
 import { secretValue } from '../../../controllers/notification/secret-value.ts';
 import type { OpenForge } from '../../../controllers/pull-request/opened-repositories.ts';
+import type { Forge } from '../../forge/forge.ts';
 import { GiteaForge } from '../../forge/gitea/gitea-forge.ts';
 import { GitHubForge } from '../../forge/github/github-forge.ts';
 import { ForgeBudgets } from '../../forge/http/forge-budgets.ts';
@@ -7,7 +9,9 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { readRemoteUrl } from '../../git/network/remote-url.ts';
+import type { ReviewPolicy } from '../../package/model/policy/review-policy.ts';
 import type { Client } from '../../resource/client/client.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { githubCredentials } from './github-credentials.ts';
 
 export interface ForgesOptions {
@@ -18,21 +22,37 @@ export interface ForgesOptions {
   readonly clock: Clock;
 }
 
-/** Opens repositories on the hosts that policies name, with the credentials of their Secrets. */
-export function openForges({ client, network, clock }: ForgesOptions): OpenForge {
+export interface Forges {
+  readonly forReview: OpenForge;
+  readonly forTarget: OpenTargetForge;
+}
+
+/** A repository, and the object that says on which host it is. */
+interface Place {
+  readonly forge: ReviewPolicy['forge'];
+  readonly namespace: string;
+  /** Address of the repository. */
+  readonly address: string;
+  /** The field and its object, for messages: `spec.review.forge of policy x`. */
+  readonly field: string;
+  readonly mayMerge: boolean;
+}
+
+/** Opens repositories on the hosts that policies and targets name, with the credentials of their Secrets. */
+export function openForges({ client, network, clock }: ForgesOptions): Forges {
   const github = ForgeBudgets.forGitHub(clock);
   const gitea = new ForgeBudgets(clock);
-  return ({ policy, forge: { provider, api, secretRef } }, namespace, address) => {
+  const open = ({ forge: { provider, api, secretRef }, namespace, address, field, mayMerge }: Place): Forge => {
     const options = {
-      ...repositoryAt(address, api, policy),
+      ...repositoryAt(address, api, field),
       ...{ api, network },
       tokenName: `Secret ${namespace}/${secretRef.name}`,
     };
-    const use = `which spec.review.forge.secretRef of policy ${policy} refers to`;
+    const use = `which ${field} refers to`;
     switch (provider) {
       case 'github':
         return new GitHubForge({
-          ...{ ...options, budgets: github },
+          ...{ ...options, budgets: github, mayMerge },
           credentials: (signal) => githubCredentials(client, namespace, secretRef, use, signal),
         });
       case 'gitea':
@@ -43,20 +63,37 @@ export function openForges({ client, network, clock }: ForgesOptions): OpenForge
         });
     }
   };
+  return {
+    forReview: ({ policy, forge }, namespace, address) =>
+      open({ forge, namespace, address, field: `spec.review.forge.secretRef of policy ${policy}`, mayMerge: false }),
+    forTarget: ({ metadata, spec }) => {
+      const { name, namespace = DEFAULT_NAMESPACE } = metadata;
+      const forge = spec.pullRequest?.forge;
+      if (forge === undefined) throw new SluiceError('Internal', `target ${name} has no spec.pullRequest`);
+      const field = `spec.pullRequest.forge.secretRef of target ${name}`;
+      return open({
+        forge,
+        namespace,
+        address: spec.git.repo,
+        field,
+        mayMerge: spec.pullRequest?.merge === 'automatic',
+      });
+    },
+  };
 }
 
 /**
  * Owner and name of a repository on a host. Its address has to be on the host of the API: users who may register repositories must not decide
  * which reviews of which other host count.
  */
-function repositoryAt(address: string, api: string, policy: string): { readonly owner: string; readonly name: string } {
+function repositoryAt(address: string, api: string, field: string): { readonly owner: string; readonly name: string } {
   const { endpoint } = readRemoteUrl(address);
   const url = endpoint === undefined ? null : URL.parse(endpoint.url);
   const host = gitHostOf(api);
   if (url === null || url.hostname !== host)
     throw new SluiceError(
       'InvalidInput',
-      `the repository is not on ${host}, where policy ${policy} reviews it (spec.review.forge.api); change the selector of the policy, or its address of the API`,
+      `the repository is not on ${host}, which ${field.replace('.secretRef', '.api')} names; change that address, or what refers to the repository`,
     );
   // A host can be below a path.
   const parts = url.pathname

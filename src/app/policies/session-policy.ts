@@ -1,7 +1,7 @@
 import type { HostUsers } from '../../package/model/policy/host-users.ts';
 import { NO_PEOPLE, type People } from '../../package/model/policy/people.ts';
 import type { EffectivePolicy } from '../../package/model/policy/policy.ts';
-import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
+import type { PolicySubject } from '../../package/model/revision/package-revision.ts';
 import {
   allowedSignersOf,
   combinePolicies,
@@ -27,7 +27,7 @@ import { sharingRepositories } from './shared-repositories.ts';
  * are granted by namespace, so policies and repositories of other namespaces do not count, except if two namespaces have registered
  * the same packages, on any branches: then the requirements of each apply in the other, or a user could bypass one through the other.
  */
-export function policyOf(readers: ObjectReaders, revision: PackageRevision, namespace: string): EffectivePolicy {
+export function policyOf(readers: ObjectReaders, revision: PolicySubject, namespace: string): EffectivePolicy {
   const repository = readers.repositories.get({ namespace, name: revision.key.repository });
   const policiesOf = (where: string) => readers.policies.listIn(where);
   // Only what needs a list fails where it was not read.
@@ -69,7 +69,7 @@ function variantSetsOf(readers: ObjectReaders, { record }: SelectedRevision, nam
 function inFlightUnder(
   readers: ObjectReaders,
   { spec: { selector } }: DeepReadonly<PackagePolicy>,
-  revision: Pick<PackageRevision, 'namespace' | 'key' | 'name'>,
+  revision: Pick<PolicySubject, 'namespace' | 'key' | 'name'>,
 ): string[] {
   const { variantSets } = selector;
   const isSelected: SelectsPackage = (other, repository) => {
@@ -104,7 +104,7 @@ function hostUsersFor(readers: ObjectReaders, repository: Stored<Repository>): H
 /**
  * Returns the revision as in a repository of another namespace; undefined if its folder does not contain the package.
  */
-function inFolderOf({ metadata, spec }: Stored<Repository>, revision: PackageRevision): SelectedRevision | undefined {
+function inFolderOf({ metadata, spec }: Stored<Repository>, revision: PolicySubject): SelectedRevision | undefined {
   const directory = spec.git?.directory ?? '/';
   const prefix = directory === '/' ? '' : `${directory}/`;
   if (!revision.path.startsWith(prefix)) return undefined;

@@ -32,7 +32,7 @@ import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
 import { Recovery } from './recovery.ts';
 import type { ApiParts, ServedApi } from './serve-api.ts';
 import { type ReportedSteps, reportsStep } from './step-reporter.ts';
-import { userRights } from './user-rights.ts';
+import { userMayCreate, userRights } from './user-rights.ts';
 
 export interface ServiceOptions extends ControllerChoice {
   readonly session: Session;
@@ -143,7 +143,8 @@ export class SluiceService {
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
     const mayUpdate = (subResource: 'approval' | 'status') =>
       options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
-    const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status') };
+    const mayCreate = options.serve === undefined ? undefined : userMayCreate(() => this.#authorizer());
+    const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status'), mayCreate };
     addControllers(this.manager, session, {
       ...options,
       ...{ onProblem, requests: this.#requests, onWanted, hasPeer, ...rights },

@@ -1,4 +1,4 @@
-import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
+import type { MayApprove, MayCreate } from '../../../controllers/pull-request/rights.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { AUTHENTICATED_GROUP } from '../../server/authentication/user.ts';
@@ -16,5 +16,14 @@ export function userRights(authorizer: () => Authorizer, subResource: 'approval'
     const where = { namespace: revision.namespace ?? DEFAULT_NAMESPACE };
     const user = { name, groups: [AUTHENTICATED_GROUP] };
     return isAllowed(authorizer(), permission(user, 'update', { ...about, ...where }), signal);
+  };
+}
+
+/** The same for the creation of revisions. */
+export function userMayCreate(authorizer: () => Authorizer): MayCreate {
+  return (name, namespace, signal) => {
+    const { group, plural } = packageRevisionKind;
+    const user = { name, groups: [AUTHENTICATED_GROUP] };
+    return isAllowed(authorizer(), permission(user, 'create', { group, resource: plural, namespace }), signal);
   };
 }

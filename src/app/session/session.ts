@@ -123,6 +123,8 @@ export class Session {
   readonly registry: Registry;
   readonly client: Client;
   readonly renderer: SessionRenderer;
+  /** Renders what strangers wrote: by built-in functions alone. */
+  readonly restrictedRenderer: SessionRenderer;
   /** The signing key, and the trusted keys and known repositories. */
   readonly trust: ServerTrust;
 
@@ -228,8 +230,12 @@ export class Session {
       systemNamespace: options.systemNamespace,
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
+    const functions = options.functions ?? DEFAULT_FUNCTION_SETTINGS;
+    this.renderer = new SessionRenderer(this.readers, functions);
+    const { registry } = functions;
+    const restricted = registry === undefined ? {} : { registry };
+    this.restrictedRenderer = new SessionRenderer(this.readers, { ...DEFAULT_FUNCTION_SETTINGS, ...restricted });
     this.readers.inFlight = new PackagesInFlight(this.store, this.readers);
-    this.renderer = new SessionRenderer(this.readers, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.repositories = new RegisteredRepositories({
       ...{ folder: this.folder, clock, network: this.network, trust, client: this.client, store: this.store },
       ...{ readers: this.readers, renderer: this.renderer, remoteTimeoutMs: this.remoteTimeoutMs },
@@ -390,6 +396,7 @@ export class Session {
     this.log.close();
     await closeAll([
       () => this.renderer.close(),
+      () => this.restrictedRenderer.close(),
       () => this.store.close(),
       () => this.#flushLedger(),
       () => this.trust.pushes?.close(),

@@ -167,7 +167,8 @@ function approval({ spec, status }: Revision): string {
   if (spec.lifecycle !== 'Proposed') return 'approved';
   const { given = [], needed } = status?.approvals ?? {};
   const count = needed === undefined ? '' : ` ${given.length} of ${needed}`;
-  return `approval${count} recorded; another user has to approve`;
+  const isEnough = needed !== undefined && given.length >= needed;
+  return `approval${count} recorded; ${isEnough ? 'a controller publishes it when no rule blocks it' : 'another user has to approve'}`;
 }
 
 /** Publishes with closed gates, which a policy permits to some users. */

@@ -7,6 +7,7 @@ import { readRevision } from '../access/read-revision.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { printExplanation } from './print-explanation.ts';
+import { explainObject, printObjectExplanation } from './why-object.ts';
 
 export interface WhyOptions extends PlaceOptions, ActorOptions {
   readonly output: 'text' | 'json' | 'yaml';
@@ -16,6 +17,13 @@ export interface WhyOptions extends PlaceOptions, ActorOptions {
 export function why(name: string, options: WhyOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
+    const object = await explainObject(access, name);
+    if (object !== undefined) {
+      if (options.output === 'json') terminal.out.write(toJson(object));
+      else if (options.output === 'yaml') terminal.out.write(toYaml(object));
+      else printObjectExplanation(terminal, object);
+      return 0;
+    }
     const shown = await readRevision(access, name, 'explain', explainSchema);
     const isServer = placeOf(options, invocation.environment).kind === 'server';
     const explanation = placedExplanation(shown.explanation, placedCommand(options, invocation, isServer));

@@ -1,3 +1,4 @@
+import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { cleanAddress } from '../clean-address.ts';
@@ -9,15 +10,25 @@ import {
   type Forge,
   type NewPullRequest,
   type PullRequest,
+  type PullRequestChange,
   type Review,
 } from '../forge.ts';
+import {
+  type BranchRules,
+  MAX_ENDED,
+  type Mergeability,
+  type MergeOutcome,
+  type MergeRequest,
+} from '../forge-merging.ts';
 import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
 import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { GiteaComments } from './gitea-comments.ts';
+import { branchRulesOf, mergePull } from './gitea-merge.ts';
 import {
+  branchSchema,
   type CommitStatus,
   combinedStatusSchema,
   type GiteaPull,
@@ -35,6 +46,8 @@ import {
 const PAGE = 50;
 /** Gitea has columns of 255 characters. */
 const MAX_TITLE_CHARACTERS = 255;
+/** Requests at the same time end within this. */
+const RACE_MS = 60_000;
 const LABEL_COLOR = '#1d76db';
 /** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
 const MAX_PAGES = 20;
@@ -60,6 +73,7 @@ export class GiteaForge implements Forge {
   readonly #comments: GiteaComments;
   /** Ids by name. */
   readonly #knownLabels = new Map<string, number>();
+  readonly #labelling = new Mutex();
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
@@ -86,7 +100,8 @@ export class GiteaForge implements Forge {
   async open({ head, base, title, body }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
     try {
       const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body };
-      return this.#pullOf(await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal }));
+      const opened = await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal });
+      return await this.#onlyOne(this.#pullOf(opened), signal);
     } catch (error) {
       if (!isSluiceError(error, 'Conflict')) throw error;
       const open = await this.listOpen(base, Number.POSITIVE_INFINITY, signal);
@@ -96,14 +111,30 @@ export class GiteaForge implements Forge {
     }
   }
 
-  async update(
-    number: number,
-    { title, body }: { readonly title?: string; readonly body?: string },
-    signal: AbortSignal,
-  ): Promise<PullRequest> {
+  /**
+   * Gitea opens one for each of several requests at the same time. Another process may have opened one a moment ago, which is then among those
+   * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it.
+   */
+  async #onlyOne(opened: PullRequest, signal: AbortSignal): Promise<PullRequest> {
+    const { head, base, updatedAt } = opened;
+    const since = Date.parse(updatedAt) - RACE_MS;
+    const isSame = (pull: PullRequest) =>
+      pull.head.isSameRepository && pull.head.branch === head.branch && pull.base.branch === base.branch;
+    const sort = (pull: PullRequest) =>
+      Date.parse(pull.updatedAt) < since ? 'last' : isSame(pull) ? 'wanted' : 'other';
+    const same = await this.#list('open', PAGE, sort, signal);
+    const [first] = same.sort((one, other) => one.number - other.number);
+    if (first === undefined || first.number >= opened.number) return opened;
+    const body = `Another process has opened #${first.number} for the same branch.`;
+    await this.update(opened.number, { state: 'closed', body }, signal);
+    return first;
+  }
+
+  async update(number: number, { title, body, state }: PullRequestChange, signal: AbortSignal): Promise<PullRequest> {
     const change = {
       ...(title === undefined ? {} : { title: shorten(title, MAX_TITLE_CHARACTERS) }),
       ...(body === undefined ? {} : { body }),
+      ...(state === undefined ? {} : { state }),
     };
     const path = `${this.#path}/pulls/${number}`;
     return this.#pullOf(await this.#http.json(pullSchema, 'PATCH', path, { body: change, signal }));
@@ -170,7 +201,8 @@ export class GiteaForge implements Forge {
   async addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
     const missing = wanted.filter((name) => !labels.includes(name));
     if (missing.length === 0) return;
-    const ids = await this.#labelIds(missing, signal);
+    // One after the other: Gitea makes a second label of the same name.
+    const ids = await this.#labelling.run(() => this.#labelIds(missing, signal));
     try {
       await this.#http.send('POST', `${this.#path}/issues/${number}/labels`, { body: { labels: ids }, signal });
     } catch (error) {
@@ -222,6 +254,43 @@ export class GiteaForge implements Forge {
     }
   }
 
+  async find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined> {
+    const sort = (pull: PullRequest) =>
+      pull.head.branch === head && pull.head.isSameRepository && pull.base.branch === base ? 'wanted' : 'other';
+    const [open] = await this.#list('open', 1, sort, signal);
+    if (open !== undefined) return open;
+    let read = 0;
+    const limited = (pull: PullRequest) => {
+      read += 1;
+      return read > MAX_ENDED ? 'last' : sort(pull);
+    };
+    const ended = await this.#list('closed', Number.POSITIVE_INFINITY, limited, signal);
+    return ended.sort((a, b) => b.number - a.number)[0];
+  }
+
+  merge(number: number, wanted: MergeRequest, signal: AbortSignal): Promise<MergeOutcome> {
+    return mergePull(
+      {
+        send: (body) => this.#http.send('POST', `${this.#path}/pulls/${number}/merge`, { body, signal }),
+        get: () => this.get(number, signal),
+      },
+      wanted,
+    );
+  }
+
+  /** Gitea has one value for a conflict and for a check that has not ended; rules it states only to who tries to merge. */
+  async mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
+    const path = `${this.#path}/pulls/${number}`;
+    const { mergeable, draft } = await this.#http.json(pullSchema, 'GET', path, { signal });
+    if (draft === true) return 'draft';
+    return mergeable === true ? 'mergeable' : 'unknown';
+  }
+
+  async branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
+    const path = `${this.#path}/branches/${encodeURIComponent(branch)}`;
+    return branchRulesOf(await this.#http.json(branchSchema, 'GET', path, { signal }));
+  }
+
   comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
     return this.#comments.list(number, since, limit, signal);
   }
@@ -244,7 +313,7 @@ export class GiteaForge implements Forge {
 
   /** Wanted pull requests in the order of their last changes, up to the first one behind which there are none. */
   async #list(
-    state: 'open' | 'all',
+    state: 'open' | 'closed' | 'all',
     limit: number,
     sort: (pull: PullRequest) => 'wanted' | 'other' | 'last',
     signal: AbortSignal,

@@ -18,6 +18,8 @@ export const pullSchema = z.object({
   /** Those whose review is requested. */
   requested_reviewers_teams: z.array(z.object({ name: z.string() })).nullish(),
   merged: z.boolean(),
+  mergeable: z.boolean().nullish(),
+  draft: z.boolean().nullish(),
   merge_commit_sha: z.string().nullish(),
   merged_by: user.nullish(),
   closed_at: z.string().nullish(),
@@ -78,3 +80,5 @@ const statusSchema = z.object({
 });
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema).nullish() });
 export type CommitStatus = z.infer<typeof statusSchema>;
+
+export const branchSchema = z.object({ protected: z.boolean(), user_can_push: z.boolean().nullish() });

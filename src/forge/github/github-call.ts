@@ -9,6 +9,8 @@ import type { GithubFetch } from './github-fetch.ts';
 export type Send = (
   rest: Octokit['rest'],
   options: { readonly request: { readonly signal: AbortSignal } },
+  /** For what has no method. */
+  request: Octokit['request'],
 ) => Promise<{ readonly data: unknown; readonly url: string }>;
 
 /** Options of an octokit that neither repeats nor delays requests, which the caller decides about, and writes nothing to the console. */
@@ -24,14 +26,14 @@ export function octokitOptions(transport: ForgeTransport, fetch: GithubFetch) {
 /** Returns the data of a response in the form of a schema. Rejects as the contract of `Forge` says. */
 export async function callGitHub<Result>(
   transport: ForgeTransport,
-  octokit: Pick<Octokit, 'rest'>,
+  octokit: Pick<Octokit, 'request' | 'rest'>,
   schema: ZodType<Result>,
   signal: AbortSignal,
   send: Send,
 ): Promise<Result> {
   let response: Awaited<ReturnType<Send>>;
   try {
-    response = await send(octokit.rest, { request: { signal } });
+    response = await send(octokit.rest, { request: { signal } }, octokit.request);
   } catch (error) {
     signal.throwIfAborted();
     const { RequestError } = await import('octokit');

@@ -1,11 +1,14 @@
 import type { Octokit } from 'octokit';
 import type { ZodType } from 'zod';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { cleanText } from '../../git/network/remote-url.ts';
+import { checkedForm } from '../http/checked-form.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
 import { tokenAccount } from '../http/token-account.ts';
 import { TokenCache } from '../http/token-cache.ts';
 import { callGitHub, octokitOptions, type Send } from './github-call.ts';
 import { type AccountToken, githubFetch } from './github-fetch.ts';
+import { graphqlSchema } from './github-schemas.ts';
 import { type AppCredentials, InstallationTokens } from './installation-tokens.ts';
 
 /** What Sluice authenticates with: a token of a user, or an App that is installed in the repository. */
@@ -16,6 +19,8 @@ export interface GitHubClientOptions extends ForgeTransportOptions {
   readonly name: string;
   /** Called again after a minute, and when the host does not accept them. */
   readonly credentials: (signal: AbortSignal) => Promise<GitHubCredentials>;
+  /** True where it merges, which an App needs a further permission for. */
+  readonly mayMerge?: boolean;
 }
 
 /** Calls GitHub's REST API for one repository. Rejects as the contract of `Forge` says. */
@@ -27,7 +32,7 @@ export class GitHubClient {
   readonly #owner: string;
 
   constructor(options: GitHubClientOptions) {
-    const transport = new ForgeTransport(options);
+    const transport = new ForgeTransport({ ...options, besides: [graphqlUrl(options.api)] });
     this.#transport = transport;
     this.#owner = options.owner;
     this.#credentials = new TokenCache(options.credentials, options.now);
@@ -50,6 +55,20 @@ export class GitHubClient {
       }
       throw error;
     }
+  }
+
+  /** Returns the data of a query or mutation of GraphQL. `name` is what messages call it. */
+  async graphql<Result>(
+    schema: ZodType<Result>,
+    { name, query, variables }: { readonly name: string; readonly query: string; readonly variables: object },
+    signal: AbortSignal,
+  ): Promise<Result> {
+    const url = graphqlUrl(this.api);
+    const { data, errors } = await this.call(graphqlSchema, signal, (_rest, options, request) =>
+      request({ method: 'POST', url, query, variables, ...options }),
+    );
+    if (errors !== undefined && errors !== null && errors.length > 0) throw graphqlError(name, errors);
+    return checkedForm(schema, data, name);
   }
 
   /** The id of the App; undefined for a token of a user. */
@@ -77,4 +96,28 @@ export class GitHubClient {
     // GitHub limits an installation, of which an App has one for each owner. Names of owners are case-insensitive.
     return { token, account: `app ${credentials.app.id} ${this.#owner.toLowerCase()}` };
   }
+}
+
+const GRAPHQL_CODES: Readonly<Record<string, ErrorCode>> = {
+  FORBIDDEN: 'Refused',
+  INSUFFICIENT_SCOPES: 'Refused',
+  NOT_FOUND: 'NotFound',
+  RATE_LIMITED: 'TooManyRequests',
+};
+const MAX_GRAPHQL_MESSAGE_CHARACTERS = 300;
+
+/** GitHub Enterprise Server has it beside the REST API. */
+function graphqlUrl(api: string): string {
+  const { origin, pathname } = new URL(api);
+  const path = pathname.replace(/\/+$/, '').replace(/\/v3$/, '');
+  return `${origin}${path}/graphql`;
+}
+
+function graphqlError(
+  name: string,
+  errors: readonly { readonly type?: string | null | undefined; readonly message: string }[],
+): SluiceError {
+  const code = GRAPHQL_CODES[errors[0]?.type ?? ''] ?? 'InvalidInput';
+  const text = cleanText(errors.map(({ message }) => message).join('; ')).replaceAll(/\s+/g, ' ');
+  return new SluiceError(code, `${name}: ${text.slice(0, MAX_GRAPHQL_MESSAGE_CHARACTERS)}`);
 }

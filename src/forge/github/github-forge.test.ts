@@ -1,7 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { describeForge, type ForgeHost } from '../../../test/support/forge-conformance.ts';
 import { APP, type Fault, GitHubServer, GRANTED } from '../../../test/support/github/github-server.ts';
+import { messagesOf } from '../../../test/support/merging-conformance.ts';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import type { Check, ForgeErrorDetails } from '../forge.ts';
@@ -19,6 +21,18 @@ afterAll(async () => {
   await server.close();
   expect(server.problems).toEqual([]);
 });
+/** Access by permission in the table of the page that users create their App by. */
+function documentedPermissions(): Record<string, string> {
+  const page = readFileSync(new URL('../../../docs/github-app.md', import.meta.url), 'utf8');
+  const [, table = ''] = /\n\| permission of a repository \|.*\n(?:\|[-|]+\n)((?:\|.*\n)+)/.exec(page) ?? [];
+  const rows = [...table.matchAll(/^\| ([A-Z][A-Za-z ]+) \| ([^|]+) \|(.*)/gm)];
+  return Object.fromEntries(
+    rows.map(([, name = '', access = '', where = '']) => [
+      name.toLowerCase().replaceAll(' ', '_'),
+      access.includes('write') || where.includes('*Read and write*') ? 'write' : 'read',
+    ]),
+  );
+}
 
 interface ConnectOptions {
   readonly token?: 'unknown' | 'read-only';
@@ -55,6 +69,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     const forge = new GitHubForge({
       ...{ api: server.api, owner: OWNER, name: options.name ?? name, network: DEFAULT_NETWORK },
       ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
+      mayMerge: true,
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     });
     forges.push(forge);
@@ -81,7 +96,10 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     names: { sluice, anna, ben, team: 'reviewers', permissions: { writer: true, other: false } },
     secrets: [...Object.values(tokens), 'ghs_', server.privateKey.slice(40, 80)],
     connect: async (other) => connect(other),
-    commit: async (branch) => repository.commit(branch),
+    commit: async (branch, file) => repository.commit(branch, file),
+    protect: async (branch, { check, upToDate = false }) =>
+      void repository.protections.set(branch, { isStrict: upToDate, ...(check === undefined ? {} : { check }) }),
+    log: async (branch, count) => messagesOf(repository.gitDir, branch, count),
     branch: async (branch, commit) => repository.branch(branch, commit),
     deleteBranch: async (branch) => repository.deleteBranch(branch),
     openFromFork: async (user, branch) => {
@@ -496,3 +514,27 @@ function abortSoon(reason: Error): AbortSignal {
   setTimeout(() => controller.abort(reason), 50);
   return controller.signal;
 }
+
+test('the page that users create their App by has exactly the permissions that it needs', async () => {
+  const { forge, names, commit, close } = await open('app');
+  const before = server.requests.length;
+  server.used.clear();
+  try {
+    const head = await commit('proposed/shop/v1');
+    const pull = await forge.open(wanted, NO_SIGNAL);
+    await forge.setChecks(head, [{ name: 'sluice/ready', state: 'success', title: 'open' }], NO_SIGNAL);
+    await forge.requestReviewers(pull.number, { users: [names.anna], teams: [] }, NO_SIGNAL);
+    await forge.addLabels(pull, ['package'], NO_SIGNAL);
+    await forge.reviews(pull.number, NO_SIGNAL);
+    await forge.closing(pull, NO_SIGNAL);
+    await forge.mergeQueue?.waiting('main', NO_SIGNAL);
+    await forge.mergeQueue?.treeOf(head, '', NO_SIGNAL);
+    await forge.merge(pull.number, { headCommit: head, method: 'merge', title: 't', message: '' }, NO_SIGNAL);
+  } finally {
+    await close();
+  }
+  const [token] = server.requests.slice(before).filter(({ url }) => url.endsWith('/access_tokens'));
+  const { permissions } = (token?.body ?? {}) as { permissions?: Record<string, string> };
+  expect(Object.fromEntries(server.used)).toEqual(permissions);
+  expect(documentedPermissions()).toEqual({ metadata: 'read', ...permissions });
+});

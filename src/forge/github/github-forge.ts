@@ -8,8 +8,16 @@ import {
   type Forge,
   type NewPullRequest,
   type PullRequest,
+  type PullRequestChange,
   type Review,
 } from '../forge.ts';
+import {
+  type BranchRules,
+  MAX_ENDED,
+  type Mergeability,
+  type MergeOutcome,
+  type MergeRequest,
+} from '../forge-merging.ts';
 import { lastVerdicts } from '../last-verdicts.ts';
 import type { MergeQueue } from '../merge-queue.ts';
 import { MergedBy } from '../merged-by.ts';
@@ -19,6 +27,7 @@ import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
 import { GitHubComments } from './github-comments.ts';
 import { GitHubMergeQueue } from './github-merge-queue.ts';
+import { GitHubMerging } from './github-merging.ts';
 import {
   anySchema,
   commentsSchema,
@@ -49,6 +58,7 @@ export class GitHubForge implements Forge {
   readonly #client: GitHubClient;
   readonly #repository: { readonly owner: string; readonly repo: string };
   readonly #mergedBy = new MergedBy();
+  readonly #merging: GitHubMerging;
   readonly #comments: GitHubComments;
 
   constructor(options: GitHubClientOptions) {
@@ -58,6 +68,7 @@ export class GitHubForge implements Forge {
     this.mergeQueue = new GitHubMergeQueue(this.#client, this.#repository);
     this.#comments = new GitHubComments(this.#client, this.#repository);
     this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+    this.#merging = new GitHubMerging(this.#client, this.#repository, (number, signal) => this.get(number, signal));
   }
 
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
@@ -94,14 +105,11 @@ export class GitHubForge implements Forge {
     }
   }
 
-  async update(
-    number: number,
-    { title, body }: { readonly title?: string; readonly body?: string },
-    signal: AbortSignal,
-  ): Promise<PullRequest> {
+  async update(number: number, { title, body, state }: PullRequestChange, signal: AbortSignal): Promise<PullRequest> {
     const change = {
       ...(title === undefined ? {} : { title: shorten(title, MAX_TITLE_CHARACTERS) }),
       ...(body === undefined ? {} : { body }),
+      ...(state === undefined ? {} : { state }),
     };
     const pull = await this.#client.call(pullSchema, signal, ({ pulls }, options) =>
       pulls.update({ ...this.#repository, pull_number: number, ...change, ...options }),
@@ -179,6 +187,26 @@ export class GitHubForge implements Forge {
     await (app === undefined
       ? setStatuses(this.#client, of, checks, signal)
       : setCheckRuns(this.#client, app, of, checks, signal));
+  }
+
+  async find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined> {
+    // GitHub ignores a filter for a branch without the owner.
+    const filter = { state: 'all' as const, base, head: `${this.#repository.owner}:${head}` };
+    const found = await this.#list(filter, MAX_ENDED, () => true, signal);
+    const own = found.filter((pull) => pull.head.branch === head && pull.head.isSameRepository);
+    return own.find(({ state }) => state === 'open') ?? own.sort((a, b) => b.number - a.number)[0];
+  }
+
+  merge(number: number, wanted: MergeRequest, signal: AbortSignal): Promise<MergeOutcome> {
+    return this.#merging.merge(number, wanted, signal);
+  }
+
+  mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
+    return this.#merging.mergeability(number, signal);
+  }
+
+  branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
+    return this.#merging.branchRules(branch, signal);
   }
 
   comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {

@@ -84,3 +84,36 @@ export const installationTokenSchema = z.object({ token: z.string().min(1), expi
 
 /** The body of a response that is not used. */
 export const anySchema = z.unknown();
+
+/** What says whether a pull request can be merged; `mergeable` is null while GitHub finds out. */
+export const mergeStateSchema = z.object({
+  node_id: z.string(),
+  state: z.enum(['open', 'closed']),
+  draft: z.boolean().nullish(),
+  mergeable: z.boolean().nullish(),
+  mergeable_state: z.string(),
+  base: z.object({ ref: z.string() }),
+});
+export type MergeState = z.infer<typeof mergeStateSchema>;
+
+export const mergeResultSchema = z.object({ sha: z.string(), merged: z.boolean() });
+
+/** One rule of the rulesets that apply to a branch. */
+export const branchRulesSchema = z.array(
+  z.object({
+    type: z.string(),
+    parameters: z.object({ strict_required_status_checks_policy: z.boolean().nullish() }).nullish(),
+  }),
+);
+
+export const branchSchema = z.object({ protected: z.boolean() });
+
+export const queuedSchema = z.object({
+  repository: z.object({ pullRequest: z.object({ isInMergeQueue: z.boolean() }).nullish() }).nullish(),
+});
+
+/** The response of GraphQL, which has the status 200 for failures too. */
+export const graphqlSchema = z.object({
+  data: z.unknown(),
+  errors: z.array(z.object({ type: z.string().nullish(), message: z.string() })).nullish(),
+});

@@ -9,6 +9,7 @@ import { installationSchema, installationTokenSchema } from './github-schemas.ts
 
 /** What a token is narrowed to; docs/github-app.md explains each. */
 const PERMISSIONS = { checks: 'write', contents: 'read', pull_requests: 'write' } as const;
+const MERGE_PERMISSIONS = { ...PERMISSIONS, contents: 'write' } as const;
 /** A token is not used in the last part of its hour. */
 const MARGIN_MS = 5 * 60_000;
 const DOCUMENTATION = 'see docs/github-app.md';
@@ -27,6 +28,8 @@ export interface InstallationTokensOptions {
   readonly name: string;
   /** What holds the private key, for messages. */
   readonly tokenName: string;
+  /** The token is used to merge. */
+  readonly mayMerge?: boolean;
   /** Milliseconds. Default: the time of the system. */
   readonly now?: () => number;
 }
@@ -75,7 +78,8 @@ export class InstallationTokens {
   }
 
   async #create({ id, privateKey, installation }: AppCredentials): Current['token'] {
-    const { transport, owner, name, tokenName } = this.#options;
+    const { transport, owner, name, tokenName, mayMerge = false } = this.#options;
+    const permissions = mayMerge ? MERGE_PERMISSIONS : PERMISSIONS;
     // Shared by callers: that one of them ends must not end it, and each request has a limit of its own.
     const { signal } = new AbortController();
     const fetch = githubFetch(transport);
@@ -96,7 +100,7 @@ export class InstallationTokens {
         ).id;
       return await callGitHub(transport, octokit, installationTokenSchema, signal, ({ apps }, options) =>
         apps.createInstallationAccessToken({
-          ...{ installation_id: of, repositories: [name], permissions: PERMISSIONS },
+          ...{ installation_id: of, repositories: [name], permissions },
           ...options,
         }),
       );

@@ -30,6 +30,8 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 export interface ForgeTransportOptions {
   /** Address of the API. */
   readonly api: string;
+  /** Further addresses on the same host that requests may go to. */
+  readonly besides?: readonly string[];
   /** What the token is called in messages, such as `Secret default/forge`. */
   readonly tokenName: string;
   readonly network: GitNetwork;
@@ -42,7 +44,7 @@ export interface ForgeTransportOptions {
 }
 
 export interface ForgeRequest {
-  /** The address, below that of the API. */
+  /** The address, below that of the API, or one of `besides`. */
   readonly url: string;
   readonly method: Method;
   readonly headers: Readonly<Record<string, string>>;
@@ -83,10 +85,11 @@ export class ForgeTransport {
   }
 
   async #send({ url, method, headers, body, secret, signal }: ForgeRequest): Promise<ForgeResponse> {
-    const { timeoutMs = TIMEOUT_MS } = this.#options;
+    const { besides = [], timeoutMs = TIMEOUT_MS } = this.#options;
     const what = requestName(method, url);
     // A token is for this host only.
-    if (!url.startsWith(`${this.api}/`)) throw new SluiceError('Internal', `${what} is not below ${this.api}`);
+    if (!url.startsWith(`${this.api}/`) && !besides.includes(url))
+      throw new SluiceError('Internal', `${what} is not below ${this.api}`);
     const { origin, pathname, search } = new URL(url);
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     let response: ForgeResponse;

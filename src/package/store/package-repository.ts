@@ -17,9 +17,10 @@ import { type ComparedFiles, filesInGit } from '../model/diff/compared-files.ts'
 import { revisionName } from '../model/identity/identity.ts';
 import type { RepositoryLayout } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
-import type { PackageRevision } from '../model/revision/package-revision.ts';
+import type { PackageRevision, PolicySubject } from '../model/revision/package-revision.ts';
 import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
 import { planCreate } from '../plan/create/create.ts';
+import { type DraftAtCommit, planDraftAt } from '../plan/create/draft-at-commit.ts';
 import { checkPlace } from '../plan/create/place.ts';
 import type { Renderer } from '../plan/ports/renderer.ts';
 import type { RepositoryContext, WritePlan } from '../plan/ports/repository-context.ts';
@@ -64,7 +65,7 @@ export interface PackageRepositoryOptions {
   readonly renderer?: Renderer | undefined;
   readonly identity?: { readonly name: string; readonly email: string };
   /** The policies of the repository's namespace for one of its revisions, merged. */
-  policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
+  policyFor(revision: PolicySubject, namespace: string): EffectivePolicy;
   /**
    * Resolves when `policyFor` reflects all writes that were acknowledged before; else rejects with Unavailable or Timeout, and nothing may be
    * decided. Absent if policies do not change.
@@ -154,7 +155,7 @@ export class PackageRepository implements RepositoryContext {
     return repository;
   }
 
-  policyFor(revision: PackageRevision): EffectivePolicy {
+  policyFor(revision: PolicySubject): EffectivePolicy {
     return this.#options.policyFor(revision, this.namespace);
   }
 
@@ -289,6 +290,38 @@ export class PackageRepository implements RepositoryContext {
     } finally {
       release();
     }
+  }
+
+  /** Makes a commit of a user the tip of a new draft, as a push of its branch would. */
+  async createAt(wanted: DraftAtCommit, context: RequestContext): Promise<PackageRevision | undefined> {
+    const name = revisionName({ repository: this.repository, package: wanted.package, workspace: wanted.workspace });
+    const release = await this.#slots.occupy(name, context);
+    try {
+      return await this.#slots.requests.run(async () =>
+        this.#queue.add({
+          ...{ package: wanted.package, urgent: false, wholePackage: true },
+          plan: await this.#slots.plan(() => planDraftAt(this, wanted)),
+          // Another package may have been created meanwhile.
+          check: () => checkPlace(this, { ...wanted, source: { type: 'copy', source: '' } }),
+        }),
+      );
+    } catch (error) {
+      throw this.#failureOf(error);
+    } finally {
+      release();
+    }
+  }
+
+  /**
+   * Fetches the head of a pull request, also of a fork, under a name that is no revision, and returns its commit; undefined if the remote has none.
+   * `forgetPull` removes it.
+   */
+  fetchPull(number: number, signal: AbortSignal): Promise<Oid | undefined> {
+    return this.#refs.fetchPull(number, signal);
+  }
+
+  async forgetPull(number: number): Promise<void> {
+    await this.#refs.forgetPull(number);
   }
 
   /**

@@ -15,8 +15,20 @@ import {
   peopleOfBoth,
 } from '../model/policy/people.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy/policy.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE, reviewOf } from '../model/policy/review-policy.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy, reviewOf } from '../model/policy/review-policy.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
+
+/** The policies with reviews that can select packages of a repository. */
+export function reviewsOf(
+  repository: DeepReadonly<Repository>,
+  policies: readonly DeepReadonly<PackagePolicy>[],
+): readonly ReviewPolicy[] {
+  const revision = { key: { repository: repository.metadata.name, package: '', workspace: '' } };
+  return policies.flatMap(({ metadata: { name: policy }, spec: { review, selector } }) => {
+    const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
+    return review === undefined || !selects(ofRepository, revision, repository) ? [] : { ...review, policy };
+  });
+}
 
 /** Annotation of a Repository: how far gates are enforced in it. */
 export const GATES_ANNOTATION = 'sluice.dev/gates';

@@ -125,6 +125,31 @@ export class TrackedRefs implements WriteTarget {
     });
   }
 
+  /** See `PackageRepository.fetchPull`. Writes continue meanwhile. */
+  fetchPull(number: number, signal: AbortSignal): Promise<Oid | undefined> {
+    const { git, remote } = this.#options;
+    const source = `refs/pull/${number}/head`;
+    if (remote === undefined) return git.resolveRef(source);
+    const local = pullRef(number);
+    return this.#fetches.run(async () => {
+      try {
+        const refspecs = [`+${source}:${local}`];
+        await git.fetch(remote, { refspecs, signal, exclusively: (fetch) => this.mutex.run(fetch) });
+      } catch (error) {
+        if (!isSluiceError(error, 'NotFound')) throw error;
+        return undefined;
+      }
+      return git.resolveRef(local);
+    });
+  }
+
+  async forgetPull(number: number): Promise<void> {
+    const ref = pullRef(number);
+    const old = await this.#options.git.resolveRef(ref);
+    if (this.#options.remote !== undefined && old !== undefined)
+      await this.#options.git.transaction([{ type: 'delete', ref, old }]);
+  }
+
   /** Repairs a damaged mirror while no write runs, and reads its refs after that. */
   repair(remote: GitRemote, signal: AbortSignal | undefined): Promise<MirrorRepair> {
     return this.#fetches.run(() =>
@@ -353,6 +378,11 @@ export class TrackedRefs implements WriteTarget {
       return changed;
     });
   }
+}
+
+/** In the mirror only, where no fetch of the other refs removes it. */
+function pullRef(number: number): string {
+  return `refs/pulls/${number}`;
 }
 
 /** True for a change that the ledger made, and no ref. */

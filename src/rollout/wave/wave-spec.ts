@@ -46,7 +46,7 @@ const ROUNDING = 1e-9;
 
 /** The number of targets that a percentage means, rounded up: 1 % of 30 is 1. */
 export function percentOf(percent: number, total: number): number {
-  return Math.min(total, Math.ceil((percent * total) / 100 - ROUNDING));
+  return Math.max(0, Math.min(total, Math.ceil((percent * total) / 100 - ROUNDING)));
 }
 
 /** The number of targets that an amount permits. A limit in percent is rounded down, so that 2 % of 30 permits none. */

@@ -80,6 +80,21 @@ test('the host of pull requests of a policy is checked likewise', async () => {
   await expect(review('http://127.0.0.1:4000/api/v1', 'mine')).rejects.toThrow(/the verb "use"/);
 });
 
+test('the host of pull requests of a target is checked likewise, and again if its Secret is used for something else', async () => {
+  const forge = (name: string) => ({ api: 'https://git.example.com/api/v1', secretRef: { name } });
+  const target = (pullRequest: object, old?: object) =>
+    check({ pullRequest }, old === undefined ? undefined : { pullRequest: old }, deliveryTargetKind);
+  await target({ forge: forge('mine') });
+  await expect(target({ forge: forge('theirs') })).rejects.toThrow(/used by spec\.pullRequest\.forge/);
+  const manual = { forge: forge('theirs'), merge: 'manual' };
+  await target(manual, manual);
+  await expect(target({ ...manual, merge: 'automatic' }, manual)).rejects.toThrow(/cannot read it/);
+  const moved = (repo: string) => ({ pullRequest: manual, git: { repo } });
+  await expect(
+    check(moved('https://git.example.com/b'), moved('https://git.example.com/a'), deliveryTargetKind),
+  ).rejects.toThrow(/cannot read it/);
+});
+
 test('the sources of an analysis are checked likewise, each metric by itself', async () => {
   const metric = (provider: object) => ({ name: 'errors', provider });
   const prometheus = (address: string, name: string) => metric({ prometheus: { address, secretRef: { name } } });

@@ -35,6 +35,8 @@ interface NotificationObject {
       readonly kubeconfigSecretRef?: Reference;
       readonly trigger?: { readonly url?: string; readonly secretRef?: Reference };
     };
+    readonly git?: { readonly repo?: string; readonly branch?: string };
+    readonly pullRequest?: { readonly forge?: { readonly api?: string; readonly secretRef?: Reference } };
     readonly commitStatus?: { readonly api?: string; readonly secretRef?: Reference };
     /** Of a PackagePolicy. */
     readonly review?: { readonly forge?: { readonly api?: string; readonly secretRef?: Reference } };
@@ -95,7 +97,7 @@ export async function checkReceivers(
 }
 
 function receiversOf(object: NotificationObject | undefined): Receiver[] {
-  const { webhook, commitStatus, engine, review, metrics, verification } = object?.spec ?? {};
+  const { webhook, commitStatus, engine, review, metrics, verification, git, pullRequest } = object?.spec ?? {};
   const sources = (metrics ?? []).map(({ provider }) => provider?.prometheus ?? provider?.http);
   return [
     ...sources.map((source, index) => ({
@@ -133,6 +135,15 @@ function receiversOf(object: NotificationObject | undefined): Receiver[] {
           {
             ...{ field: 'spec.commitStatus', value: commitStatus, url: commitStatus.api },
             secrets: [commitStatus.secretRef?.name],
+          },
+        ]),
+    // Also what the Secret is used for: where it merges, and whether without a user.
+    ...(pullRequest?.forge === undefined
+      ? []
+      : [
+          {
+            ...{ field: 'spec.pullRequest.forge', value: [pullRequest, git?.repo, git?.branch] },
+            ...{ url: pullRequest.forge.api, secrets: [pullRequest.forge.secretRef?.name] },
           },
         ]),
     ...(review?.forge === undefined

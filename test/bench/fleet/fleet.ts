@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { milliseconds, percentile, printTable, ratio } from '../table.ts';
 import { type FanOut, fanOut } from './fan-out.ts';
 import { mergeRate } from './merge-rate.ts';
+import { waveOf } from './wave.ts';
 
 const TARGETS = [10, 100, 1_000];
 const TARGETS_PER_REPOSITORY = 20;
+const WAVE_TARGETS = 300;
 
 /**
  * One blueprint for many targets, behind Git over HTTP: the drafts of its next revision, and the rate of merges. `--parts=fan-out,merge`
@@ -14,12 +16,28 @@ const TARGETS_PER_REPOSITORY = 20;
  */
 export async function fleet(options: readonly string[] = []): Promise<void> {
   const value = (name: string) => options.find((option) => option.startsWith(`--${name}=`))?.split('=')[1];
-  const parts = value('parts')?.split(',') ?? ['fan-out', 'merge'];
+  const parts = value('parts')?.split(',') ?? ['fan-out', 'wave', 'merge'];
   if (parts.includes('fan-out')) {
     const sizes = value('targets')?.split(',').map(Number) ?? TARGETS;
     await fanOuts(sizes, Number(value('per-repository') ?? TARGETS_PER_REPOSITORY));
   }
+  if (parts.includes('wave')) await waves();
   if (parts.includes('merge')) mergeRate();
+}
+
+/** A wave of 300 approvals, in repositories of 20 and in one. */
+async function waves(): Promise<void> {
+  const rows: string[][] = [];
+  for (const perRepository of [TARGETS_PER_REPOSITORY, WAVE_TARGETS]) {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+    try {
+      const { targets, repositories, elapsed, pushes } = await waveOf(folder, { targets: WAVE_TARGETS, perRepository });
+      rows.push([`${targets}`, `${repositories}`, milliseconds(elapsed), `${pushes}`]);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  printTable(['approvals', 'repositories', 'wave', 'pushes'], rows);
 }
 
 async function fanOuts(sizes: readonly number[], perRepository: number): Promise<void> {

@@ -1,4 +1,4 @@
-import type { GitHubRepository, Pull, Run, Status } from './github-repository.ts';
+import type { GitHubRepository, Protection, Pull, Run, Status } from './github-repository.ts';
 import type { OpenApi } from './openapi.ts';
 
 type Json = Record<string, unknown>;
@@ -66,9 +66,13 @@ export class GitHubJson {
       head: ref(head.repository, head.branch, head.commit),
       base: ref(repository, pull.base, repository.head(pull.base) ?? head.commit),
     };
-    if (isListed) return { ...this.#listed, ...own };
+    // The labels of lists have texts always.
+    if (isListed) return { ...this.#listed, ...own, labels: own.labels.map((one) => ({ ...one, description: '' })) };
     const isMerged = merged !== undefined;
-    return { ...this.#pull, ...own, merged: isMerged, merged_by: isMerged ? this.user(merged.by) : null };
+    const state = repository.mergeState(pull);
+    const mergeable = state === 'unknown' ? null : state !== 'dirty';
+    const more = { node_id: `PR_${repository.id}_${pull.number}`, mergeable, mergeable_state: state };
+    return { ...this.#pull, ...own, ...more, merged: isMerged, merged_by: isMerged ? this.user(merged.by) : null };
   }
 
   review(repository: GitHubRepository, pull: Pull, review: Pull['reviews'][number]): Json {
@@ -128,6 +132,35 @@ export class GitHubJson {
     const example = this.#api.example('combined-commit-status') as Json;
     const statuses = page.map((status) => this.status(status, true));
     return { ...example, sha: commit, statuses, total_count: total, repository: this.repository(repository) };
+  }
+
+  branch(repository: GitHubRepository, name: string): Json {
+    const { commit, ...example } = this.#api.example('branch-get') as Json & { commit: Json };
+    const sha = repository.head(name) ?? '';
+    return { ...example, name, commit: { ...commit, sha }, protected: repository.protections.has(name) };
+  }
+
+  /** The rules of rulesets, as GitHub names them. */
+  rules({ check, isStrict = false, hasQueue = false }: Protection): Json[] {
+    const ruleset = { ruleset_source_type: 'Repository', ruleset_source: 'acme/packages', ruleset_id: 42 };
+    const reviews = {
+      ...{ dismiss_stale_reviews_on_push: false, require_code_owner_review: false, require_last_push_approval: false },
+      ...{ required_approving_review_count: 0, required_review_thread_resolution: false },
+    };
+    const checks = {
+      strict_required_status_checks_policy: isStrict,
+      required_status_checks: check === undefined ? [] : [{ context: check }],
+    };
+    const queue = {
+      ...{ check_response_timeout_minutes: 60, grouping_strategy: 'ALLGREEN', max_entries_to_build: 5 },
+      ...{ max_entries_to_merge: 5, merge_method: 'SQUASH', min_entries_to_merge: 1 },
+      min_entries_to_merge_wait_minutes: 5,
+    };
+    return [
+      { type: 'pull_request', parameters: reviews, ...ruleset },
+      { type: 'required_status_checks', parameters: checks, ...ruleset },
+      ...(hasQueue ? [{ type: 'merge_queue', parameters: queue, ...ruleset }] : []),
+    ];
   }
 
   installation(id: number, app: number): Json {

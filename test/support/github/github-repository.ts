@@ -35,6 +35,14 @@ export interface Pull {
   readonly events: { readonly id: number; readonly event: string; readonly actor: string; readonly at: string }[];
 }
 
+/** A rule for a branch. */
+export interface Protection {
+  /** A check that has to succeed on the head. */
+  readonly check?: string;
+  readonly isStrict?: boolean;
+  readonly hasQueue?: boolean;
+}
+
 export interface Run {
   readonly id: number;
   readonly app: number;
@@ -101,11 +109,21 @@ export class GitHubRepository {
   readonly labels = new Map<string, string>();
   readonly runs: Run[] = [];
   readonly statuses: Status[] = [];
+  /** By branch. */
+  readonly protections = new Map<string, Protection>();
+  /** Methods that it permits. */
+  methods: readonly string[] = ['merge', 'squash', 'rebase'];
+  /** GitHub has not found out what can be merged. */
+  isComputing = false;
+  /** Numbers of pull requests in the merge queue. */
+  readonly queue = new Set<number>();
   /** How many checks were written. */
   written = 0;
   #files = 0;
   /** Commits that were found once. */
   readonly #commits = new Set<string>();
+  /** The merged tree of two commits. */
+  readonly #merged = new Map<string, string | undefined>();
 
   constructor(folder: string, owner: string, name: string, writers: readonly string[]) {
     this.owner = owner;
@@ -136,14 +154,16 @@ export class GitHubRepository {
     return isPresent;
   }
 
-  /** Adds a file to a branch, which begins at `main`. */
-  commit(branch: string): string {
+  /** Writes a file to a branch, which begins at `main`. Default: a new one. */
+  commit(branch: string, file?: string): string {
     this.#files += 1;
     const { gitDir } = this;
+    const name = file ?? `file-${this.#files}-${this.id}`;
     const parent = this.head(branch) ?? this.head('main');
-    const entries = parent === undefined ? '' : `${git(gitDir, ['ls-tree', parent])}\n`;
+    const present = parent === undefined ? [] : git(gitDir, ['ls-tree', parent]).split('\n');
     const blob = git(gitDir, ['hash-object', '-w', '--stdin'], `${branch} ${this.#files}`);
-    const tree = git(gitDir, ['mktree'], `${entries}100644 blob ${blob}\tfile-${this.#files}-${this.id}\n`.trimStart());
+    const entries = present.filter((line) => line !== '' && !line.endsWith(`\t${name}`));
+    const tree = git(gitDir, ['mktree'], `${[...entries, `100644 blob ${blob}\t${name}`].join('\n')}\n`);
     const parents = parent === undefined ? [] : ['-p', parent];
     const commit = git(gitDir, ['commit-tree', tree, ...parents, '-m', `file ${this.#files}`]);
     git(gitDir, ['update-ref', `refs/heads/${branch}`, commit]);
@@ -222,6 +242,17 @@ export class GitHubRepository {
     pull.updatedAt = at;
   }
 
+  /** `mergeable_state` of an open pull request. */
+  mergeState(pull: Pull): string {
+    if (this.isComputing || pull.closedAt !== undefined) return 'unknown';
+    const base = this.head(pull.base) ?? '';
+    if (this.#mergedTree(base, pull.head.commit) === undefined) return 'dirty';
+    const { check, isStrict = false } = this.protections.get(pull.base) ?? {};
+    const isBehind = git(this.gitDir, ['rev-list', '--count', `${pull.head.commit}..${base}`]) !== '0';
+    if (isStrict && isBehind) return 'behind';
+    return check === undefined || this.#succeeded(check, pull.head.commit) ? 'clean' : 'blocked';
+  }
+
   /** Puts it into the merge queue of its base: a branch with the commit that would be merged, of which the queue waits for checks. */
   enqueue(pull: Pull): string {
     const base = this.head(pull.base) ?? '';
@@ -233,16 +264,57 @@ export class GitHubRepository {
   }
 
   /** Merges it, if the head is as expected; returns the commit. */
-  merge(pull: Pull, expected: string, by: string): string | undefined {
+  merge(
+    pull: Pull,
+    expected: string,
+    by: string,
+    { method = 'merge', title = `Merge #${pull.number}`, text = '' } = {},
+  ) {
     if (pull.head.commit !== expected) return undefined;
     const base = this.head(pull.base) ?? '';
-    const tree = git(this.gitDir, ['merge-tree', '--write-tree', base, expected]);
-    const commit = git(this.gitDir, ['commit-tree', tree, '-p', base, '-p', expected, '-m', `Merge #${pull.number}`]);
+    const tree = this.#mergedTree(base, expected) ?? '';
+    const message = text === '' ? title : `${title}\n\n${text}`;
+    let commit = base;
+    if (method === 'rebase') {
+      const commits = git(this.gitDir, ['rev-list', '--reverse', `${base}..${expected}`]).split('\n');
+      for (const [at, one] of commits.entries()) {
+        const last = at === commits.length - 1 ? tree : git(this.gitDir, ['rev-parse', `${one}^{tree}`]);
+        const said = git(this.gitDir, ['log', '-1', '--format=%B', one]);
+        commit = git(this.gitDir, ['commit-tree', last, '-p', commit, '-m', said]);
+      }
+    } else {
+      const parents = method === 'squash' ? ['-p', base] : ['-p', base, '-p', expected];
+      commit = git(this.gitDir, ['commit-tree', tree, ...parents, '-m', message]);
+    }
     git(this.gitDir, ['update-ref', `refs/heads/${pull.base}`, commit, base]);
     pull.merged = { commit, by, at: timeNow() };
     pull.events.push({ id: nextId(), event: 'merged', actor: by, at: pull.merged.at });
+    this.queue.delete(pull.number);
     this.setState(pull, 'closed', by);
     return commit;
+  }
+
+  /** Undefined if there is a conflict. */
+  #mergedTree(base: string, head: string): string | undefined {
+    const key = `${base} ${head}`;
+    if (!this.#merged.has(key)) this.#merged.set(key, mergedTree(this.gitDir, base, head));
+    return this.#merged.get(key);
+  }
+
+  #succeeded(check: string, commit: string): boolean {
+    const run = this.runs.findLast((one) => one.commit === commit && one.name === check);
+    const status = this.statuses.findLast((one) => one.commit === commit && one.context === check);
+    return run?.conclusion === 'success' || status?.state === 'success';
+  }
+}
+
+function mergedTree(gitDir: string, base: string, head: string): string | undefined {
+  try {
+    return git(gitDir, ['merge-tree', '--write-tree', '--no-messages', base, head]);
+  } catch (error) {
+    // The status of a conflict.
+    if ((error as { status?: number }).status === 1) return undefined;
+    throw error;
   }
 }
 

@@ -60,6 +60,10 @@ const REVIEW_STATES: Readonly<Record<string, string>> = {
   COMMENT: 'COMMENTED',
 };
 
+const METHOD_NAMES: Readonly<Record<string, string>> = {
+  ...{ merge: 'Merge commits', squash: 'Squash merges', rebase: 'Rebase merges' },
+};
+
 /** Of Git's own objects. */
 const GIT_ROUTES: Readonly<Record<string, Route>> = {
   [`GET ${REPOSITORY}/git/matching-refs/{ref}`]: {
@@ -133,11 +137,38 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'contents:write',
     handle: (call) => {
       const pull = pullOf(call);
+      const { repository } = call;
+      const {
+        sha: expected = pull.head.commit,
+        merge_method: method = 'merge',
+        ...texts
+      } = call.body as Record<string, string>;
       if (pull.closedAt !== undefined) throw new Failure(405, 'Pull Request is not mergeable');
-      const expected = (call.body.sha as string | undefined) ?? pull.head.commit;
-      const sha = call.repository.merge(pull, expected, call.user);
-      if (sha === undefined) throw new Failure(409, 'Head branch was modified. Review and try the merge again.');
+      if (pull.head.commit !== expected)
+        throw new Failure(409, 'Head branch was modified. Review and try the merge again.');
+      if (!repository.methods.includes(method))
+        throw new Failure(405, `${METHOD_NAMES[method]} are not allowed on this repository.`);
+      const { check, hasQueue } = repository.protections.get(pull.base) ?? {};
+      const state = repository.mergeState(pull);
+      if (['dirty', 'unknown'].includes(state)) throw new Failure(405, 'Pull Request is not mergeable');
+      if (state === 'behind') throw new Failure(405, 'Head branch is out of date. Review and try the merge again.');
+      if (hasQueue === true)
+        throw new Failure(405, 'Repository rule violations found\n\nChanges must be made through the merge queue');
+      if (state === 'blocked') throw new Failure(405, `Required status check "${check}" is expected.`);
+      const message = { method, title: texts.commit_title, text: texts.commit_message };
+      const sha = repository.merge(pull, expected, call.user, message as { method: string });
       return { body: { sha, merged: true, message: 'Pull Request successfully merged' } };
+    },
+  },
+  [`GET ${REPOSITORY}/branches/{branch}`]: {
+    needs: 'contents:read',
+    handle: ({ repository, path, json }) => ({ body: json.branch(repository, branchOf(repository, path.branch)) }),
+  },
+  [`GET ${REPOSITORY}/rules/branches/{branch}`]: {
+    needs: 'metadata:read',
+    handle: ({ repository, path, json }) => {
+      const protection = repository.protections.get(path.branch ?? '');
+      return { body: protection === undefined ? [] : json.rules(protection) };
     },
   },
   [`GET ${PULL}/reviews`]: {
@@ -374,6 +405,11 @@ function pullOf({ repository, path }: Call): Pull {
   const pull = repository.pulls.find((one) => String(one.number) === number);
   if (pull === undefined) throw new Failure(404, 'Not Found');
   return pull;
+}
+
+function branchOf(repository: GitHubRepository, branch = ''): string {
+  if (repository.head(branch) === undefined) throw new Failure(404, 'Branch not found');
+  return branch;
 }
 
 function commentOf({ repository, path }: Call): { readonly pull: Pull; readonly comment: Pull['comments'][number] } {

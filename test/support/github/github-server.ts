@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { answerGraphql } from './github-graphql.ts';
 import { GitHubJson } from './github-json.ts';
 import { GitHubRepository, Invalid, nextId } from './github-repository.ts';
 import { Failure, type Result, ROUTES, type Route } from './github-routes.ts';
@@ -60,6 +61,8 @@ interface Identity {
 export class GitHubServer {
   readonly requests: GitHubRequest[] = [];
   readonly problems: string[] = [];
+  /** The permissions that the App has needed. */
+  readonly used = new Map<string, string>();
   /** Returns a fault for a request. */
   fault: (request: GitHubRequest) => Fault | undefined = () => undefined;
   granted = GRANTED;
@@ -154,6 +157,7 @@ export class GitHubServer {
     const { method, headers } = request;
     const { pathname, searchParams: query } = new URL(request.url, this.url);
     const path = pathname.replace(/^\/api\/v3/, '');
+    if (method === 'POST' && pathname === '/api/graphql') return this.#answerGraphql(request);
     const found = findRoute(method, path);
     const { template } = found;
     let status: number;
@@ -189,6 +193,15 @@ export class GitHubServer {
     return { status, headers: { ...more, etag }, body: text };
   }
 
+  #answerGraphql({ headers, body }: GitHubRequest): { status: number; body: string } {
+    const token = /^(?:bearer|token) (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
+    const identity = this.#identities.get(token);
+    if (identity === undefined) return { status: 401, body: JSON.stringify({ message: 'Bad credentials' }) };
+    const visible = this.#repositories.filter(({ name }) => identity.repositories?.includes(name) ?? true);
+    const request = body as Parameters<typeof answerGraphql>[1];
+    return { status: 200, body: JSON.stringify(answerGraphql(visible, request, this.problems)) };
+  }
+
   #handle({ template, values, route }: Found, { headers, body }: GitHubRequest, query: URLSearchParams): Result {
     const token = /^(?:bearer|token) (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
     if (template === TOKENS_PATH || template === INSTALLATION_PATH)
@@ -206,12 +219,15 @@ export class GitHubServer {
     if (repository === undefined || (mayRead !== true && !isFork(repository, user, this.#repositories)))
       throw new Failure(404, 'Not Found');
     const [permission = '', access = ''] = route.needs.split(':');
+    if (app !== undefined && this.used.get(permission) !== 'write') this.used.set(permission, access);
     // Every token of an App has it.
     const all = typeof permissions === 'string' ? undefined : { metadata: 'read', ...permissions };
     const given = all === undefined ? permissions : all[permission as keyof typeof all];
     if (permission === 'checks' && access === 'write' && app === undefined)
       throw new Failure(403, 'You must authenticate via a GitHub App.');
-    if (given === undefined || (access === 'write' && given !== 'write')) {
+    // Every token may read that.
+    const isMissing = permission !== 'metadata' && given === undefined;
+    if (isMissing || (access === 'write' && given !== 'write')) {
       const what = app === undefined ? 'personal access token' : 'integration';
       const needed = { 'x-accepted-github-permissions': `${permission}=${access}` };
       throw new Failure(403, `Resource not accessible by ${what}`, needed);

@@ -10,6 +10,7 @@ const review: ReviewPolicy = {
   reviewers: { users: [], teams: [] },
   labels: [],
   gateChecks: [],
+  userPullRequests: 'check',
 };
 
 test('one policy applies', () => {

@@ -23,7 +23,12 @@ export interface ReviewPolicy {
   /** Whose reviews count, and as whose approval. */
   readonly approvers: readonly { readonly user: string; readonly subject: string }[];
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };
+  /** Of the pull requests that Sluice opens; the text is in front of its section. */
+  readonly titleTemplate?: string | undefined;
+  readonly bodyTemplate?: string | undefined;
   readonly labels: readonly string[];
+  /** What happens with pull requests that users open. */
+  readonly userPullRequests: 'check' | 'adopt' | 'ignore';
   /** Types of the gates with a check of their own. */
   readonly gateChecks: readonly string[];
 }

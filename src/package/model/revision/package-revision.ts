@@ -54,6 +54,9 @@ export interface PackageRevision {
   readonly etag: string;
 }
 
+/** The part of a revision that policies depend on. */
+export type PolicySubject = Pick<PackageRevision, 'key' | 'name' | 'namespace' | 'path' | 'kptfile' | 'record'>;
+
 /** The stored facts about the commit of a revision. */
 export interface CommitInfo {
   /** The commit itself, also where the ref points to a tag object. */

@@ -17,6 +17,8 @@ import {
 } from './package-variant.ts';
 import { expressionCauses } from './template-expressions.ts';
 
+/** The label of the variants of a set, as in Porch: the uid of the set. */
+export const SET_LABEL = 'config.porch.kpt.dev/packagevariantset';
 const MAX_TARGETS = 10_000;
 const DEFAULT_MAX_TARGETS = 1000;
 const MAX_TARGET_ENTRIES = 100;
@@ -194,10 +196,30 @@ export const packageVariantSetKind = defineKind({
         .max(MAX_TARGETS)
         .default(DEFAULT_MAX_TARGETS)
         .describe('Maximum number of variants. A set with more does nothing and reports it.'),
+      maxDrafts: z
+        .int()
+        .min(1)
+        .max(MAX_TARGETS)
+        .optional()
+        .describe(
+          'Maximum number of drafts and proposals that the variants have open at a time. The other ones wait until some are published or deleted. Defaults to no limit.',
+        ),
     })
     .describe('Desired variants.'),
   status: z
-    .object({ conditions: conditionsSchema.optional(), observedGeneration: observedGenerationSchema })
+    .object({
+      conditions: conditionsSchema.optional(),
+      observedGeneration: observedGenerationSchema,
+      variants: z
+        .object({
+          total: z.int().min(0).describe('Number of variants.'),
+          ready: z.int().min(0).describe('Number of variants whose downstream packages are up to date.'),
+          waiting: z.int().min(0).describe('Number of variants that wait until maxDrafts permits another draft.'),
+          failing: z.int().min(0).describe('Number of variants that report a problem.'),
+        })
+        .optional()
+        .describe('Variants of the set by their conditions. The remaining ones have not been carried out yet.'),
+    })
     .describe('Observed state of the set.'),
   printerColumns: [
     NAME_COLUMN,
@@ -214,6 +236,30 @@ export const packageVariantSetKind = defineKind({
       value: ({ spec }) => spec.upstream.package,
     },
     READY_COLUMN,
+    {
+      name: 'Variants',
+      type: 'integer',
+      jsonPath: '.status.variants.total',
+      value: ({ status }) => status?.variants?.total,
+    },
+    {
+      name: 'Current',
+      type: 'integer',
+      jsonPath: '.status.variants.ready',
+      value: ({ status }) => status?.variants?.ready,
+    },
+    {
+      name: 'Waiting',
+      type: 'integer',
+      jsonPath: '.status.variants.waiting',
+      value: ({ status }) => status?.variants?.waiting,
+    },
+    {
+      name: 'Failing',
+      type: 'integer',
+      jsonPath: '.status.variants.failing',
+      value: ({ status }) => status?.variants?.failing,
+    },
     AGE_COLUMN,
   ],
 });

@@ -10,6 +10,9 @@ import { renderStatusSchema } from './package-revision-resources.ts';
 /** Set by the controller, which decides what happens to the package revisions of a deleted variant. Porch uses the same one. */
 export const PACKAGE_VARIANT_FINALIZER = 'config.porch.kpt.dev/packagevariants';
 
+/** Reason of `Ready` while the set of a variant permits no further draft. */
+export const WAITING = 'Waiting';
+
 /** Keys of the package context that Sluice computes. */
 const COMPUTED_KEYS = ['name', 'package-path'];
 /** Bounds what one reconciliation writes. */

@@ -6,6 +6,7 @@ import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from '../common/git-location.ts';
+import { deliveryPullRequestSchema, deliveryPullRequestStatusSchema } from './delivery-pull-request-schema.ts';
 import { engineSchema } from './engine-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
 import { targetDeploymentSchema } from './target-deployment-schema.ts';
@@ -106,6 +107,7 @@ export const deliveryTargetKind = defineKind({
           'Action for a folder that another writer changed: Repair (default) restores it, Report keeps it and sets the condition Drifted.',
         ),
       suspend: z.boolean().optional().describe('If true, suspends delivery.'),
+      pullRequest: deliveryPullRequestSchema.optional(),
       engine: engineSchema.optional(),
       rollback: z
         .object({
@@ -140,6 +142,7 @@ export const deliveryTargetKind = defineKind({
         .describe(
           'Deprecated: written by earlier versions, and replaced by objects of kind PackageDelivery. While it is present, it counts instead of them.',
         ),
+      pullRequest: deliveryPullRequestStatusSchema.optional(),
       deployment: targetDeploymentSchema.optional(),
       history: targetHistorySchema.optional(),
       rollbacks: z

@@ -29,14 +29,14 @@ export type TemplatePart = { readonly text: string } | { readonly field: string;
 /** `$${` stands for `${`. A placeholder without an end extends to the end, and is of no known field. */
 const PLACEHOLDER = /\$\$\{|\$\{([^}]*)(\}?)/g;
 
-/** The parts of a string of a template, in order. */
-export function templateParts(text: string): TemplatePart[] {
+/** The parts of a string of a template, in order. `known` are the fields that it may name. */
+export function templateParts(text: string, known: readonly string[] = TEMPLATE_FIELDS): TemplatePart[] {
   const parts: TemplatePart[] = [];
   let end = 0;
   for (const { index, 0: whole, 1: field, 2: close } of text.matchAll(PLACEHOLDER)) {
     if (index > end) parts.push({ text: text.slice(end, index) });
     if (field === undefined) parts.push({ text: '${' });
-    else parts.push({ field, isKnown: close === '}' && (TEMPLATE_FIELDS as readonly string[]).includes(field) });
+    else parts.push({ field, isKnown: close === '}' && known.includes(field) });
     end = index + whole.length;
   }
   if (end < text.length) parts.push({ text: text.slice(end) });

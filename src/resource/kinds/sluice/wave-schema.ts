@@ -18,7 +18,6 @@ const PROBE_URL_RULE =
 const AMOUNT = 'must be a number of targets, or a percentage such as "2%"';
 const ONE_SIZE = 'must have exactly one of percent, count and selector';
 const ONE_APPROVAL = 'must have exactly one of required and manual';
-const PERCENT_RULE = String.raw`type(self) == int ? self >= 0 : self.matches(r'^\d{1,3}(\.\d{1,3})?%$')`;
 
 /** A number of targets, or a part of all. */
 export const amountSchema = z
@@ -29,7 +28,7 @@ export const amountSchema = z
       .max(16)
       .regex(/^\d{1,3}(\.\d{1,3})?%$/, AMOUNT),
   ])
-  .meta({ 'x-kubernetes-int-or-string': true, ...clusterRules([PERCENT_RULE, AMOUNT]) });
+  .meta({ 'x-kubernetes-int-or-string': true });
 
 export const waveNameSchema = z
   .string()

@@ -29,6 +29,14 @@ describe('structuralFromZod', () => {
       { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] },
     ],
     [
+      'a bounded integer or a text with a pattern',
+      z.union([z.int().min(0).max(9), z.string().max(4).regex(/%$/)]).meta({ 'x-kubernetes-int-or-string': true }),
+      {
+        ...{ 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] },
+        ...{ minimum: 0, maximum: 9, maxLength: 4, pattern: '%$' },
+      },
+    ],
+    [
       'a set with a text',
       z.array(z.string()).meta({ 'x-kubernetes-list-type': 'set' }).optional().describe('Names.'),
       { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set', description: 'Names.' },

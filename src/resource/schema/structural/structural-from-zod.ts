@@ -82,10 +82,22 @@ function pattern(node: Json, place: string): StructuralSchema {
 }
 
 function union(node: Json, branches: readonly Json[], place: string): StructuralSchema {
-  if (node['x-kubernetes-int-or-string'] === true) return INT_OR_STRING;
+  if (node['x-kubernetes-int-or-string'] === true) return { ...INT_OR_STRING, ...boundsOf(branches, place) };
   if (!branches.every((branch) => branch.type === 'object'))
     throw defect(place, 'a union must be of objects that a field discriminates, or of an integer and a text');
   return lifted(branches, place);
+}
+
+/** Bounds of an integer or text beside both: each of them applies to values of its type only. */
+function boundsOf(branches: readonly Json[], place: string): StructuralSchema {
+  const integer = branches.find(({ type }) => type === 'integer') ?? {};
+  const text = branches.find(({ type }) => type === 'string') ?? {};
+  return {
+    ...(Number(integer.minimum) > Number.MIN_SAFE_INTEGER ? { minimum: Number(integer.minimum) } : {}),
+    ...(Number(integer.maximum) < Number.MAX_SAFE_INTEGER ? { maximum: Number(integer.maximum) } : {}),
+    ...(text.maxLength === undefined ? {} : { maxLength: Number(text.maxLength) }),
+    ...(text.pattern === undefined ? {} : pattern(text, place)),
+  };
 }
 
 /** Declares the fields of all branches once; inside remain the requirements of each and the value of its discriminator. */

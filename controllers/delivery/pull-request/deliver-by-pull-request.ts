@@ -1,0 +1,287 @@
+import { settingsOf } from '../../../src/delivery/delivery-target.ts';
+import { normalizeDirectory } from '../../../src/delivery/path-rules.ts';
+import { decidePull, type PullFacts, type PullWait } from '../../../src/delivery/pull-request/decide-pull.ts';
+import type { Desired } from '../../../src/delivery/tree/desired-result.ts';
+import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { isSluiceError, SluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
+import { digest } from '../../../src/foundation/text/canonical-json.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
+import type { GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
+import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { plainLine } from '../../pull-request/quote.ts';
+import { proposalIn, withSection } from '../../pull-request/section.ts';
+import type { TargetBranch } from '../target-branch.ts';
+import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
+import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-delivery-pull.ts';
+
+/** Steps of one reconciliation; the longest sequence has four. */
+const MAX_STEPS = 8;
+/** Until a host that does not say whether a merge is possible is treated as if it was not: Gitea does not report conflicts. */
+const UNKNOWN_MS = 60_000;
+/** In the marker of a pull request that Sluice closed itself. */
+const ENDED = idOf('ended');
+
+export interface PullDelivery {
+  readonly target: Stored<DeliveryTarget>;
+  readonly branch: TargetBranch;
+  /** Head of the branch of the target. */
+  readonly base: Oid;
+  /** What the base lacks. */
+  readonly result: Pick<Desired, 'edits' | 'message' | 'packages'>;
+  readonly author: Signature;
+  /** Called last of all before a merge. Without a permission nothing is merged. */
+  readonly isPermitted: () => Promise<boolean>;
+}
+
+export interface PullContext {
+  readonly forge: Forge;
+  readonly events: EventDeduplicator;
+  readonly clock: Clock;
+  /** Since when the host does not say whether a head can be merged, by target. */
+  readonly unknownSince: Map<string, { readonly head: Oid; readonly at: number }>;
+  readonly signal: AbortSignal;
+}
+
+export type PullStatus = NonNullable<NonNullable<DeliveryTarget['status']>['pullRequest']>;
+
+export interface PullOutcome {
+  /** Undefined if the branch of the target has everything. */
+  readonly wait?: { readonly for: PullWait; readonly message: string };
+  /** The last pull request, if there was one. */
+  readonly pullRequest: PullStatus | undefined;
+  /** It was merged just now: the branch of the target has to be read again. */
+  readonly isMerged?: boolean;
+}
+
+interface Seen {
+  readonly pull: PullRequest | undefined;
+  readonly head: Oid | undefined;
+  readonly by: string;
+  readonly facts: PullFacts;
+}
+
+/**
+ * Brings the branch and the pull request of a target to what is desired, and merges it if the target says so. Everything is read again
+ * before each step, so that it can end anywhere and be repeated.
+ */
+export async function deliverByPullRequest(context: PullContext, delivery: PullDelivery): Promise<PullOutcome> {
+  const { forge, events, signal } = context;
+  const { target, branch, base, result, author } = delivery;
+  const { git: place, pullRequest: wanted } = target.spec;
+  if (wanted === undefined) throw new SluiceError('Internal', 'the target has no spec.pullRequest');
+  const { namespace = DEFAULT_NAMESPACE, name } = target.metadata;
+  const own = new DeliveryBranch(branch.git, branch.remote, deliveryBranchName({ namespace, name }));
+  const directory = normalizeDirectory(place.directory);
+  const tree = await branch.treeWith(base, result.edits);
+  const proposed: ProposedDelivery = {
+    base,
+    tree,
+    directory,
+    message: result.message,
+    target: settingsOf(target).name,
+  };
+  const content = await contentOf(branch.git, tree, directory);
+  const id = idOf(keyText(keyOf(target)), content);
+  const isPending = result.edits.size > 0;
+  const text = describeDeliveryPull(target, result, own.name);
+
+  for (let step = 1; step <= MAX_STEPS; step += 1) {
+    const seen = await observe();
+    const { pull, head } = seen;
+    const next = decidePull(seen.facts);
+    switch (next.do) {
+      case 'nothing':
+        return { pullRequest: pull === undefined ? target.status?.pullRequest : statusOf(pull) };
+      case 'close':
+        if (pull !== undefined) await close(pull);
+        break;
+      case 'remove-branch':
+        if (head !== undefined) await own.remove(head, signal);
+        break;
+      case 'push':
+        if (head !== undefined && seen.facts.branch?.isOwn === false) {
+          const message = `${own.name} was at ${head} by ${seen.by}, whose pull request has ended; it is set to what the target delivers now`;
+          events.record(target, 'Warning', 'BranchReplaced', message, `branch ${head}`);
+        }
+        await own.push(head, proposed, author, signal);
+        break;
+      case 'open':
+        await open();
+        break;
+      case 'merge': {
+        const outcome = pull === undefined || head === undefined ? undefined : await merge(pull, head, seen);
+        if (outcome !== undefined) return outcome;
+        break;
+      }
+      case 'wait':
+        if (pull?.state === 'open') await show(pull);
+        return { wait: { for: next.for, message: await waitText(next.for, seen) }, ...withStatus(pull, seen) };
+    }
+  }
+  throw new SluiceError('Busy', `branch ${own.name} of ${place.repo} changes all the time; it is tried again`);
+
+  async function observe(): Promise<Seen> {
+    const head = await own.head(signal);
+    const inspected = head === undefined ? undefined : await own.inspect(head, proposed);
+    const { by = '', ...facts } = inspected ?? {};
+    const last = target.status?.pullRequest;
+    const isQuiet =
+      !isPending && head === undefined && (last === undefined || last.state === 'Merged' || last.state === 'Closed');
+    const pull = isQuiet ? undefined : await readPull(last?.number);
+    const mergeability =
+      isPending && pull?.state === 'open' ? await forge.mergeability(pull.number, signal) : undefined;
+    return {
+      ...{ pull, head, by },
+      facts: {
+        ...{ isPending, merge: wanted?.merge ?? 'manual' },
+        ...(head === undefined || inspected === undefined
+          ? {}
+          : { branch: { ...(facts as Omit<typeof inspected, 'by'>), head } }),
+        ...(pull === undefined
+          ? {}
+          : { pull: { state: pull.state, head: pull.head.commit, isRejected: await isRejected(pull) } }),
+        ...(mergeability === undefined ? {} : { mergeability }),
+        isUnknownForLong: isUnknownForLong(pull, mergeability),
+      },
+    };
+  }
+
+  /** The pull request of the status, else the one that the host knows: the status may be lost. */
+  async function readPull(number: number | undefined): Promise<PullRequest | undefined> {
+    const known = number === undefined ? undefined : await unlessMissing(forge.get(number, signal));
+    const isOfBranch =
+      known?.head.branch === own.name && known.base.branch === place.branch && known.head.isSameRepository;
+    return known !== undefined && isOfBranch && known.state === 'open'
+      ? known
+      : forge.find(own.name, place.branch, signal);
+  }
+
+  /** Users closed it while it had what is desired now. */
+  async function isRejected({ state, body, head }: PullRequest): Promise<boolean> {
+    if (state !== 'closed') return false;
+    const marker = proposalIn(body);
+    if (marker !== undefined) return marker === id;
+    return (await contentOf(branch.git, head.commit, directory)) === content;
+  }
+
+  function isUnknownForLong(pull: PullRequest | undefined, mergeability: PullFacts['mergeability']): boolean {
+    const { clock, unknownSince } = context;
+    const key = keyText(keyOf(target));
+    if (pull === undefined || mergeability !== 'unknown') {
+      unknownSince.delete(key);
+      return false;
+    }
+    const known = unknownSince.get(key);
+    if (known?.head === pull.head.commit) return clock.now() - known.at > UNKNOWN_MS;
+    unknownSince.set(key, { head: pull.head.commit, at: clock.now() });
+    return false;
+  }
+
+  async function close(pull: PullRequest): Promise<void> {
+    const body = withSection(pull.body, ENDED, describeUnneeded(target));
+    await forge.update(pull.number, { body, state: 'closed' }, signal);
+    const message = `${pull.url} was closed: ${place.branch} has everything that is delivered`;
+    events.record(target, 'Normal', 'PullRequestClosed', message, 'pull request');
+  }
+
+  async function open(): Promise<void> {
+    const title = wanted?.title ?? `Deliver to ${name}`;
+    const pull = await forge.open({ head: own.name, base: place.branch, title, body: text }, signal);
+    events.record(target, 'Normal', 'PullRequestOpened', `packages are delivered by ${pull.url}`, 'pull request');
+    await show(pull);
+  }
+
+  /** The marker is written last, so that labels and reviewers are not left out after a crash; later users may remove them. */
+  async function show(pull: PullRequest): Promise<void> {
+    if (proposalIn(pull.body) === undefined && wanted !== undefined) {
+      await forge.addLabels(pull, wanted.labels, signal);
+      for (const one of await forge.requestReviewers(pull.number, wanted.reviewers, signal)) {
+        const message = `${pull.url}: the review of ${plainLine(one.name)} cannot be requested: ${plainLine(one.reason)}; correct spec.pullRequest.reviewers`;
+        events.record(target, 'Warning', 'ReviewerRefused', message, `reviewer ${one.name}`);
+      }
+    }
+    const rest = pull.body.trim() === text.trim() ? '' : pull.body;
+    const body = withSection(rest, id, text);
+    // Hosts return line breaks as they were sent by browsers.
+    if (body !== pull.body.replaceAll('\r\n', '\n')) await forge.update(pull.number, { body }, signal);
+  }
+
+  /** Returns undefined if everything has to be read again. */
+  async function merge(pull: PullRequest, head: Oid, seen: Seen): Promise<PullOutcome | undefined> {
+    await show(pull);
+    const waiting = (text: string): PullOutcome => ({
+      ...{
+        wait: { for: 'merge', message: `waits for the merge of ${pull.url}: ${text}` },
+        pullRequest: statusOf(pull),
+      },
+    });
+    if (pull.head.commit !== head) return waiting('the host has not read its branch yet');
+    const request = { headCommit: head, method: wanted?.method ?? 'merge', ...mergeTexts(result.message) };
+    if (!(await delivery.isPermitted())) return waiting('it is not permitted now');
+    let outcome: Awaited<ReturnType<Forge['merge']>>;
+    try {
+      outcome = await forge.merge(pull.number, request, signal);
+    } catch (error) {
+      if (isSluiceError(error, 'Conflict')) return undefined;
+      throw error;
+    }
+    if (outcome.state === 'merged') return { pullRequest: { ...statusOf(pull), state: 'Merged' }, isMerged: true };
+    if (outcome.state === 'queued')
+      return {
+        wait: { for: 'queue', message: `waits for the merge queue of the host: ${pull.url}` },
+        pullRequest: { ...statusOf(pull), state: 'Queued' },
+      };
+    const isOutdated = outcome.obstacle === 'behind' || outcome.obstacle === 'conflict';
+    if (isOutdated && seen.facts.branch?.isUpToDate === false) {
+      await own.push(head, proposed, author, signal);
+      return waiting('its branch was set on top of the present one');
+    }
+    return waiting(plainLine(outcome.message));
+  }
+
+  async function waitText(reason: PullWait, { pull, head, by }: Seen): Promise<string> {
+    const url = pull?.url ?? `a pull request of ${own.name}`;
+    switch (reason) {
+      case 'merge':
+        return `waits for the merge of ${url}`;
+      case 'queue':
+        return `waits for the merge queue of the host: ${url}`;
+      case 'reopen': {
+        const closing = pull === undefined ? undefined : await forge.closing(pull, signal);
+        const who = closing === undefined ? '' : ` by ${plainLine(closing.by)}`;
+        const why = closing?.comment === undefined ? '' : ` (${plainLine(closing.comment)})`;
+        return `${url} was closed${who}${why}, so that nothing is delivered; reopen it, or publish another revision`;
+      }
+      case 'branch': {
+        const way = pull?.state === 'open' ? `merge or close ${url}, or remove the commit` : 'remove the branch';
+        return `branch ${own.name} was changed by ${plainLine(by)} (commit ${head}), which Sluice does not overwrite; ${way}`;
+      }
+    }
+  }
+}
+
+function withStatus(pull: PullRequest | undefined, { facts }: Seen): Pick<PullOutcome, 'pullRequest'> {
+  if (pull === undefined) return { pullRequest: undefined };
+  return {
+    pullRequest: { ...statusOf(pull), ...(facts.mergeability === 'queued' ? { state: 'Queued' as const } : {}) },
+  };
+}
+
+const STATES = { open: 'Open', closed: 'Closed', merged: 'Merged' } as const;
+
+function statusOf({ number, url, state, head }: PullRequest): PullStatus {
+  return { number, url, state: STATES[state], ...(head.commit === '' ? {} : { commit: head.commit }) };
+}
+
+/** The id of the directory in a tree or commit; empty where it does not have it. */
+async function contentOf(git: GitRepository, tree: Oid, directory: string): Promise<string> {
+  const [stat] = await git.statObjects([`${tree}:${directory}`]);
+  return stat?.oid ?? '';
+}
+
+/** The form of the marker that `section.ts` finds. */
+function idOf(...parts: readonly string[]): string {
+  return digest(parts.join(' ')).replace(/^.*:/, '').slice(0, 16);
+}

@@ -1,0 +1,316 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ControllerOptions } from '../../../src/controller/controller.ts';
+import { listDelivered } from '../../../src/delivery/delivered/list-delivered.ts';
+import { packageBuilder } from '../../../src/delivery/render/build-package.ts';
+import { KeyedMutex } from '../../../src/foundation/concurrency/mutex.ts';
+import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
+import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import {
+  CONTEXT,
+  controllerOn,
+  filesOf,
+  publish,
+  publishNext,
+  remove,
+  statusOf,
+  type TargetSpec,
+} from '../../../test/support/delivery.ts';
+import { commitFile, headOf, hostRepository, mergeBranch } from '../../../test/support/delivery-pull-request.ts';
+import { type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { git as gitCli } from '../../../test/support/git/git-cli.ts';
+import { MemoryForge } from '../../pull-request/testing-forge.ts';
+import { deliveryExplainer } from '../explain-delivery.ts';
+
+const BRANCH = 'sluice/delivery/edge';
+const FORGE = {
+  ...{ provider: 'gitea' as const, api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } },
+};
+
+describe('deliveries by pull request', () => {
+  let clock: ManualClock;
+  let world: Fixture;
+  let site: string;
+  let forge: MemoryForge;
+  let controller: ControllerOptions;
+  let committed: string[][];
+  const start = () => {
+    controller = controllerOn(world, {
+      openForge: () => forge,
+      onCommit: (_target, folders) => void committed.push([...folders]),
+    });
+  };
+  beforeEach(async () => {
+    clock = new ManualClock();
+    world = await fixture(clock);
+    await world.register('apps');
+    site = await world.bare('site');
+    forge = new MemoryForge();
+    hostRepository(forge, site);
+    committed = [];
+    start();
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  const reconcile = () => controller.reconcile({ namespace: 'default', name: 'edge' }, CONTEXT);
+  const create = (pullRequest: Partial<NonNullable<TargetSpec['pullRequest']>> = {}, spec: Partial<TargetSpec> = {}) =>
+    world.client.create(deliveryTargetKind, {
+      metadata: { name: 'edge' },
+      spec: {
+        ...{ selector: {}, git: { repo: site, directory: 'clusters/edge' }, allowPrune: true, ...spec },
+        pullRequest: { forge: FORGE, ...pullRequest },
+      },
+    });
+  const merge = (method: 'merge' | 'squash' | 'rebase' = 'merge') => {
+    const pull = forge.pulls.at(-1);
+    if (pull === undefined) throw new Error('there is no pull request');
+    const head = headOf(site, BRANCH) ?? '';
+    const commit = mergeBranch(site, 'main', head, { method, title: 'Merged by a user', message: '' });
+    forge.change(pull.number, {
+      ...{ state: 'merged', head: { ...pull.head, commit: head }, merged: { commit, by: 'anna' } },
+    });
+    return commit;
+  };
+  /** What `sluice why` reports of the delivery of a revision. */
+  const why = async (name: string) => {
+    const target = await world.client.get(deliveryTargetKind, { name: 'edge' });
+    const { items } = await world.client.list(repositoryKind);
+    const explainer = deliveryExplainer({
+      ...{ client: world.client, store: world.store, repositories: () => items, targets: () => [target] },
+      ...{ delivered: await listDelivered(world.client, target), network: DEFAULT_NETWORK, dataFolder: world.folder },
+      ...{ mirrorOf: () => `${world.folder}/mirror`, mirrors: new KeyedMutex(), timeoutMs: 30_000 },
+      buildPackage: packageBuilder({}),
+    });
+    return (await explainer.explain({ evaluation: await world.store.evaluate(name) } as never, {} as never)).delivery;
+  };
+  const forgetStatus = async () => {
+    const { status: _status, ...target } = await world.client.get(deliveryTargetKind, { name: 'edge' });
+    await world.client.updateStatus(deliveryTargetKind, target);
+  };
+
+  test('several packages share one pull request, which is updated in place; they count as delivered once it is merged', async () => {
+    const web = await publish(world, 'web');
+    await create({ labels: ['delivery'], reviewers: { users: ['ben'], teams: [] } });
+    expect(await reconcile()).toMatchObject({ requeueAfter: 20_000 });
+    expect(filesOf(site)).toEqual([]);
+    expect(filesOf(site, BRANCH)).toEqual(['clusters/edge/web/cm.yaml', 'clusters/edge/web/kustomization.yaml']);
+    const [pull] = forge.pulls;
+    expect(pull).toMatchObject({ title: 'Deliver to edge', labels: ['delivery'], base: { branch: 'main' } });
+    expect(pull?.body).toContain('| `apps` | `web` | v1 |');
+    expect(forge.requested).toEqual(['ben']);
+    const url = pull?.url ?? '';
+    expect(await statusOf(world)).toMatchObject({
+      ...{ reason: 'WaitsForMerge', message: `0 packages are delivered; waits for the merge of ${url}`, packages: [] },
+      status: { pullRequest: { number: 1, url, state: 'Open', commit: headOf(site, BRANCH) } },
+    });
+    expect(await why(web)).toMatchObject([
+      {
+        state: 'NotDelivered',
+        message: `not on branch main of ${site} yet; waits for the merge of ${url}`,
+      },
+    ]);
+    const head = headOf(site, BRANCH);
+    await reconcile();
+    start();
+    await reconcile();
+    expect(headOf(site, BRANCH)).toBe(head);
+
+    await publish(world, 'db');
+    await publishNext(world, web, 'w2', '2');
+    await reconcile();
+    expect(forge.pulls).toHaveLength(1);
+    expect(forge.pulls[0]?.body).toContain('| `apps` | `db` | v1 |');
+    expect(forge.pulls[0]?.body).toContain('| `apps` | `web` | v2 |');
+    expect(gitCli(site, ['rev-list', '--count', `main..${BRANCH}`])).toBe('1');
+    expect(forge.requested).toEqual(['ben']);
+    expect((await world.events('edge')).filter((text) => text.startsWith('Delivered'))).toEqual([]);
+    expect(committed).toEqual([]);
+
+    const commit = merge();
+    await reconcile();
+    const { reason, packages, status } = await statusOf(world);
+    expect(reason).toBe('Delivered');
+    expect(packages.map((one) => `${one.package} v${one.revision}`)).toEqual(['db v1', 'web v2']);
+    expect(status).toMatchObject({ lastCommit: commit, pullRequest: { number: 1, state: 'Merged' } });
+    expect(headOf(site, BRANCH)).toBeUndefined();
+    expect(await world.events('edge')).toContain(`Delivered: merged, at ${commit}: db v1, web v2`);
+    expect(committed).toEqual([['clusters/edge/db', 'clusters/edge/web']]);
+    expect(await why(web)).toMatchObject([{ state: 'OtherRevision' }]);
+    forge.calls.length = 0;
+    expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
+    // In quiet times the host is not asked.
+    expect(forge.calls).toEqual([]);
+  });
+
+  test('a squash and a rebase are recognised by their trees, also when a user changed the texts', async () => {
+    const web = await publish(world, 'web');
+    await create();
+    for (const [at, method] of (['squash', 'rebase'] as const).entries()) {
+      await reconcile();
+      const commit = merge(method);
+      await reconcile();
+      expect(await statusOf(world)).toMatchObject({ reason: 'Delivered', status: { lastCommit: commit } });
+      if (at === 0) await publishNext(world, web, 'w2', '2');
+    }
+    expect(forge.pulls).toHaveLength(2);
+  });
+
+  test('Sluice merges when the host permits it, and waits with the reason of the host until then', async () => {
+    await publish(world, 'web');
+    await create({ merge: 'automatic', method: 'squash' });
+    forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'Required status check "ci" is expected.' };
+    await reconcile();
+    expect(await statusOf(world)).toMatchObject({
+      ...{ reason: 'WaitsForMerge', message: expect.stringContaining('Required status check "ci" is expected.') },
+    });
+    forge.outcome = undefined;
+    await reconcile();
+    expect(await statusOf(world)).toMatchObject({ reason: 'Delivered', status: { packageCount: 1 } });
+    expect(gitCli(site, ['log', '-1', '--format=%B', 'main'])).toMatch(/^Deliver web v1\n\nSluice-Target: edge\n/);
+    expect(headOf(site, BRANCH)).toBeUndefined();
+  });
+
+  test('a merge queue: success means that the merge is requested, and nothing is pushed meanwhile', async () => {
+    const web = await publish(world, 'web');
+    await create({ merge: 'automatic' });
+    forge.outcome = { state: 'queued' };
+    await reconcile();
+    expect(await statusOf(world)).toMatchObject({
+      ...{ reason: 'WaitsForMerge', message: expect.stringContaining('waits for the merge queue') },
+      status: { pullRequest: { state: 'Queued' } },
+    });
+    forge.mergeable = 'queued';
+    const head = headOf(site, BRANCH);
+    await publishNext(world, web, 'w2', '2');
+    await reconcile();
+    expect(headOf(site, BRANCH)).toBe(head);
+    merge('squash');
+    forge.mergeable = 'mergeable';
+    await reconcile();
+    expect(forge.pulls).toHaveLength(2);
+    expect(await statusOf(world)).toMatchObject({
+      reason: 'WaitsForMerge',
+      packages: [{ package: 'web', revision: 1 }],
+    });
+  });
+
+  test('the branch is set on the present one only where the host requires it', async () => {
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    const head = headOf(site, BRANCH);
+    const main = commitFile(site, 'main', 'other/file.txt', 'x');
+    await reconcile();
+    expect(headOf(site, BRANCH)).toBe(head);
+    forge.mergeable = 'unknown';
+    await reconcile();
+    clock.advance(50_000);
+    await reconcile();
+    expect(headOf(site, BRANCH)).toBe(head);
+    forge.mergeable = 'behind';
+    await reconcile();
+    expect(gitCli(site, ['rev-parse', `${BRANCH}^`])).toBe(main);
+    expect(forge.pulls).toHaveLength(1);
+  });
+
+  test('closed by a user: held with the reason, until it is reopened or another revision is published', async () => {
+    const web = await publish(world, 'web');
+    await create();
+    await reconcile();
+    forge.closings.set(1, { by: 'anna', comment: 'not on a Friday' });
+    forge.change(1, { state: 'closed', closedAt: '2030-01-01T00:00:00Z' });
+    expect(await reconcile()).toMatchObject({ requeueAfter: 60_000 });
+    const held = { reason: 'PullRequestClosed', message: expect.stringContaining('by anna (not on a Friday)') };
+    expect(await statusOf(world)).toMatchObject(held);
+    await forgetStatus();
+    start();
+    await reconcile();
+    expect(await statusOf(world)).toMatchObject(held);
+    expect(forge.pulls).toHaveLength(1);
+    const { closedAt: _closedAt, ...pull } = forge.pulls[0] ?? {};
+    forge.pulls[0] = { ...pull, state: 'open' } as (typeof forge.pulls)[number];
+    await reconcile();
+    expect((await statusOf(world)).reason).toBe('WaitsForMerge');
+    forge.change(1, { state: 'closed', closedAt: '2030-01-01T00:00:00Z' });
+    await reconcile();
+    await publishNext(world, web, 'w2', '2');
+    await reconcile();
+    expect(forge.pulls).toHaveLength(2);
+    expect(await statusOf(world)).toMatchObject({ reason: 'WaitsForMerge', status: { pullRequest: { number: 2 } } });
+  });
+
+  test('what a user pushed to the branch stays, and is reported; a merge of it is what the branch of the target has', async () => {
+    const web = await publish(world, 'web');
+    await create({ merge: 'automatic' });
+    forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'waits' };
+    await reconcile();
+    const foreign = commitFile(site, BRANCH, 'clusters/edge/web/cm.yaml', 'changed by a user');
+    forge.outcome = undefined;
+    for (let round = 0; round < 2; round += 1) {
+      await reconcile();
+      expect(headOf(site, BRANCH)).toBe(foreign);
+      expect(await statusOf(world)).toMatchObject({
+        ...{
+          reason: 'BranchChanged',
+          message: expect.stringContaining(`was changed by Test <test@example.com> (commit ${foreign})`),
+        },
+      });
+      if (round === 0) await publishNext(world, web, 'w2', '2');
+    }
+    merge();
+    // The change is drift, which the next pull request repairs.
+    forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'waits' };
+    await reconcile();
+    expect(forge.pulls).toHaveLength(2);
+    expect(headOf(site, BRANCH)).not.toBe(foreign);
+    expect(gitCli(site, ['show', `${BRANCH}:clusters/edge/web/cm.yaml`])).toContain('value: "2"');
+    expect(await world.events('edge')).toContainEqual(
+      expect.stringMatching(/^BranchReplaced: .* whose pull request has ended/),
+    );
+  });
+
+  test('the merge of the branch of the target into it, as hosts offer it, is no change of a user', async () => {
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    const main = commitFile(site, 'main', 'other/file.txt', 'x');
+    const own = headOf(site, BRANCH) ?? '';
+    const tree = gitCli(site, ['merge-tree', '--write-tree', own, main]);
+    const merged = gitCli(site, ['commit-tree', tree, '-p', own, '-p', main, '-m', 'Merge branch main']);
+    gitCli(site, ['update-ref', `refs/heads/${BRANCH}`, merged]);
+    await reconcile();
+    expect(headOf(site, BRANCH)).toBe(merged);
+    expect((await statusOf(world)).reason).toBe('WaitsForMerge');
+  });
+
+  test('with nothing left to deliver the pull request is closed with a reason, and its branch removed', async () => {
+    const web = await publish(world, 'web');
+    await create();
+    await reconcile();
+    await remove(world, web);
+    await reconcile();
+    expect(forge.pulls).toMatchObject([{ state: 'closed', body: expect.stringContaining('Closed by Sluice') }]);
+    expect(headOf(site, BRANCH)).toBeUndefined();
+    expect((await statusOf(world)).reason).toBe('Delivered');
+    // That was no rejection by a user.
+    await publish(world, 'web2');
+    await reconcile();
+    expect(forge.pulls).toHaveLength(2);
+  });
+
+  test('a removal is delivered by a merge too; until then the package counts as delivered', async () => {
+    const web = await publish(world, 'web');
+    await create({ merge: 'automatic' });
+    await reconcile();
+    forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'waits' };
+    await remove(world, web);
+    await reconcile();
+    expect((await statusOf(world)).packages).toMatchObject([{ package: 'web', revision: 1 }]);
+    expect(forge.pulls.at(-1)?.body).toContain('| `apps` | `web` | removed |');
+    forge.outcome = undefined;
+    await reconcile();
+    expect(await statusOf(world)).toMatchObject({ reason: 'Delivered', packages: [] });
+    expect(filesOf(site)).toEqual([]);
+  });
+});

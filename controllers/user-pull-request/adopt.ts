@@ -1,0 +1,117 @@
+import type { Comment, PullRequest } from '../../src/forge/forge.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { revisionName } from '../../src/package/model/identity/identity.ts';
+import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import { inlineCode, plainLine } from '../pull-request/quote.ts';
+import type { MayCreate } from '../pull-request/rights.ts';
+
+/** Annotations of an adopted draft: address of its pull request, and the commit of that which it began at. */
+export const PULL_ANNOTATION = 'sluice.dev/pull-request';
+const PULL_COMMIT_ANNOTATION = 'sluice.dev/pull-request-commit';
+
+const COMMAND = /^\/sluice[ \t]+adopt(?:[ \t]+([0-9a-f]{7,40}))?[ \t]*(?:\n|$)/;
+
+/** The workspace of the drafts of a pull request. */
+export function workspaceOf(number: number): string {
+  return `pr-${number}`;
+}
+
+export interface AdoptRequest {
+  readonly author: string;
+  /** The beginning of the commit that the author has seen. */
+  readonly commit: string | undefined;
+  readonly url: string;
+}
+
+/**
+ * The last request for adoption in the comments of a pull request. One that was edited does not count: on some hosts others may edit the comments of
+ * a user.
+ */
+export function adoptRequestIn(comments: readonly Comment[]): AdoptRequest | undefined {
+  for (const { author, body, url, createdAt, updatedAt } of comments.toReversed()) {
+    const found = createdAt === updatedAt ? COMMAND.exec(body) : null;
+    if (found !== null) return { author, commit: found[1], url };
+  }
+  return undefined;
+}
+
+/** The user in whose name a request counts, or why it does not. */
+export async function authorizeAdoption(
+  { author, commit }: AdoptRequest,
+  pull: PullRequest,
+  about: { readonly review: ReviewPolicy; readonly isRestricted: boolean; readonly namespace: string },
+  mayCreate: MayCreate | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly subject: string } | { readonly refusal: string }> {
+  const { review, isRestricted, namespace } = about;
+  const mapped = review.approvers.find(({ user }) => user.toLowerCase() === author.toLowerCase());
+  if (mapped === undefined)
+    return { refusal: `spec.review.approvers of the policy ${review.policy} does not list ${plainLine(author, 100)}` };
+  const { subject } = mapped;
+  if (mayCreate !== undefined && !(await mayCreate(subject, namespace, signal)))
+    return { refusal: `User "${subject}" may not create packagerevisions in this namespace; grant that right` };
+  const head = pull.head.commit;
+  // What a stranger pushes after the request was not seen by its author.
+  if (isRestricted && commit === undefined)
+    return {
+      refusal: `the branch was not pushed to this repository; name the commit: /sluice adopt ${head.slice(0, 12)}`,
+    };
+  if (commit !== undefined && !head.startsWith(commit))
+    return { refusal: `the branch is at ${head.slice(0, 12)} now, and not at ${commit}; request it again` };
+  return { subject };
+}
+
+export interface Adoption {
+  readonly store: Pick<RevisionStore, 'find' | 'change'>;
+  readonly repository: PackageRepository;
+  readonly pull: PullRequest;
+  /** Names of packages, relative to the directory of the repository. */
+  readonly packages: readonly string[];
+  readonly context: RequestContext;
+}
+
+/**
+ * Makes the head of a pull request the tip of a draft for each package. Drafts that exist stay as they are, so that a repetition changes nothing.
+ * Returns what could not be adopted, in Markdown.
+ */
+export async function adoptPackages({
+  store,
+  repository,
+  pull,
+  packages,
+  context,
+}: Adoption): Promise<readonly string[]> {
+  const problems: string[] = [];
+  const workspace = workspaceOf(pull.number);
+  for (const name of packages) {
+    const id = `${repository.namespace}/${revisionName({ repository: repository.repository, package: name, workspace })}`;
+    try {
+      if (store.find(id) === undefined)
+        await repository.createAt({ package: name, workspace, commit: pull.head.commit }, context);
+      const draft = store.find(id);
+      // A process can have ended between the two writes.
+      if (draft?.lifecycle !== 'Draft' || draft.record?.annotations?.[PULL_ANNOTATION] !== undefined) continue;
+      const annotations = {
+        ...draft.record?.annotations,
+        ...{ [PULL_ANNOTATION]: pull.url, [PULL_COMMIT_ANNOTATION]: draft.commit },
+      };
+      await store.change(id, { metadata: { annotations }, recordPush: true }, context);
+    } catch (error) {
+      if (!isSluiceError(error) || !REPORTED.has(error.code)) throw error;
+      problems.push(`${inlineCode(name)} was not adopted: ${inlineCode(messageOf(error), 500)}`);
+    }
+  }
+  return problems;
+}
+
+/** Failures that only a user can change; others are tried again. */
+const REPORTED: ReadonlySet<string> = new Set([
+  'InvalidInput',
+  'AlreadyExists',
+  'Refused',
+  'PushRefused',
+  'LimitExceeded',
+]);

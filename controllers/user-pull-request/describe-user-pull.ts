@@ -1,0 +1,159 @@
+import type { Annotation, Check } from '../../src/forge/forge.ts';
+import { counted } from '../../src/foundation/text/counted.ts';
+import { type Finding, findingsBelow } from '../../src/function/lint/finding.ts';
+import type { Gate } from '../../src/package/model/gates/gates.ts';
+import { GATE_CHECKS, READY_CHECK } from '../pull-request/checks.ts';
+import { changes, gateTable } from '../pull-request/describe-proposal.ts';
+import { inlineCode, plainLine } from '../pull-request/quote.ts';
+import type { JudgedPackage } from './judge-package.ts';
+
+const MAX_TITLE_CHARACTERS = 140;
+/** Findings of one package in the comment. */
+const MAX_SHOWN_FINDINGS = 20;
+const MAX_MESSAGE_CHARACTERS = 500;
+/** Hosts limit comments to 64 kB. */
+const MAX_COMMENT_CHARACTERS = 60_000;
+const MAX_DIFF_CHARACTERS = 30_000;
+
+/** A package of a pull request with its judgement; without one it is removed by it. */
+export interface PulledPackage {
+  /** From the root of the repository. */
+  readonly path: string;
+  readonly judged: JudgedPackage | undefined;
+  /** The draft that it was adopted as. */
+  readonly draft?: string | undefined;
+}
+
+export interface JudgedPull {
+  readonly packages: readonly PulledPackage[];
+  /** Packages, or a part of the branch, that were not looked at; a sentence for each reason. */
+  readonly omitted: readonly string[];
+  /** Functions that are programs or containers were not run. */
+  readonly isRestricted: boolean;
+  readonly head: string;
+  readonly gateChecks: readonly string[];
+  readonly mayAdopt: boolean;
+}
+
+/** The checks of the head: one for all packages, and one for each of the listed gates that any package has. */
+export function userChecks(pull: JudgedPull): Check[] {
+  const own = pull.gateChecks.flatMap((type): Check[] => {
+    const found = gatesOf(pull).filter(({ gate }) => gate.type === type);
+    if (found.length === 0) return [];
+    const closed = found.filter(({ gate }) => gate.state !== 'Open');
+    const [first] = closed;
+    const title = first === undefined ? 'the gate is open' : `${first.path}: ${first.gate.explanation}`;
+    return [{ name: `${GATE_CHECKS}${type}`, state: stateOf(closed), title: plainLine(title, MAX_TITLE_CHARACTERS) }];
+  });
+  return [readyCheck(pull), ...own];
+}
+
+function readyCheck(pull: JudgedPull): Check {
+  const { packages, omitted } = pull;
+  const findings = packages.flatMap(({ path, judged }) => findingsBelow(path, judged?.findings ?? []));
+  const annotations = annotationsOf(findings);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const closed = gatesOf(pull).filter(({ gate, isEnforced }) => isEnforced && gate.state !== 'Open');
+  const check = (state: Check['state'], title: string): Check => ({
+    ...{ name: READY_CHECK, state, title: plainLine(title, MAX_TITLE_CHARACTERS) },
+    ...(annotations.length === 0 ? {} : { annotations }),
+  });
+  const [first] = errors;
+  if (first !== undefined)
+    return check('failure', `${counted(errors.length, 'error')}: ${first.file}:${first.line}: ${first.message}`);
+  const [reason] = omitted;
+  if (reason !== undefined) return check('failure', reason);
+  if (closed.length > 0) {
+    const names = closed.map(({ path, gate: { type } }) => `${type} of ${path}`).join(', ');
+    return check(stateOf(closed), `${counted(closed.length, 'gate')} closed: ${names}`);
+  }
+  if (packages.length === 0) return check('success', 'It changes no package');
+  return check('success', `${counted(packages.length, 'package')} checked: no errors, no closed gates`);
+}
+
+function gatesOf({ packages }: JudgedPull): { path: string; gate: Gate; isEnforced: boolean }[] {
+  return packages.flatMap(({ path, judged }) =>
+    (judged?.gates ?? []).map((gate) => ({ path, gate, isEnforced: judged?.enforcement === 'enforce' })),
+  );
+}
+
+/** As for proposals: a condition that is False has failed; every other closed gate can still open. */
+function stateOf(closed: readonly { readonly gate: Gate }[]): Check['state'] {
+  if (closed.length === 0) return 'success';
+  return closed.some(({ gate }) => gate.condition?.status === 'False') ? 'failure' : 'pending';
+}
+
+const LEVELS = { error: 'failure', warning: 'warning', notice: 'notice' } as const;
+const ORDER: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, notice: 2 };
+
+/** Errors first, since hosts show or link only some of them. */
+export function annotationsOf(findings: readonly Finding[]): Annotation[] {
+  return findings
+    .toSorted((a, b) => ORDER[a.severity] - ORDER[b.severity])
+    .map(({ file, line, severity, code, message }) => ({
+      ...{ path: file, line, level: LEVELS[severity] },
+      ...{ title: plainLine(code, 100), message: plainLine(message, MAX_MESSAGE_CHARACTERS) },
+    }));
+}
+
+/** What users have to know about the packages of a pull request, in Markdown, bounded. */
+export function describeUserPull(pull: JudgedPull): string {
+  const { packages, omitted, isRestricted, head, mayAdopt } = pull;
+  const parts = [`Packages of ${inlineCode(head.slice(0, 12))} as they would be after the merge:`];
+  if (omitted.length > 0) parts.push(omitted.map((reason) => `**${plainLine(reason)}.**`).join(' '));
+  if (isRestricted)
+    parts.push(
+      'The branch was not pushed to this repository: programs and containers in pipelines are not run, and conditions in Kptfiles do not count.',
+    );
+  let left = MAX_DIFF_CHARACTERS;
+  let length = parts.join('').length;
+  for (const [at, { path, judged, draft }] of packages.entries()) {
+    const text = describePackage(path, judged, draft, left);
+    if (length + text.length > MAX_COMMENT_CHARACTERS) {
+      parts.push(
+        `${counted(packages.length - at, 'package')} more are not shown here; the check ${inlineCode(READY_CHECK)} counts them.`,
+      );
+      break;
+    }
+    length += text.length;
+    left = Math.max(0, left - text.length);
+    parts.push(text);
+  }
+  if (mayAdopt && packages.some(({ judged, draft }) => judged !== undefined && draft === undefined)) {
+    const command = isRestricted ? `/sluice adopt ${head.slice(0, 12)}` : '/sluice adopt';
+    parts.push(
+      `To let Sluice work on these packages as drafts, users whom the policy maps can comment ${inlineCode(command)}.`,
+    );
+  }
+  return parts.join('\n\n');
+}
+
+function describePackage(
+  path: string,
+  judged: JudgedPackage | undefined,
+  draft: string | undefined,
+  maxDiffCharacters: number,
+): string {
+  const title = `#### ${inlineCode(path)}`;
+  if (judged === undefined) return `${title}\n\nThe package is removed.`;
+  const { findings, gates, changes: diff } = judged;
+  const list = findings.toSorted((a, b) => ORDER[a.severity] - ORDER[b.severity]);
+  const rows = list.slice(0, MAX_SHOWN_FINDINGS).map(({ file, line, severity, message }) => {
+    const place = inlineCode(`${path}/${file}:${line}`);
+    return `- **${severity}** ${place}: ${inlineCode(message, MAX_MESSAGE_CHARACTERS)}`;
+  });
+  if (list.length > MAX_SHOWN_FINDINGS) rows.push(`- ${list.length - MAX_SHOWN_FINDINGS} more are not listed`);
+  return [
+    title,
+    ...(draft === undefined ? [] : [`Adopted as the draft ${inlineCode(draft)}.`]),
+    ...(rows.length === 0 ? [] : [rows.join('\n')]),
+    gateTable(gates.map(tableRow)),
+    changes({ from: 'the main branch', ...diff }, maxDiffCharacters),
+  ].join('\n\n');
+}
+
+function tableRow({ type, state, since, explanation }: Gate) {
+  const open = state === 'Open';
+  const settledBy = open ? '' : 'its draft, once it is adopted';
+  return { type, open, state, settledBy, explanation, ...(since === undefined ? {} : { since }) };
+}

@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import { conditionsOf, gatesOf, type Kptfile, readKptfile } from '../../kptfile-schema/index.ts';
+import { createPacer } from '../../src/foundation/concurrency/in-slices.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
+import { type Finding, findingAt } from '../../src/function/lint/finding.ts';
+import { lintFiles } from '../../src/function/lint/lint-files.ts';
+import { locateResults, placeIn } from '../../src/function/lint/locate-results.ts';
+import { isResourcePath } from '../../src/function/resource/resource-path.ts';
+import type { PackageInputs } from '../../src/package/model/content/inputs.ts';
+import type { ComparedFiles } from '../../src/package/model/diff/compared-files.ts';
+import { type FileChanges, fileChanges } from '../../src/package/model/diff/file-diff.ts';
+import { evaluateGates, type Gate } from '../../src/package/model/gates/gates.ts';
+import { PUSH_ACTOR, syncVerdicts } from '../../src/package/model/gates/verdict.ts';
+import { bindsContent, type EffectivePolicy } from '../../src/package/model/policy/policy.ts';
+import { REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
+import { emptyRecord } from '../../src/package/model/record/record.ts';
+import {
+  permittedRendering,
+  recordRendering,
+  renderedKptfile,
+  renderFiles,
+} from '../../src/package/plan/edit/render.ts';
+import type { Renderer, Rendering } from '../../src/package/plan/ports/renderer.ts';
+import type { MergedPackage } from './merge-package.ts';
+
+/** Bytes of changed YAML that is searched for mistakes in this process; larger files are only rendered. */
+const MAX_LINTED_FILE_BYTES = 256 * 1024;
+const MAX_LINTED_BYTES = 1024 * 1024;
+const MAX_RESULTS = 100;
+const MAX_NAMED_FILES = 5;
+const DIFF_BUDGET = { patchBytes: 60_000, listBytes: 60_000 };
+
+/** What a package of a pull request would be after its merge. */
+export interface JudgedPackage {
+  /** With files below the package folder. */
+  readonly findings: readonly Finding[];
+  /** Without that of the reviews in pull requests of proposals. */
+  readonly gates: readonly Gate[];
+  readonly enforcement: EffectivePolicy['enforcement'];
+  /** The rendered package against the main branch. */
+  readonly changes: FileChanges;
+}
+
+export interface JudgeOptions {
+  readonly namespace: string;
+  /** Runs what the branch may run. */
+  readonly renderer: Renderer | undefined;
+  /** False for content of users who may not push to the repository: they issue no conditions. */
+  readonly mayIssue: boolean;
+  /** The policy of the package with this Kptfile. */
+  policyFor(kptfile: Kptfile | undefined): EffectivePolicy;
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Lints, renders and evaluates a package in memory, as the kernel would evaluate the same content on a pushed draft: conditions that the branch has
+ * count as issued by its push. Writes nothing.
+ */
+export async function judgePackage(merged: MergedPackage, options: JudgeOptions): Promise<JudgedPackage> {
+  const { namespace, renderer, mayIssue, now, signal } = options;
+  const findings = [...merged.findings, ...(await lintChanged(merged))];
+  const before = merged.files.get('Kptfile');
+  const policy = options.policyFor(kptfileIn(before));
+  const isReadable = findings.every(({ code }) => !UNREADABLE.has(code)) && before !== undefined;
+  const raw = isReadable ? await render(merged.files, namespace, renderer, policy, signal) : undefined;
+  const rendering = raw === undefined ? undefined : permittedRendering(raw, policy, []).rendering;
+  if (rendering !== undefined) findings.push(...renderFindings(rendering, merged));
+  const files = rendering === undefined ? merged.files : renderedFiles(merged.files, rendering);
+  const kptfile = kptfileIn(files.get('Kptfile'));
+  const inputs = inputsOf(files, kptfile);
+  const at = timestamp(now);
+  // What the Kptfile has before it is rendered came with the push.
+  const pushed = kptfileIn(before);
+  const written = {
+    conditions: pushed === undefined ? new Map() : conditionsOf(pushed),
+    unproven: !mayIssue,
+    bindsContent: (type: string) => bindsContent(policy, type),
+  };
+  const push = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
+  let record = syncVerdicts(emptyRecord(''), written, inputs, push, at);
+  if (rendering !== undefined) record = recordRendering(record, rendering, inputs, at, policy);
+  const facts = {
+    gates: kptfile === undefined ? [] : gatesOf(kptfile),
+    conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile),
+    ...{ record, inputs },
+  };
+  const gates = evaluateGates(facts, policy, at).filter(({ type }) => type !== REVIEWED_TYPE);
+  const changes = await fileChanges(merged.onMain, comparedFiles(files, merged), signal, DIFF_BUDGET);
+  return { findings, gates, enforcement: policy.enforcement, changes };
+}
+
+const UNREADABLE: ReadonlySet<string> = new Set(['TooLarge', 'InvalidYaml']);
+
+/** Only what the branch changes, a file at a time, so that other work has its turn. */
+async function lintChanged({ files, changed }: MergedPackage): Promise<Finding[]> {
+  const pause = createPacer();
+  const findings: Finding[] = [];
+  let left = MAX_LINTED_BYTES;
+  for (const path of changed) {
+    const data = files.get(path);
+    if (data === undefined || !isResourcePath(path)) continue;
+    left -= data.length;
+    if (data.length > MAX_LINTED_FILE_BYTES || left < 0) {
+      const message = 'it is too large to be searched for mistakes here; "sluice check" does';
+      findings.push(findingAt(path, { severity: 'warning', message, code: 'NotLinted' }));
+      continue;
+    }
+    // A file that is no text is not read as YAML by anything.
+    const found = lintFiles(new Map([[path, data.toString('utf8')]]));
+    findings.push(...found.map((finding) => ({ ...finding, file: path })));
+    await pause();
+  }
+  return findings;
+}
+
+async function render(
+  files: ReadonlyMap<string, Buffer>,
+  namespace: string,
+  renderer: Renderer | undefined,
+  policy: EffectivePolicy,
+  signal: AbortSignal,
+): Promise<Rendering | undefined> {
+  try {
+    return await renderFiles(files, { renderer, namespace }, policy, {
+      actor: { name: PUSH_ACTOR },
+      face: 'git',
+      signal,
+    });
+  } catch (error) {
+    if (!isSluiceError(error, 'LimitExceeded')) throw error;
+    const message = error.message;
+    return {
+      kptfile: [],
+      failure: message,
+      conditions: [{ type: 'Rendered', status: 'False', reason: 'RenderFailed', message }],
+    };
+  }
+}
+
+function renderFindings(rendering: Rendering, { files }: MergedPackage): Finding[] {
+  const { renderStatus, failure, unavailable, edits } = rendering;
+  const texts = new Map<string, string>();
+  for (const [path, data] of files) if (isResourcePath(path)) texts.set(path, data.toString('utf8'));
+  const steps = [...(renderStatus?.mutationSteps ?? []), ...(renderStatus?.validationSteps ?? [])];
+  const findings = locateResults(steps, texts, MAX_RESULTS).filter(({ severity }) => severity !== 'notice');
+  if (failure !== undefined) {
+    const { file, line } = placeIn(failure, texts) ?? { file: 'Kptfile', line: 1 };
+    const [severity, code] =
+      unavailable === true ? (['warning', 'NotRendered'] as const) : (['error', 'RenderFailed'] as const);
+    findings.push({ ...{ file, line, column: 1 }, severity, message: failure, code });
+  } else if ((edits?.size ?? 0) > 0) {
+    const names = [...(edits?.keys() ?? [])];
+    const more = names.length > MAX_NAMED_FILES ? ` and ${names.length - MAX_NAMED_FILES} more` : '';
+    const message = `the pipeline changes ${names.slice(0, MAX_NAMED_FILES).join(', ')}${more}; run "sluice fn render" and commit the result`;
+    const first = names.find((name) => files.has(name)) ?? 'Kptfile';
+    findings.push(findingAt(first, { severity: 'warning', message, code: 'NotRendered' }));
+  }
+  return findings;
+}
+
+function renderedFiles(before: ReadonlyMap<string, Buffer>, rendering: Rendering): ReadonlyMap<string, Buffer> {
+  const files = new Map(before);
+  for (const [path, data] of rendering.edits ?? []) {
+    if (data === null) files.delete(path);
+    else files.set(path, Buffer.from(data));
+  }
+  const kptfile = before.get('Kptfile')?.toString('utf8') ?? '';
+  files.set('Kptfile', Buffer.from(renderedKptfile(kptfile, rendering)));
+  return files;
+}
+
+function kptfileIn(data: Buffer | undefined): Kptfile | undefined {
+  const read = data === undefined ? undefined : readKptfile(data);
+  return read?.ok === true ? read.kptfile : undefined;
+}
+
+/** Verdicts are issued and evaluated for these inputs alone, so that their digests need not be those of Git. */
+function inputsOf(files: ReadonlyMap<string, Buffer>, kptfile: Kptfile | undefined): PackageInputs {
+  const parts = [...files]
+    .filter(([path]) => path !== 'Kptfile')
+    .map(([path, data]) => [path, createHash('sha256').update(data).digest('hex')]);
+  const content = digest(canonicalJson([parts, kptfile?.metadata?.name ?? '']));
+  return { content, object: () => undefined, file: () => undefined };
+}
+
+function comparedFiles(
+  files: ReadonlyMap<string, Buffer>,
+  { files: merged, changed, onMain }: MergedPackage,
+): ComparedFiles {
+  const byId = new Map<string, Buffer>();
+  const compared = new Map<string, { id: string; bytes: number }>();
+  for (const [path, data] of files) {
+    const known = onMain.files.get(path);
+    const isAsOnMain = !changed.has(path) && known !== undefined && merged.get(path)?.equals(data) === true;
+    const id = isAsOnMain ? known.id : createHash('sha256').update(data).digest('hex');
+    byId.set(id, data);
+    compared.set(path, { id, bytes: data.length });
+  }
+  return { files: compared, read: async (ids) => ids.map((id) => byId.get(id) ?? Buffer.alloc(0)) };
+}

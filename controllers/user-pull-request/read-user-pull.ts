@@ -1,0 +1,132 @@
+import type { Kptfile } from '../../kptfile-schema/index.ts';
+import type { PullRequest } from '../../src/forge/forge.ts';
+import type { Oid } from '../../src/git/git-repository.ts';
+import { isOid } from '../../src/git/objects/object-id.ts';
+import { revisionName } from '../../src/package/model/identity/identity.ts';
+import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
+import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import { type ChangedPackage, changedPackages } from './changed-packages.ts';
+import type { PulledPackage } from './describe-user-pull.ts';
+import { type JudgedPackage, judgePackage } from './judge-package.ts';
+import { mergeBase } from './merge-base.ts';
+import { mergePackage } from './merge-package.ts';
+
+/** Packages of one pull request that are judged. */
+const MAX_PACKAGES = 20;
+
+/** The head of a pull request in the mirror of its repository. */
+export interface PulledHead {
+  readonly commit: Oid;
+  /** The commit is the tip of a branch of the repository: a user who may push has pushed it. */
+  readonly isPushed: boolean;
+}
+
+/**
+ * Finds the head of a pull request, and fetches it where it is in no branch of the repository, as for forks. Undefined if it has moved on meanwhile.
+ */
+export async function headOf(
+  repository: PackageRepository,
+  { number, head }: PullRequest,
+  signal: AbortSignal,
+): Promise<PulledHead | undefined> {
+  if (!isOid(head.commit)) return undefined;
+  const { commit } = head;
+  const isTip = async () =>
+    head.isSameRepository && (await repository.git.resolveRef(`refs/heads/${head.branch}`)) === commit;
+  if (await isTip()) return { commit, isPushed: true };
+  // The host reports a push before it was fetched.
+  if (head.isSameRepository && repository.isMirror) {
+    await repository.sync(signal, 'branches');
+    if (await isTip()) return { commit, isPushed: true };
+  }
+  return (await repository.fetchPull(number, signal)) === commit ? { commit, isPushed: false } : undefined;
+}
+
+export interface PulledPackages {
+  /** Of which one policy reviews with this host. */
+  readonly packages: readonly PulledPackage[];
+  /** Where each of all changed packages is on the main branch, to see whether that moves. */
+  readonly onMain: ReadonlyMap<string, Oid | undefined>;
+  readonly omitted: readonly string[];
+  /** Of the first package that has one. */
+  readonly review: ReviewPolicy | undefined;
+}
+
+export interface PullContext {
+  readonly repository: PackageRepository;
+  readonly workspace: string;
+  readonly head: PulledHead;
+  readonly mainHead: Oid;
+  /** Runs what the branch may run. */
+  readonly renderer: Renderer | undefined;
+  /** True for the policy of a package that this pull request is checked by. */
+  isWanted(review: ReviewPolicy): boolean;
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+/** Judges the packages that differ between the start of a branch and its head, as they would be after the merge. */
+export async function readPulledPackages(context: PullContext): Promise<PulledPackages> {
+  const { repository, head, mainHead, renderer, now, signal } = context;
+  const { git, layout, namespace } = repository;
+  const base = await mergeBase(git, mainHead, head.commit, signal);
+  if (base === undefined) {
+    const omitted = ['It has no common commit with the main branch that is near enough; rebase the branch'];
+    return { packages: [], onMain: new Map(), omitted, review: undefined };
+  }
+  const range = { before: base, after: head.commit, directory: layout.directory };
+  const { packages: changed, isComplete } = await changedPackages(git, range);
+  const omitted: string[] = [];
+  if (!isComplete)
+    omitted.push('The branch changes too many folders, so that not all of its packages are known; split it');
+  if (changed.length > MAX_PACKAGES)
+    omitted.push(
+      `It changes ${changed.length} packages, of which ${changed.length - MAX_PACKAGES} are not checked; split it`,
+    );
+  const known = await git.statObjects(changed.map(({ path }) => `${mainHead}:${path}`));
+  const onMain = new Map(changed.map(({ path }, at) => [path, known[at]?.oid]));
+  const packages: PulledPackage[] = [];
+  let review: ReviewPolicy | undefined;
+  for (const one of changed.slice(0, MAX_PACKAGES)) {
+    signal.throwIfAborted();
+    const found = await judge(one, onMain.get(one.path));
+    if (found === undefined) continue;
+    review ??= found.review;
+    packages.push(found.pulled);
+  }
+  return { packages, onMain, omitted, review };
+
+  async function judge(
+    { path, before, after }: ChangedPackage,
+    main: Oid | undefined,
+  ): Promise<{ readonly pulled: PulledPackage; readonly review: ReviewPolicy } | undefined> {
+    const key = keyAt(context, path);
+    const policyFor = (kptfile: Kptfile | undefined): EffectivePolicy =>
+      repository.policyFor({ key, name: revisionName(key), namespace, path, kptfile, record: undefined });
+    let policy = policyFor(undefined);
+    let judged: JudgedPackage | undefined;
+    if (after !== undefined) {
+      const merged = await mergePackage(git, { base: before, main, head: after });
+      judged = await judgePackage(merged, {
+        ...{ namespace, renderer, mayIssue: head.isPushed, now, signal },
+        policyFor: (kptfile) => {
+          policy = policyFor(kptfile);
+          return policy;
+        },
+      });
+    }
+    const { review: its } = policy;
+    if (its === undefined || !context.isWanted(its)) return undefined;
+    const draft = repository.index.get(revisionName(key))?.name;
+    return { pulled: { path, judged, draft }, review: its };
+  }
+}
+
+/** The revision that a package would be adopted as. */
+export function keyAt({ repository, workspace }: Pick<PullContext, 'repository' | 'workspace'>, path: string) {
+  const { directory } = repository.layout;
+  const name = directory === '' ? path : path.slice(directory.length + 1);
+  return { repository: repository.repository, package: name, workspace };
+}

@@ -1,0 +1,281 @@
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
+import type { PullRequest } from '../../src/forge/forge.ts';
+import { messageOf } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { EventDeduplicator } from '../event-deduplicator.ts';
+import type { OpenForge } from '../pull-request/opened-repositories.ts';
+import { pauseAfter } from '../pull-request/pause-after.ts';
+import { inlineCode, plainLine } from '../pull-request/quote.ts';
+import type { MayCreate } from '../pull-request/rights.ts';
+import type { SyncRequests } from '../repository/sync-requests.ts';
+import { adoptPackages, adoptRequestIn, authorizeAdoption, workspaceOf } from './adopt.ts';
+import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';
+import { headOf, keyAt, type PulledHead, type PulledPackages, readPulledPackages } from './read-user-pull.ts';
+import { UserPulls } from './user-pulls.ts';
+
+export interface UserPullRequestOptions {
+  readonly client: Client;
+  readonly store: Pick<RevisionStore, 'find' | 'change' | 'findRepository' | 'onArrival' | 'onPromotion'>;
+  readonly clock: Clock;
+  readonly openForge: OpenForge;
+  /** The policies of one repository that review proposals, as they are now. */
+  reviewsOf(repository: Stored<Repository>): readonly ReviewPolicy[] | Promise<readonly ReviewPolicy[]>;
+  /** Runs the pipelines of branches that users pushed to the repository. */
+  readonly renderer: Renderer | undefined;
+  /** Runs those of others: built-in functions alone. */
+  readonly restrictedRenderer: Renderer | undefined;
+  /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
+  readonly mayCreate: MayCreate | undefined;
+  /** Wakes for what webhooks report of a repository. Default: none. */
+  readonly requests?: Pick<SyncRequests, 'subscribe'> | undefined;
+  /** Default: a new recorder on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+/** Between two polls of a repository, and while it is not open. */
+const POLL_MS = 30_000;
+const OPENING_MS = 5000;
+/** Until the head of a pull request is read again that moved on meanwhile. */
+const MOVED_MS = 2000;
+/** A comment with a command counts so long. */
+const COMMAND_AGE_MS = 60 * 60_000;
+const MAX_COMMENTS = 200;
+const COMMENT_TOPIC = 'packages';
+const ADOPT_TOPIC = 'adopt';
+
+/** Checks the packages of pull requests that users open, and adopts them as drafts where an authorised user requests it. */
+export function userPullRequestController(options: UserPullRequestOptions): ControllerOptions {
+  const { store, clock, openForge } = options;
+  const client = options.client.as({ name: REVIEW_ACTOR }, 'controller');
+  const events = new EventDeduplicator(
+    options.recorder ?? new EventRecorder({ client, clock, component: REVIEW_ACTOR }),
+  );
+  /** By repository, then by the host that its policies name. */
+  const opened = new Map<string, Map<string, UserPulls>>();
+  let enqueue: (key: ObjectKey) => void = () => undefined;
+  const toKey = (id: string): ObjectKey => ({
+    namespace: id.split('/', 1)[0] ?? '',
+    name: id.slice(id.indexOf('/') + 1),
+  });
+
+  return {
+    name: 'user-pull-request',
+    sources: [
+      watchKind(repositoryKind, { predicate: specOrMetadataChanged, map: toObject }),
+      {
+        start({ informer }) {
+          const repositories = informer(repositoryKind);
+          return informer(packagePolicyKind).addHandler((event) => {
+            if (!specOrMetadataChanged(event)) return;
+            const { namespace } = event.object.metadata;
+            for (const { metadata } of repositories.list()) if (metadata.namespace === namespace) enqueue(metadata);
+          });
+        },
+      },
+      triggerSource((queue) => {
+        enqueue = ({ namespace = DEFAULT_NAMESPACE, name }) => queue({ namespace, name });
+        store.onArrival((id) => enqueue(toKey(id)));
+        const ends = [store.onPromotion((id) => enqueue(toKey(id))), options.requests?.subscribe(enqueue)];
+        return () => {
+          for (const end of ends) end?.();
+        };
+      }),
+    ],
+    maxConcurrentReconciles: 4,
+    namespaceShare: { most: 2, mostFailing: 1 },
+    reconcileTimeoutMs: 300_000,
+    maxDelayMs: 300_000,
+    // The name of a repository is a DNS label, without dots.
+    reconcile: async ({ namespace = DEFAULT_NAMESPACE, name }, { signal }) => {
+      const [repository = '', number] = name.split('.');
+      const key = { namespace, name: repository };
+      const object = await client.find(repositoryKind, key, { signal });
+      try {
+        return await (number === undefined ? poll(key, object, signal) : check(key, object, Number(number), signal));
+      } catch (error) {
+        const pause = pauseAfter(error);
+        if (pause === undefined || object === undefined) throw error;
+        events.record(object, 'Warning', 'PullRequestsNotChecked', messageOf(error), name);
+        return { requeueAfter: pause, reason: messageOf(error) };
+      }
+    },
+  };
+
+  /** Reads which pull requests have changed, and wakes for each. */
+  async function poll(
+    key: ObjectKey,
+    object: Stored<Repository> | undefined,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult | undefined> {
+    const id = keyText(key);
+    const repository = store.findRepository(id);
+    const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
+    const wanted = new Map(
+      reviews
+        .filter(({ userPullRequests }) => userPullRequests !== 'ignore')
+        .map((review) => [JSON.stringify([repository?.url, repository?.layout.branch, review.forge]), review]),
+    );
+    const here = opened.get(id) ?? new Map<string, UserPulls>();
+    for (const [host, pulls] of here) {
+      if (repository !== undefined && wanted.has(host)) continue;
+      here.delete(host);
+      await pulls.forge.close();
+    }
+    if (wanted.size === 0) {
+      opened.delete(id);
+      return undefined;
+    }
+    if (repository === undefined) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
+    opened.set(id, here);
+    for (const [host, review] of wanted) {
+      const pulls =
+        here.get(host) ??
+        new UserPulls(openForge(review, repository.namespace, repository.url), repository.layout.branch);
+      here.set(host, pulls);
+      const changed = await pulls.poll({ repository, policies: JSON.stringify(reviews) }, signal);
+      for (const number of changed) enqueue({ namespace: repository.namespace, name: `${key.name}.${number}` });
+    }
+    return { requeueAfter: POLL_MS, reason: 'pull requests are read' };
+  }
+
+  async function check(
+    key: ObjectKey,
+    object: Stored<Repository> | undefined,
+    number: number,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult | undefined> {
+    const repository = store.findRepository(keyText(key));
+    const mainHead = repository?.index.mainHead;
+    if (object === undefined || repository === undefined || mainHead === undefined) return undefined;
+    for (const [host, pulls] of opened.get(keyText(key)) ?? []) {
+      if (!pulls.has(number)) continue;
+      const pull = await pulls.forge.get(number, signal);
+      if (pull.state !== 'open') {
+        pulls.forget(number);
+        await repository.forgetPull(number);
+        continue;
+      }
+      if (!pulls.isOfUser(pull)) continue;
+      const head = await headOf(repository, pull, signal);
+      if (head === undefined)
+        return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
+      const workspace = workspaceOf(number);
+      const read = await readPulledPackages({
+        ...{ repository, workspace, head, mainHead, signal, now: clock.now() },
+        renderer: head.isPushed ? options.renderer : options.restrictedRenderer,
+        isWanted: (review) =>
+          review.userPullRequests !== 'ignore' &&
+          JSON.stringify([repository.url, repository.layout.branch, review.forge]) === host,
+      });
+      const isAdopted = await adopt({ object, repository, pulls, pull, head, read }, signal);
+      const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
+      await report(pulls, pull, head, { ...read, packages }, signal);
+      pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain });
+    }
+    return undefined;
+  }
+
+  async function report(
+    pulls: UserPulls,
+    { number }: PullRequest,
+    { commit, isPushed }: PulledHead,
+    { packages, omitted, review }: PulledPackages,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const judged: JudgedPull = {
+      ...{ packages, omitted, isRestricted: !isPushed, head: commit, gateChecks: review?.gateChecks ?? [] },
+      mayAdopt: (review?.approvers.length ?? 0) > 0,
+    };
+    const written = pulls.writtenOf(number);
+    const checks = userChecks(judged);
+    const checksText = JSON.stringify([commit, checks]);
+    if (written.checks !== checksText) {
+      await pulls.forge.setChecks(commit, checks, signal);
+      written.checks = checksText;
+    }
+    // A pull request without packages gets its check, which may be a required one, and no comment.
+    if (packages.length === 0 && omitted.length === 0 && written.comment === undefined) return;
+    const text = describeUserPull(judged);
+    if (written.comment === text) return;
+    await pulls.forge.setComment(number, COMMENT_TOPIC, text, signal);
+    written.comment = text;
+  }
+
+  /** Returns whether drafts of the pull request were requested. */
+  async function adopt(
+    { object, repository, pulls, pull, head, read }: Adoptable,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { review, packages } = read;
+    const wanted = packages.filter(({ judged }) => judged !== undefined);
+    if (review === undefined || wanted.length === 0) return false;
+    const isAutomatic = review.userPullRequests === 'adopt' && head.isPushed;
+    const names = wanted.map(({ path }) => keyAt({ repository, workspace: '' }, path).package);
+    const by = { store, repository, pull, packages: names };
+    const reason = `adopted from ${pull.url}`;
+    if (isAutomatic) {
+      if (wanted.every(({ draft }) => draft !== undefined)) return true;
+      const context = { actor: { name: REVIEW_ACTOR }, face: 'controller', reason, signal } as const;
+      return reply(await adoptPackages({ ...by, context }));
+    }
+    if (review.approvers.length === 0) return false;
+    const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
+    const request = adoptRequestIn(await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal));
+    if (request === undefined || pulls.writtenOf(pull.number).handled === request.url) return false;
+    const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };
+    const authorized = await authorizeAdoption(request, pull, about, options.mayCreate, signal);
+    let isDone = false;
+    if ('refusal' in authorized) {
+      const message = `the request ${request.url} of ${plainLine(request.author, 100)} to adopt ${pull.url} does not count: ${authorized.refusal}`;
+      events.record(object, 'Warning', 'NotAdopted', message, `adopt ${pull.number}`);
+      await reply([
+        `The request of ${inlineCode(request.author)} does not count: ${inlineCode(authorized.refusal, 500)}`,
+      ]);
+    } else {
+      const context = {
+        actor: { name: authorized.subject },
+        face: 'api',
+        reason: `${reason} by ${request.url}`,
+        signal,
+      } as const;
+      isDone = await reply(await adoptPackages({ ...by, context }));
+    }
+    pulls.writtenOf(pull.number).handled = request.url;
+    return isDone;
+
+    async function reply(problems: readonly string[]): Promise<boolean> {
+      const text = problems.length === 0 ? 'The packages are adopted as drafts.' : problems.slice(0, 20).join('\n\n');
+      await pulls.forge.setComment(pull.number, ADOPT_TOPIC, text, signal);
+      return true;
+    }
+  }
+}
+
+interface Adoptable {
+  readonly object: Stored<Repository>;
+  readonly repository: PackageRepository;
+  readonly pulls: UserPulls;
+  readonly pull: PullRequest;
+  readonly head: PulledHead;
+  readonly read: PulledPackages;
+}
+
+function withDrafts(repository: PackageRepository, workspace: string, packages: PulledPackages['packages']) {
+  return packages.map((one) => {
+    const { package: name } = keyAt({ repository, workspace }, one.path);
+    const draft = repository.index.ofPackage(name).find(({ key }) => key.workspace === workspace)?.name;
+    return { ...one, draft };
+  });
+}

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { dataFolder } from '../../app/data/data-folder.ts';
+import { ObjectSet } from '../../app/data/object-set.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { completeNames } from '../completion/complete-names.ts';
+import { type CliFixture, cliFixture } from '../testing.ts';
+
+const KEY = { namespace: 'default', name: 'web' };
+const WAVES = [
+  { name: 'canary', percent: 1 },
+  { name: 'rest', percent: 100, approval: { required: 2, from: ['anna', 'ben'] } },
+];
+const RUNNING = {
+  ...{ phase: 'Running', message: 'wave canary: 0 of 1 targets verified', pauses: 1 },
+  waves: [
+    { name: 'canary', startedMs: 0, analysis: 1, targets: 1, verified: 0, failed: 0, message: '0 of 1 verified' },
+  ],
+} as const;
+
+let cli: CliFixture;
+beforeEach(async () => {
+  cli = await cliFixture();
+  await cli.run('repo', 'get');
+  await withPlan(async (client) => {
+    await client.create(wavePlanKind, { metadata: KEY, spec: { waves: WAVES } });
+  });
+  await report(RUNNING);
+});
+afterEach(() => cli[Symbol.asyncDispose]());
+
+async function withPlan<T>(action: (client: ReturnType<ObjectSet['client']>) => Promise<T>): Promise<T> {
+  const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: true });
+  try {
+    return await action(objects.client({ name: 'sluice' }));
+  } finally {
+    await objects.close();
+  }
+}
+
+/** Writes the status that the controller would write. */
+async function report(status: object): Promise<void> {
+  await withPlan(async (client) => {
+    const plan = await client.get(wavePlanKind, KEY);
+    await client.updateStatus(wavePlanKind, { ...plan, status: status as NonNullable<WavePlan['status']> });
+  });
+}
+
+const spec = () => withPlan(async (client) => (await client.get(wavePlanKind, KEY)).spec);
+
+test('get shows a plan, its waves and what it waits for', async () => {
+  const { stdout } = await cli.run('wave', 'get', 'web');
+  expect(stdout).toMatch(/^web +Running +canary/m);
+  expect(stdout).toMatch(/^canary +1% +InProgress +1 +0 +0 +0 of 1 verified$/m);
+  expect(stdout).toMatch(/^rest +100% +Waiting +requires 2 approvals by anna, ben$/m);
+  expect(stdout).toContain('\nwave canary: 0 of 1 targets verified\n');
+  expect(JSON.parse((await cli.run('wave', 'get', 'web', '-o', 'json')).stdout)).toMatchObject({ kind: 'WavePlan' });
+  const missing = await cli.run('wave', 'get', 'wep');
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean web?') });
+  expect(await completeNames('plans', 'w', [], { SLUICE_DATA: cli.data })).toEqual(['web']);
+});
+
+test('steps are fields of the plan', async () => {
+  await cli.run('wave', 'pause', 'web');
+  expect(await spec()).toMatchObject({ paused: true });
+  const { stdout } = await cli.run('wave', 'resume', 'web');
+  expect(stdout).toBe('web continues once "sluice up" runs\n');
+  expect(await spec()).toMatchObject({ paused: false, resume: 1 });
+  await cli.run('wave', 'promote', 'web');
+  expect(await spec()).toMatchObject({ promotePast: 'canary' });
+  expect((await cli.run('wave', 'promote', 'web', '--past', 'none')).stderr).toContain('its waves are canary, rest');
+  await cli.run('wave', 'rollback', 'web');
+  expect(await spec()).toMatchObject({ rollback: true });
+  await report({ ...RUNNING, phase: 'Aborted' });
+  expect(await cli.run('wave', 'resume', 'web')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('cannot resume web: it is Aborted; create another WavePlan'),
+  });
+});
+
+test('approve counts each user once, and only those whom the wave counts', async () => {
+  expect((await cli.run('wave', 'approve', 'web')).stdout).toBe('anna approved wave rest of web: 1 of 2 approvals\n');
+  expect((await cli.run('wave', 'approve', 'web')).stdout).toBe('anna has approved wave rest of web already\n');
+  expect(await cli.run('wave', 'approve', 'web', '--as', 'mallory')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('it counts approvals by anna, ben, and you are mallory'),
+  });
+  await cli.run('wave', 'approve', 'web', '--as', 'ben', '--reason', 'fine');
+  expect((await spec()).approvals).toEqual([
+    { wave: 'rest', user: 'anna' },
+    { wave: 'rest', user: 'ben', reason: 'fine' },
+  ]);
+});
+
+test('watch prints a line for each wave and ends with the plan', async () => {
+  await report({ ...RUNNING, phase: 'Paused', pause: { cause: 'MaxFailures', message: 'two' }, message: 'stopped' });
+  const stopped = await cli.run('wave', 'watch', 'web', '--timeout', '10s');
+  expect(stopped.code).toBe(1);
+  expect(stopped.stdout.replace(/^\S+ {2}/gm, '')).toBe(
+    'canary (1%): InProgress, 0 of 1 verified, 0 failed: 0 of 1 verified\nrest (100%): Waiting: requires 2 approvals by anna, ben\nPaused: stopped\n',
+  );
+  await report({ ...RUNNING, phase: 'Completed' });
+  expect((await cli.run('wave', 'watch', 'web', '-o', 'json')).code).toBe(0);
+});

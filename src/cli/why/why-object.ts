@@ -1,0 +1,54 @@
+import { describeVariant, type ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
+import { describeSet } from '../../../controllers/package-variant-set/describe-set.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind, SET_LABEL } from '../../resource/kinds/porch/package-variant-set.ts';
+import type { Access } from '../access/access.ts';
+import { printable } from '../output/printable.ts';
+import type { Terminal } from '../output/terminal.ts';
+
+type Explain = (access: Access, name: string) => Promise<ObjectExplanation>;
+
+/** Kinds besides package revisions that `sluice why <kind>/<name>` explains, by the names that users write. */
+const EXPLAINED: Readonly<Record<string, Explain>> = {
+  ...named(packageVariantKind, async ({ client, namespace }, name) =>
+    describeVariant(await client.get(packageVariantKind, { namespace, name })),
+  ),
+  ...named(packageVariantSetKind, async ({ client, namespace }, name) => {
+    const set = await client.get(packageVariantSetKind, { namespace, name });
+    const labelSelector = { matchLabels: { [SET_LABEL]: set.metadata.uid } };
+    return describeSet(set, (await client.list(packageVariantKind, { namespace, labelSelector })).items);
+  }),
+};
+
+function named(
+  { kind, plural }: { readonly kind: string; readonly plural: string },
+  explain: Explain,
+): Record<string, Explain> {
+  return { [kind.toLowerCase()]: explain, [plural]: explain };
+}
+
+/** The explanation of `<kind>/<name>`; undefined for a text that is the name of a package revision. */
+export async function explainObject(access: Access, text: string): Promise<ObjectExplanation | undefined> {
+  const slash = text.indexOf('/');
+  if (slash < 0) return undefined;
+  const kind = text.slice(0, slash).toLowerCase();
+  const explain = Object.hasOwn(EXPLAINED, kind) ? EXPLAINED[kind] : undefined;
+  if (explain !== undefined) return explain(access, text.slice(slash + 1));
+  const known = Object.keys(EXPLAINED).filter((name) => !name.endsWith('s'));
+  throw new SluiceError(
+    'InvalidInput',
+    `cannot explain objects of the kind "${kind}"; use the name of a package revision, or ${known.join('/<name> or ')}/<name>`,
+  );
+}
+
+export function printObjectExplanation(terminal: Terminal, { subject, state, reasons, next }: ObjectExplanation): void {
+  terminal.line(`${terminal.style('bold', printable(subject))}  ${printable(state)}`);
+  terminal.line();
+  terminal.line('Why it is here:');
+  for (const reason of reasons) terminal.line(`  - ${printable(reason)}`);
+  if (next.length === 0) return;
+  terminal.line();
+  terminal.line('Next:');
+  for (const name of next) terminal.line(`  sluice why ${printable(name)}`);
+}

@@ -1,0 +1,151 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { ForgeErrorDetails, PullRequest } from '../forge.ts';
+import type { BranchRules, Mergeability, MergeObstacle, MergeOutcome, MergeRequest } from '../forge-merging.ts';
+import type { GitHubClient } from './github-client.ts';
+import {
+  anySchema,
+  branchRulesSchema,
+  branchSchema,
+  type MergeState,
+  mergeResultSchema,
+  mergeStateSchema,
+  queuedSchema,
+} from './github-schemas.ts';
+
+/** Texts of GitHub's refusals, in the order in which they are looked for. The first ones are reports of an old state. */
+const OBSTACLES: readonly (readonly [RegExp, MergeObstacle])[] = [
+  [/base branch was modified/i, 'unknown'],
+  [/is still a draft/i, 'draft'],
+  [/merge (?:commits?|method)|(?:squash|rebase) merges?/i, 'method'],
+  [/head branch (?:is|was) (?:out of date|behind)|not up to date|must be up.to.date/i, 'behind'],
+  [/required status check|approving review|protected branch|rule violation|changes? must be/i, 'blocked'],
+];
+/** `mergeable_state`, of which `blocked` and `behind` may not hold for an App that may bypass rules. */
+const STATES: Readonly<Record<string, Mergeability>> = {
+  ...{ clean: 'mergeable', unstable: 'mergeable', has_hooks: 'mergeable' },
+  ...{ dirty: 'conflict', behind: 'behind', blocked: 'blocked', draft: 'draft' },
+};
+const RULES_PER_PAGE = 100;
+
+const IS_QUEUED = `query ($owner: String!, $name: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) { isInMergeQueue } }
+}`;
+const ENQUEUE = `mutation ($id: ID!, $head: GitObjectID!) {
+  enqueuePullRequest(input: { pullRequestId: $id, expectedHeadOid: $head }) { mergeQueueEntry { id } }
+}`;
+
+type ReadPull = (number: number, signal: AbortSignal) => Promise<PullRequest>;
+
+interface Repository {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+/** The part of GitHub's API that merges. */
+export class GitHubMerging {
+  readonly #client: GitHubClient;
+  readonly #repository: Repository;
+  readonly #get: ReadPull;
+
+  constructor(client: GitHubClient, repository: Repository, get: ReadPull) {
+    this.#client = client;
+    this.#repository = repository;
+    this.#get = get;
+  }
+
+  async merge(number: number, wanted: MergeRequest, signal: AbortSignal): Promise<MergeOutcome> {
+    const { headCommit: sha, method, title, message } = wanted;
+    // A rebase makes commits with the messages of the branch.
+    const text = method === 'rebase' ? {} : { commit_title: title, commit_message: message };
+    let refusal: SluiceError;
+    try {
+      const { sha: commit } = await this.#client.call(mergeResultSchema, signal, ({ pulls }, options) =>
+        pulls.merge({ ...this.#repository, pull_number: number, sha, merge_method: method, ...text, ...options }),
+      );
+      return { state: 'merged', commit };
+    } catch (error) {
+      if (!isSluiceError(error) || ![405, 409].includes(statusOf(error))) throw error;
+      refusal = error;
+    }
+    const pull = await this.#get(number, signal);
+    if (pull.head.commit !== sha)
+      throw new SluiceError('Conflict', `${pull.url} has another head than ${sha}; read it again`, { cause: refusal });
+    if (pull.state === 'merged') return { state: 'merged', commit: pull.merged?.commit || undefined };
+    if (pull.state === 'closed') return { state: 'refused', obstacle: 'closed', message: 'it was closed' };
+    if (/merge queue/i.test(refusal.message)) return this.#enqueue(number, sha, signal);
+    return { state: 'refused', obstacle: await this.#obstacleOf(number, refusal, signal), message: refusal.message };
+  }
+
+  async mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
+    const state = await this.#state(number, signal);
+    const { hasMergeQueue } = await this.branchRules(state.base.ref, signal);
+    return hasMergeQueue === true && (await this.#isQueued(number, signal)) ? 'queued' : mergeabilityOf(state);
+  }
+
+  /** Rules of rulesets are open to readers; of classic protections only that there is one. */
+  async branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
+    const { protected: isProtected } = await this.#client.call(branchSchema, signal, ({ repos }, options) =>
+      repos.getBranch({ ...this.#repository, branch, ...options }),
+    );
+    if (!isProtected) return { requiresPullRequest: false, requiresUpToDate: false, hasMergeQueue: false };
+    const rules = await this.#client.call(branchRulesSchema, signal, ({ repos }, options) =>
+      repos.getBranchRules({ ...this.#repository, branch, per_page: RULES_PER_PAGE, ...options }),
+    );
+    const has = (type: string) => rules.some((rule) => rule.type === type);
+    const isStrict = rules.some(({ parameters }) => parameters?.strict_required_status_checks_policy === true);
+    return {
+      ...(has('pull_request') || has('merge_queue') ? { requiresPullRequest: true } : {}),
+      ...(isStrict ? { requiresUpToDate: true } : {}),
+      hasMergeQueue: has('merge_queue'),
+    };
+  }
+
+  #state(number: number, signal: AbortSignal): Promise<MergeState> {
+    return this.#client.call(mergeStateSchema, signal, ({ pulls }, options) =>
+      pulls.get({ ...this.#repository, pull_number: number, ...options }),
+    );
+  }
+
+  async #isQueued(number: number, signal: AbortSignal): Promise<boolean> {
+    const { owner, repo: name } = this.#repository;
+    const asked = { name: 'the query of the merge queue', query: IS_QUEUED, variables: { owner, name, number } };
+    const { repository } = await this.#client.graphql(queuedSchema, asked, signal);
+    return repository?.pullRequest?.isInMergeQueue === true;
+  }
+
+  async #enqueue(number: number, head: string, signal: AbortSignal): Promise<MergeOutcome> {
+    const { node_id: id } = await this.#state(number, signal);
+    try {
+      const request = { name: 'enqueuePullRequest', query: ENQUEUE, variables: { id, head } };
+      await this.#client.graphql(anySchema, request, signal);
+      return { state: 'queued' };
+    } catch (error) {
+      if (!isSluiceError(error) || !['InvalidInput', 'Conflict'].includes(error.code)) throw error;
+      if (await this.#isQueued(number, signal)) return { state: 'queued' };
+      const pull = await this.#get(number, signal);
+      if (pull.head.commit !== head)
+        throw new SluiceError('Conflict', `${pull.url} has another head than ${head}; read it again`, { cause: error });
+      return { state: 'refused', obstacle: 'blocked', message: error.message };
+    }
+  }
+
+  /** `not mergeable` is what GitHub reports of a state that it has not computed again: the present one says what it means. */
+  async #obstacleOf(number: number, { message }: SluiceError, signal: AbortSignal): Promise<MergeObstacle> {
+    const found = OBSTACLES.find(([pattern]) => pattern.test(message))?.[1];
+    if (found !== undefined) return found;
+    const state = mergeabilityOf(await this.#state(number, signal));
+    if (state === 'mergeable' || state === 'queued') return /not mergeable/i.test(message) ? 'unknown' : 'blocked';
+    return state;
+  }
+}
+
+function mergeabilityOf({ draft, mergeable, mergeable_state: state }: MergeState): Mergeability {
+  if (draft === true) return 'draft';
+  // Null while GitHub finds out, with any state.
+  if (typeof mergeable !== 'boolean') return 'unknown';
+  return STATES[state] ?? 'unknown';
+}
+
+function statusOf({ details }: SluiceError): number {
+  return (details as ForgeErrorDetails | undefined)?.status ?? 0;
+}

@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { initRepository } from '../../src/git/open/open-repository.ts';
+import { ANNA } from '../support/fixture.ts';
+import { fsck, git } from '../support/git/git-cli.ts';
+import type { GitHubRepository } from '../support/github/github-repository.ts';
+import { GitHubServer } from '../support/github/github-server.ts';
+import { commitFiles } from '../support/scratch-repository.ts';
+import { BRANCH, open, REVISION, runScenario, type ScenarioOptions } from './forge-scenario.ts';
+
+const VICTIM = fileURLToPath(new URL('forge-victim.ts', import.meta.url));
+/** Of each way of publication; both together have about a hundred. */
+const LEAST_PLACES = 40;
+const MAX_PLACES = 120;
+const FILE = 'app/a.yaml';
+const COMPLETE = 'complete';
+/** A process for each place: a minute on idle cores. */
+const TIMEOUT_MS = 1_200_000;
+
+test.each(['review', 'merge'] as const)(
+  'a kill between any two calls of a publication by a %s: one pull request, nothing that was not judged, and nothing lost',
+  { timeout: TIMEOUT_MS },
+  async (publishOn) => {
+    const server = new GitHubServer();
+    await server.listen();
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-forge-crash-'));
+    try {
+      const repository = server.createRepository('acme', 'packages', ['acme', 'anna']);
+      const options: ScenarioOptions = {
+        ...{ folder: join(folder, 'data'), packages: repository.gitDir, api: server.api, publishOn },
+        token: server.createToken('anna'),
+      };
+      await prepare(options, server.privateKey);
+      const saved = join(folder, 'saved');
+      cpSync(options.folder, join(saved, 'data'), { recursive: true });
+      cpSync(repository.gitDir, join(saved, 'packages.git'), { recursive: true });
+
+      const complete = await runVictim(options, 0);
+      const places = Number(/^places (\d+) Published/m.exec(complete.output)?.[1]);
+      expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
+      expect(places).toBeLessThan(MAX_PLACES);
+      expectPublished(repository, publishOn, COMPLETE);
+
+      for (let place = 1; place <= places; place += 1) {
+        reset(repository, options, saved);
+        expect(await runVictim(options, place), `place ${place}`).toMatchObject({ killed: true });
+        // A push at this moment: what was reviewed before it must not open the way for it.
+        const isOpen = git(repository.gitDir, ['for-each-ref', `refs/heads/${BRANCH}`]) !== '';
+        const isChanged = publishOn === 'review' && place % 3 === 0 && isOpen;
+        if (isChanged) await push(repository.gitDir);
+        const wasReviewed = repository.pulls.some(({ reviews }) => reviews.length > 0);
+        const lifecycle = await runScenario(options);
+        if (isChanged && wasReviewed) {
+          expect(lifecycle, `place ${place}`).toBe('Proposed');
+          expect(git(repository.gitDir, ['tag']), `place ${place}`).toBe('');
+          expect(ofBranch(repository), `place ${place}`).toHaveLength(1);
+        } else {
+          expect(lifecycle, `place ${place}`).toBe('Published');
+          expectPublished(repository, publishOn, `place ${place}`);
+        }
+      }
+      fsck(repository.gitDir);
+      expect(server.problems).toEqual([]);
+    } finally {
+      await server.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
+
+function ofBranch({ pulls }: GitHubRepository) {
+  return pulls.filter(({ head }) => head.branch === BRANCH);
+}
+
+function expectPublished(repository: GitHubRepository, publishOn: ScenarioOptions['publishOn'], place: string): void {
+  const pulls = ofBranch(repository);
+  expect(pulls, place).toHaveLength(1);
+  const { reviews = [], merged, labels = new Set() } = pulls[0] ?? {};
+  const at = (commit: string) => git(repository.gitDir, ['rev-parse', `${commit}:${FILE}`]);
+  expect(git(repository.gitDir, ['tag']).split('\n'), place).toEqual(['app/v1']);
+  expect(at('main'), place).toBe(at('app/v1'));
+  if (publishOn === 'merge')
+    expect(git(repository.gitDir, ['rev-parse', 'app/v1^{commit}']), place).toBe(merged?.commit);
+  else
+    expect(
+      reviews.map(({ commit }) => at(commit)),
+      place,
+    ).toEqual([at('app/v1')]);
+  // Users may remove labels, so that they are added once only; a kill between opening and that loses them.
+  if (place === COMPLETE) expect([...labels]).toEqual(['package']);
+  const ready = repository.runs.filter(({ name }) => name === 'sluice/ready');
+  expect(ready.at(-1)?.conclusion, place).toBe('success');
+}
+
+/** A proposed package. */
+async function prepare(options: ScenarioOptions, privateKey: string): Promise<void> {
+  mkdirSync(options.folder);
+  writeFileSync(join(options.folder, 'app.pem'), privateKey, { mode: 0o600 });
+  const world = await open(options);
+  const { name } = await world.draft('apps/app/v1', { 'a.yaml': 'kind: A\napiVersion: v1\nmetadata: {name: a}\n' });
+  expect(name).toBe(REVISION);
+  await world.store.update(name, { action: 'propose' }, { ...ANNA, actor: { name: 'berta' } });
+  await world[Symbol.asyncDispose]();
+}
+
+/** The state after `prepare`, on the host too. */
+function reset(repository: GitHubRepository, { folder }: ScenarioOptions, saved: string): void {
+  for (const [from, to] of [
+    ['data', folder],
+    ['packages.git', repository.gitDir],
+  ] as const) {
+    rmSync(to, { recursive: true, force: true });
+    cpSync(join(saved, from), to, { recursive: true });
+  }
+  for (const list of [repository.pulls, repository.runs, repository.statuses]) list.length = 0;
+  repository.labels.clear();
+}
+
+async function push(path: string): Promise<void> {
+  const repository = await initRepository(path);
+  try {
+    const files = { [FILE]: 'kind: A\napiVersion: v1\nmetadata: {name: changed}\n' };
+    await commitFiles(repository, files, Date.now(), { branch: BRANCH });
+  } finally {
+    await repository.close();
+  }
+}
+
+async function runVictim(options: ScenarioOptions, place: number): Promise<{ killed: boolean; output: string }> {
+  const child = spawn(process.execPath, [VICTIM, JSON.stringify(options), `${place}`], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      if (/^here$/m.test(output)) child.kill('SIGKILL');
+    });
+  await once(child, 'close');
+  if (child.signalCode === null && child.exitCode !== 0) throw new Error(`the process failed: ${output}`);
+  return { killed: child.signalCode === 'SIGKILL', output };
+}

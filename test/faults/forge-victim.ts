@@ -1,0 +1,32 @@
+// A process that shows and publishes a proposal, and stops at a numbered place to be killed: before and after each request to the host, and
+// each change of the revision. Arguments: the options of the scenario as JSON, number of the place (0: never).
+import { ForgeTransport } from '../../src/forge/http/forge-transport.ts';
+import { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { runScenario, type ScenarioOptions } from './forge-scenario.ts';
+
+const [options = '{}', place = '0'] = process.argv.slice(2);
+let places = 0;
+
+function here(): void {
+  places += 1;
+  if (places !== Number(place)) return;
+  process.stdout.write('here\n');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}
+
+type Method = (this: unknown, ...args: unknown[]) => Promise<unknown>;
+
+function stopAround(prototype: object, method: string): void {
+  const inner = Reflect.get(prototype, method) as Method;
+  Reflect.set(prototype, method, async function (this: unknown, ...args: unknown[]) {
+    here();
+    const result = await inner.apply(this, args);
+    here();
+    return result;
+  });
+}
+
+stopAround(ForgeTransport.prototype, 'send');
+for (const method of ['change', 'update']) stopAround(RevisionStore.prototype, method);
+const lifecycle = await runScenario(JSON.parse(options) as ScenarioOptions);
+process.stdout.write(`places ${places} ${lifecycle}\n`);
