@@ -267,6 +267,18 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       expect([...(await labels())].sort()).toEqual(['sluice', 'team: ünï/web', 'urgent']);
     });
 
+    test('creates a label once for pull requests that get it at the same time', async () => {
+      const { forge, commit, labels } = await start();
+      const pulls: PullRequest[] = [];
+      for (const workspace of ['v1', 'v2', 'v3']) {
+        await commit(`proposed/shop/${workspace}`);
+        pulls.push(await forge.open({ ...wanted(), head: `proposed/shop/${workspace}` }, NO_SIGNAL));
+      }
+      await Promise.all(pulls.map((pull) => forge.addLabels(pull, ['package'], NO_SIGNAL)));
+      for (const { number } of pulls) expect((await forge.get(number, NO_SIGNAL)).labels).toEqual(['package']);
+      expect(await labels()).toEqual(['package']);
+    });
+
     test('sets checks by name, writes only what has changed, and leaves the checks of others', async () => {
       const { forge, head, checks } = await startWithPull();
       const first: Check[] = [

@@ -1,3 +1,4 @@
+import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { cleanAddress } from '../clean-address.ts';
@@ -45,6 +46,8 @@ import {
 const PAGE = 50;
 /** Gitea has columns of 255 characters. */
 const MAX_TITLE_CHARACTERS = 255;
+/** Requests at the same time end within this. */
+const RACE_MS = 60_000;
 const LABEL_COLOR = '#1d76db';
 /** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
 const MAX_PAGES = 20;
@@ -70,6 +73,7 @@ export class GiteaForge implements Forge {
   readonly #comments: GiteaComments;
   /** Ids by name. */
   readonly #knownLabels = new Map<string, number>();
+  readonly #labelling = new Mutex();
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
@@ -96,7 +100,8 @@ export class GiteaForge implements Forge {
   async open({ head, base, title, body }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
     try {
       const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body };
-      return this.#pullOf(await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal }));
+      const opened = await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal });
+      return await this.#onlyOne(this.#pullOf(opened), signal);
     } catch (error) {
       if (!isSluiceError(error, 'Conflict')) throw error;
       const open = await this.listOpen(base, Number.POSITIVE_INFINITY, signal);
@@ -104,6 +109,25 @@ export class GiteaForge implements Forge {
       if (found === undefined) throw error;
       return found;
     }
+  }
+
+  /**
+   * Gitea opens one for each of several requests at the same time. Another process may have opened one a moment ago, which is then among those
+   * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it.
+   */
+  async #onlyOne(opened: PullRequest, signal: AbortSignal): Promise<PullRequest> {
+    const { head, base, updatedAt } = opened;
+    const since = Date.parse(updatedAt) - RACE_MS;
+    const isSame = (pull: PullRequest) =>
+      pull.head.isSameRepository && pull.head.branch === head.branch && pull.base.branch === base.branch;
+    const sort = (pull: PullRequest) =>
+      Date.parse(pull.updatedAt) < since ? 'last' : isSame(pull) ? 'wanted' : 'other';
+    const same = await this.#list('open', PAGE, sort, signal);
+    const [first] = same.sort((one, other) => one.number - other.number);
+    if (first === undefined || first.number >= opened.number) return opened;
+    const body = `Another process has opened #${first.number} for the same branch.`;
+    await this.update(opened.number, { state: 'closed', body }, signal);
+    return first;
   }
 
   async update(number: number, { title, body, state }: PullRequestChange, signal: AbortSignal): Promise<PullRequest> {
@@ -177,7 +201,8 @@ export class GiteaForge implements Forge {
   async addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
     const missing = wanted.filter((name) => !labels.includes(name));
     if (missing.length === 0) return;
-    const ids = await this.#labelIds(missing, signal);
+    // One after the other: Gitea makes a second label of the same name.
+    const ids = await this.#labelling.run(() => this.#labelIds(missing, signal));
     try {
       await this.#http.send('POST', `${this.#path}/issues/${number}/labels`, { body: { labels: ids }, signal });
     } catch (error) {
