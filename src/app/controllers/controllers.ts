@@ -2,6 +2,7 @@ import { analysisController } from '../../../controllers/analysis/analysis-contr
 import { fetchJson } from '../../../controllers/analysis/fetch-json.ts';
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
+import { dependencyRefreshController } from '../../../controllers/dependency-refresh/dependency-refresh-controller.ts';
 import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
 import { doraController } from '../../../controllers/dora/dora-controller.ts';
 import { notificationController } from '../../../controllers/notification/notification-controller.ts';
@@ -18,8 +19,10 @@ import {
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { applicableResolvers } from '../../../controllers/revision/arrange-resolvers.ts';
 import { deliverableResolver } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
+import { dependencyResolver } from '../../../controllers/revision/resolvers/dependency/dependency-resolver.ts';
 import { healthyResolver } from '../../../controllers/revision/resolvers/healthy/healthy-resolver.ts';
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
+import { unreadRepositories } from '../../../controllers/revision/resolvers/ipam/unread-repositories.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import { rollbackController } from '../../../controllers/rollback/rollback-controller.ts';
@@ -37,7 +40,7 @@ import type { Resolver } from '../../package/plan/ports/resolver.ts';
 import { reviewsOf } from '../../package/store/policy-objects.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
-import { keyOf } from '../../resource/object/object.ts';
+import { keyOf, type ObjectKey } from '../../resource/object/object.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import type { Session } from '../session/session.ts';
 import { deploymentSources } from './deployment-sources.ts';
@@ -56,6 +59,7 @@ export const MOVERS = [
   'pull-request',
   'user-pull-request',
   'analysis',
+  'dependency-refresh',
   'delivery',
   'deployment-status',
   'sync-trigger',
@@ -135,7 +139,16 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   });
   const { delivered } = readers;
   const healthy = healthyResolver({ store, targets: () => readers.targets.list(), delivered, clock, requiredGates });
-  const resolvers = [ipam.resolver, deliverable.resolver, healthy.resolver, ...choice.resolvers];
+  const providers = {
+    ...{ store, clock, delivered },
+    repositoryOf: (key: ObjectKey) => readers.repositories.get(key),
+    targets: (namespace: string) => readers.targets.listIn(namespace),
+  };
+  const dependency = dependencyResolver({
+    ...providers,
+    unread: (signal) => unreadRepositories(client, store, signal),
+  });
+  const resolvers = [ipam.resolver, deliverable.resolver, dependency.resolver, healthy.resolver, ...choice.resolvers];
   const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
@@ -168,7 +181,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       revisionController({
         ...{ client, store, clock, renderer },
         resolvers,
-        sources: [...ipam.sources, ...deliverable.sources, ...healthy.sources],
+        sources: [...ipam.sources, ...deliverable.sources, ...dependency.sources, ...healthy.sources],
       }),
     'package-variant-set': () => packageVariantSetController({ client, store, clock, kinds: session.registry }),
     'package-variant': () => packageVariantController({ client, store, clock, kinds: session.registry }),
@@ -194,6 +207,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         renderer: session.renderer,
         restrictedRenderer: session.restrictedRenderer,
         reviewsOf: (repository) => reviewsOf(repository, readers.policies.listIn(repository.metadata.namespace ?? '')),
+      }),
+    'dependency-refresh': () =>
+      dependencyRefreshController({
+        ...providers,
+        client,
+        unread: (signal) => unreadRepositories(client, store, signal),
       }),
     analysis: () => analysisController({ client, clock, fetch: fetchJson(session.network) }),
     delivery: () =>

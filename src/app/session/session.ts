@@ -6,6 +6,7 @@ import {
   DELIVERABLE_TYPE,
   describeRefusal,
 } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
+import { changedProvider } from '../../../controllers/revision/resolvers/dependency/changed-provider.ts';
 import { unhealthyProblem } from '../../../controllers/revision/resolvers/healthy/healthy-resolver.ts';
 import { type BuildPackage, packageBuilder } from '../../delivery/render/build-package.ts';
 import { deploymentsOf } from '../../delivery/status/revision-deployments.ts';
@@ -186,7 +187,8 @@ export class Session {
         const { requiredGates } = policyOf(this.readers, revision, revision.namespace);
         const required = requiredGates.map(({ conditionType }) => conditionType);
         const targets = this.readers.targets.listIn(revision.namespace);
-        return unhealthyProblem(revision, targets, this.readers.delivered, required);
+        const unhealthy = unhealthyProblem(revision, targets, this.readers.delivered, required);
+        return unhealthy ?? changedProvider(revision, this.store);
       },
     });
     this.registry = new Registry();

@@ -1,0 +1,133 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import type { ObjectKey } from '../../src/resource/object/object.ts';
+import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { dependencyResolver } from '../revision/resolvers/dependency/dependency-resolver.ts';
+import { revisionController } from '../revision/revision-controller.ts';
+import { dependencyRefreshController } from './dependency-refresh-controller.ts';
+
+let world: Fixture;
+const repository = repositoryKind.complete({
+  metadata: { name: 'edge' },
+  spec: { deployment: true, git: { repo: 'file:///edge.git' } },
+});
+const context = { signal: new AbortController().signal, failures: 0 };
+beforeEach(async () => {
+  world = await fixture();
+  await world.register('edge', { deployment: true });
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+/** The controllers, and the requests that their sources have enqueued. */
+function bench() {
+  const { client, store, clock } = world;
+  const options = {
+    ...{ store, clock, client, quietMs: 0, delivered: DeliveredPackages.from([]) },
+    ...{ targets: () => [], unread: async () => [], repositoryOf: (): Repository => repository },
+  };
+  const recorder = world.recorder('controller:dependency-refresh');
+  const refresh = dependencyRefreshController({ ...options, recorder });
+  const { resolver } = dependencyResolver(options);
+  const woken: string[] = [];
+  for (const source of refresh.sources)
+    source.start({
+      enqueue: ({ name }: ObjectKey) => woken.push(name),
+      prioritize: () => undefined,
+      track: () => undefined,
+      release: () => undefined,
+      informer: (() => ({ addHandler: () => () => undefined })) as never,
+    });
+  return {
+    ...{ woken, recorder },
+    refresh: (name: string) => refresh.reconcile({ namespace: 'default', name }, context),
+    resolve: (name: string) =>
+      revisionController({ client, store, clock, recorder, resolvers: [resolver] }).reconcile(
+        { namespace: 'default', name },
+        context,
+      ),
+  };
+}
+
+function dependency(part: string): string {
+  return `apiVersion: req.nephio.org/v1alpha1\nkind: Dependency\nmetadata:\n  name: db\nspec:\n  packageName: db\n${part}`;
+}
+
+async function publishedPair(part = '') {
+  const one = await world.publish((await world.draft('edge/db/w1')).name);
+  const draft = await world.draft('edge/web/w1', { 'dependency.yaml': dependency(part) });
+  const b = bench();
+  await b.resolve(draft.name);
+  await world.settle(draft.name);
+  const web = await world.publish(draft.name);
+  return { ...b, one, web };
+}
+
+async function next(before: PackageRevision, workspace: string): Promise<PackageRevision> {
+  const draft = await world.store.create(
+    'edge',
+    { package: before.key.package, workspace, source: { type: 'copy', source: before.name } },
+    ANNA,
+  );
+  await world.store.change(draft.name, { files: new Map([['n.txt', Buffer.from(workspace)]]) }, ANNA);
+  return world.publish(draft.name);
+}
+
+const revisionsOfWeb = () => world.store.list({ package: 'web' }).filter(({ revision }) => revision >= 0);
+
+test('a change of a provider opens one draft of its consumer, which locks it', async () => {
+  const { refresh, resolve, woken, one, web } = await publishedPair();
+  await refresh(web.name);
+  expect(revisionsOfWeb()).toHaveLength(1);
+  woken.length = 0;
+  const two = await next(one, 'w2');
+  expect(woken).toEqual(expect.arrayContaining([web.name]));
+  await refresh(web.name);
+  await refresh(web.name);
+  const [draft] = revisionsOfWeb().filter(({ lifecycle }) => lifecycle === 'Draft');
+  expect(revisionsOfWeb()).toHaveLength(2);
+  expect(draft?.record?.annotations?.[AUTO_LIFECYCLE_ANNOTATION]).toBeUndefined();
+  await resolve(draft?.name ?? '');
+  const text = (await world.store.content(draft?.name ?? '')).files.get('dependency.yaml')?.toString('utf8');
+  expect(text).toContain(`revision: 2\n      commit: ${two.commit}`);
+  // A third revision gets into the same draft.
+  await next(two, 'w3');
+  await refresh(web.name);
+  expect(revisionsOfWeb()).toHaveLength(2);
+  await resolve(draft?.name ?? '');
+  await world.settle(draft?.name ?? '');
+  const published = await world.publish(draft?.name ?? '');
+  expect(woken).toContain(published.name);
+  await refresh(published.name);
+  expect(revisionsOfWeb()).toHaveLength(2);
+  expect((await world.events(web.name)).join()).toContain('Refreshed: created edge.web.providers-2-');
+});
+
+test('Propose marks the draft', async () => {
+  const { refresh, one, web } = await publishedPair('  onProviderChange: Propose\n');
+  await next(one, 'w2');
+  await refresh(web.name);
+  const [draft] = revisionsOfWeb().filter(({ lifecycle }) => lifecycle === 'Draft');
+  expect(draft?.record?.annotations?.[AUTO_LIFECYCLE_ANNOTATION]).toBe('true');
+});
+
+test('Ignore creates no draft', async () => {
+  const ignoring = await publishedPair('  onProviderChange: Ignore\n');
+  await next(ignoring.one, 'w2');
+  await ignoring.refresh(ignoring.web.name);
+  expect(revisionsOfWeb()).toHaveLength(1);
+});
+
+test('the deletion of the only provider is reported, and creates no draft that could not be published', async () => {
+  const { refresh, woken, one, web } = await publishedPair();
+  await refresh(web.name);
+  woken.length = 0;
+  await world.store.update(one.name, { action: 'propose-deletion' }, ANNA);
+  await world.store.update(one.name, { action: 'delete' }, ANNA);
+  expect(woken).toContain(web.name);
+  await refresh(web.name);
+  expect(revisionsOfWeb()).toHaveLength(1);
+  expect((await world.events(web.name)).join()).toContain('ProviderMissing: db has locked edge/db v1, and now: ');
+});
