@@ -1,4 +1,4 @@
-import type { Check } from '../../src/forge/forge.ts';
+import type { Annotation, Check } from '../../src/forge/forge.ts';
 import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
 import { plainLine } from './quote.ts';
 
@@ -7,13 +7,18 @@ export const READY_CHECK = 'sluice/ready';
 export const GATE_CHECKS = 'sluice/gate/';
 const MAX_TITLE_CHARACTERS = 140;
 
-/** The checks of a proposal: one for all gates, and one for each gate of these types. */
-export function checksOf({ gates, enforcement }: Explanation, gateTypes: readonly string[]): Check[] {
+/** The checks of a proposal: one for all gates, with these annotations, and one for each gate of these types. */
+export function checksOf(
+  { gates, enforcement }: Explanation,
+  gateTypes: readonly string[],
+  annotations: readonly Annotation[] = [],
+): Check[] {
   const own = gateTypes.flatMap((type) => {
     const gate = gates.find((one) => one.type === type);
     return gate === undefined ? [] : gateCheck(gate);
   });
-  return [readyCheck(gates, enforcement), ...own];
+  const ready = readyCheck(gates, enforcement);
+  return [annotations.length === 0 ? ready : { ...ready, annotations }, ...own];
 }
 
 function readyCheck(gates: readonly GateExplanation[], enforcement: string): Check {
