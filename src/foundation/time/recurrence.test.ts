@@ -106,3 +106,14 @@ test('the state is that of a search step by step', () => {
     }
   }
 });
+
+test('the last of many starts is found', () => {
+  const busy = { cron: '1-59/2 * * * *', durationMs: 60_000, timeZone: 'Europe/Berlin' };
+  expect(times(busy, '2026-11-24T15:00:30Z')).toEqual({
+    ...{ isActive: false, since: '2026-11-24T15:00:00.000Z', next: '2026-11-24T15:01:00.000Z' },
+  });
+  const bursts = { ...busy, cron: '1-59/2 3-20 1 * *' };
+  expect(times(bursts, '2026-11-24T15:00:30Z')).toEqual({
+    ...{ isActive: false, since: '2026-11-01T20:00:00.000Z', next: '2026-12-01T02:01:00.000Z' },
+  });
+});

@@ -23,6 +23,8 @@ export const MAX_RECURRENCE_DURATION_MS = 366 * 24 * 3_600_000;
 /** Starts that are compared to find out whether there is a gap between two periods, and how many are searched for the end. */
 const COMPARED_STARTS = 16;
 const MAX_CHAINED_STARTS = 400;
+/** Below the distance of two starts. */
+const MIN_DISTANCE_MS = 30_000;
 const FIVE_FIELDS = /^[0-9A-Za-z*,/#-]+(?: [0-9A-Za-z*,/#-]+){4}$/;
 /** A Thursday, long before any decision; a schedule of five fields that has no start in the following centuries has none at all. */
 const REFERENCE = new Date(0);
@@ -90,15 +92,20 @@ export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: nu
 /** The distances in which the last start is searched. The library's own search for it fails for schedules with leap days. */
 const LOOKBACKS_MS = [1, 8, 32, 367].map((days) => days * 24 * 3_600_000);
 
+/** Bisects, since a schedule may start every other minute: the starts of a day are too many to try each of them. */
 function lastStart(after: (time: number) => number | undefined, now: number): number | undefined {
   for (const lookback of LOOKBACKS_MS) {
-    let found: number | undefined;
-    let start = after(now - lookback);
-    for (let count = 0; start !== undefined && start <= now && count < MAX_CHAINED_STARTS; count += 1) {
-      found = start;
-      start = after(start);
+    let found = after(now - lookback);
+    if (found === undefined || found > now) continue;
+    let end = now;
+    while (end - found >= MIN_DISTANCE_MS) {
+      const middle = Math.floor((found + end) / 2);
+      const start = after(middle);
+      // Without progress the search goes on before the middle, so that it always ends.
+      if (start !== undefined && start <= now && start > found) found = start;
+      else end = middle;
     }
-    if (found !== undefined) return found;
+    return found;
   }
   return undefined;
 }
