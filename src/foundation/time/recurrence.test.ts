@@ -117,3 +117,11 @@ test('the last of many starts is found', () => {
     ...{ isActive: false, since: '2026-11-01T20:00:00.000Z', next: '2026-12-01T02:01:00.000Z' },
   });
 });
+
+test('a period is not open again in the second run of an hour that exists twice', () => {
+  const short = { cron: '30 2 * * *', durationMs: 10 * 60_000, timeZone: 'Europe/Berlin' };
+  const closed = { isActive: false, since: '2026-10-25T00:40:00.000Z', next: '2026-10-26T01:30:00.000Z' };
+  expect(times(short, '2026-10-25T00:35:00Z').isActive).toBe(true);
+  for (const time of ['00:45', '01:09', '01:10', '01:30', '01:35', '01:59', '02:05', '02:15'])
+    expect(times(short, `2026-10-25T${time}:00Z`), time).toEqual(closed);
+});

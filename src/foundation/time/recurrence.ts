@@ -23,6 +23,8 @@ export const MAX_RECURRENCE_DURATION_MS = 366 * 24 * 3_600_000;
 /** Starts that are compared to find out whether there is a gap between two periods, and how many are searched for the end. */
 const COMPARED_STARTS = 16;
 const MAX_CHAINED_STARTS = 400;
+/** More than any change of a clock repeats. */
+const MAX_REPEATED_MINUTES = 180;
 /** Below the distance of two starts. */
 const MIN_DISTANCE_MS = 30_000;
 const FIVE_FIELDS = /^[0-9A-Za-z*,/#-]+(?: [0-9A-Za-z*,/#-]+){4}$/;
@@ -69,7 +71,7 @@ function findProblem({ cron, durationMs, timeZone }: Recurrence): string | undef
 /** Evaluates a recurrence without a `recurrenceProblem` at a time. */
 export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: number): RecurrenceState {
   const schedule = scheduleOf(cron, timeZone);
-  const after = (time: number) => schedule.nextRun(new Date(time))?.getTime();
+  const after = (time: number) => nextStart(schedule, time);
   const first = after(now - durationMs);
   if (first === undefined || first > now) {
     const before = lastStart(after, now);
@@ -87,6 +89,18 @@ export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: nu
     last = next;
   }
   return { isActive: true, since: first };
+}
+
+/**
+ * The first start after a time. In the second run of an hour that exists twice, the library returns a start in the first run, which is over;
+ * then the search goes on from minute to minute until that hour has ended.
+ */
+function nextStart(schedule: Cron, time: number): number | undefined {
+  for (let minutes = 0; minutes <= MAX_REPEATED_MINUTES; minutes += 1) {
+    const start = schedule.nextRun(new Date(time + minutes * 60_000))?.getTime();
+    if (start === undefined || start > time) return start;
+  }
+  return undefined;
 }
 
 /** The distances in which the last start is searched. The library's own search for it fails for schedules with leap days. */
