@@ -19,7 +19,7 @@ test.each([
   });
   const found = await takeMeasurement(metric, {
     ...{ client, namespace: 'default', args: new Map(), targets: undefined, now: () => 0 },
-    fetch: ({ headers }) => Promise.resolve({ text: textOf(headers['authorization']?.slice('Bearer '.length) ?? '') }),
+    fetch: ({ headers }) => Promise.resolve({ text: textOf(headers.authorization?.slice('Bearer '.length) ?? '') }),
     signal: new AbortController().signal,
   });
   expect(found.phase).toBe('Failed');
