@@ -10,6 +10,7 @@ import { jsonValue, prometheusValue, sampleCount } from '../../src/rollout/analy
 import { redact } from '../notification/redact.ts';
 import { secretValue } from '../notification/secret-value.ts';
 import type { FetchJson } from './fetch-json.ts';
+import { hideSecret } from './hide-secret.ts';
 
 const MAX_CHARACTERS = 400;
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -57,7 +58,8 @@ export async function takeMeasurement(metric: AnalysisMetric, context: Measureme
         : secretValue(context.client, context.namespace, reference, `which ${field} of the provider refers to`, signal);
     secret = await read(source?.secretRef, 'secretRef');
     const authorities = await read(source?.caSecretRef, 'caSecretRef');
-    const measure = measurer(metric, { ...context, secret, authorities, signal });
+    const fetch: FetchJson = async (request) => hideSecret(await context.fetch(request), secret);
+    const measure = measurer(metric, { ...context, fetch, secret, authorities, signal });
     const [changed, baseline] = await Promise.all([
       measure(canary),
       metric.compareWithUntouched === true ? measure(untouched) : undefined,

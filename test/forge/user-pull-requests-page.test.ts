@@ -16,6 +16,24 @@ const START = 'sluice up';
 const DATA = '.sluice';
 /** On the page it is `packages`, which another page has. */
 const REPOSITORY = 'user-packages';
+/** It sets its own gate, which only a pushed branch may. */
+const FORKED_KPTFILE = `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: forked
+info:
+  readinessGates:
+    - conditionType: example.com/Tested
+pipeline:
+  mutators:
+    - image: set-labels:v0.2
+      configMap:
+        team: shop
+status:
+  conditions:
+    - type: example.com/Tested
+      status: "True"
+`;
 
 describe('docs/user-pull-requests.md', { ...skipFor(missing !== '' && missing), timeout: 180_000 }, () => {
   const gitea = new Gitea({ url: inject('giteaUrl'), folder: inject('giteaFolder') });
@@ -70,4 +88,53 @@ describe('docs/user-pull-requests.md', { ...skipFor(missing !== '' && missing), 
       }
       expect(sluice?.ownFailures()).toEqual([]);
     });
+
+  test('a fork is fetched and checked by built-in functions alone, and its conditions do not count', async ({
+    skip,
+  }) => {
+    skip(failed, 'a section before it failed');
+    const stranger = await gitea.createUser('stranger');
+    const path = `/repos/${OWNER.username}/${REPOSITORY}`;
+    // Gitea lets a user fork a private repository who may read it.
+    await gitea.api('PUT', `${path}/collaborators/${stranger.username}`, { permission: 'read' });
+    await gitea.api('POST', `${path}/forks`, {}, stranger);
+    const files = {
+      'forked/Kptfile': FORKED_KPTFILE,
+      'forked/map.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: forked\n',
+    };
+    const written = (await gitea.api(
+      'POST',
+      `/repos/${stranger.username}/${REPOSITORY}/contents`,
+      {
+        ...{ branch: 'main', new_branch: 'contribution', message: 'forked' },
+        files: Object.entries(files).map(([file, text]) => ({
+          ...{ operation: 'create', path: file, content: Buffer.from(text).toString('base64') },
+        })),
+      },
+      stranger,
+    )) as { commit: { sha: string } };
+    const before = await gitea.refs(REPOSITORY);
+    const forkBranches = async () =>
+      (await gitea.api('GET', `/repos/${stranger.username}/${REPOSITORY}/branches`)) as readonly unknown[];
+    const forkBefore = await forkBranches();
+    const wanted = { head: `${stranger.username}:contribution`, base: 'main', title: 'from a fork' };
+    const { number } = (await gitea.api('POST', `${path}/pulls`, wanted, stranger)) as { number: number };
+
+    const statuses = async () =>
+      (await gitea.api('GET', `${path}/statuses/${written.commit.sha}`)) as { context: string; status: string }[];
+    await expect
+      .poll(statuses, { timeout: 90_000, interval: 500 })
+      .toContainEqual(expect.objectContaining({ context: 'sluice/ready', status: 'pending' }));
+    const bodies = async () =>
+      ((await gitea.api('GET', `${path}/issues/${number}/comments`)) as { body: string }[]).map(({ body }) => body);
+    await expect.poll(bodies).toEqual([expect.stringContaining('The branch was not pushed to this repository')]);
+    const [body = ''] = await bodies();
+    expect(body).toContain('example.com/Tested');
+    expect(body).toContain('+    team: shop');
+    // The host has added the head of the pull request, and Sluice nothing.
+    const after = (await gitea.refs(REPOSITORY)).split('\n').filter((ref) => !ref.startsWith(`refs/pull/${number}/`));
+    expect(after.join('\n')).toBe(before);
+    expect(await forkBranches()).toEqual(forkBefore);
+    expect(sluice?.ownFailures()).toEqual([]);
+  });
 });

@@ -106,3 +106,22 @@ test('the state is that of a search step by step', () => {
     }
   }
 });
+
+test('the last of many starts is found', () => {
+  const busy = { cron: '1-59/2 * * * *', durationMs: 60_000, timeZone: 'Europe/Berlin' };
+  expect(times(busy, '2026-11-24T15:00:30Z')).toEqual({
+    ...{ isActive: false, since: '2026-11-24T15:00:00.000Z', next: '2026-11-24T15:01:00.000Z' },
+  });
+  const bursts = { ...busy, cron: '1-59/2 3-20 1 * *' };
+  expect(times(bursts, '2026-11-24T15:00:30Z')).toEqual({
+    ...{ isActive: false, since: '2026-11-01T20:00:00.000Z', next: '2026-12-01T02:01:00.000Z' },
+  });
+});
+
+test('a period is not open again in the second run of an hour that exists twice', () => {
+  const short = { cron: '30 2 * * *', durationMs: 10 * 60_000, timeZone: 'Europe/Berlin' };
+  const closed = { isActive: false, since: '2026-10-25T00:40:00.000Z', next: '2026-10-26T01:30:00.000Z' };
+  expect(times(short, '2026-10-25T00:35:00Z').isActive).toBe(true);
+  for (const time of ['00:45', '01:09', '01:10', '01:30', '01:35', '01:59', '02:05', '02:15'])
+    expect(times(short, `2026-10-25T${time}:00Z`), time).toEqual(closed);
+});

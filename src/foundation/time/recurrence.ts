@@ -23,6 +23,10 @@ export const MAX_RECURRENCE_DURATION_MS = 366 * 24 * 3_600_000;
 /** Starts that are compared to find out whether there is a gap between two periods, and how many are searched for the end. */
 const COMPARED_STARTS = 16;
 const MAX_CHAINED_STARTS = 400;
+/** More than any change of a clock repeats. */
+const MAX_REPEATED_MINUTES = 180;
+/** Below the distance of two starts. */
+const MIN_DISTANCE_MS = 30_000;
 const FIVE_FIELDS = /^[0-9A-Za-z*,/#-]+(?: [0-9A-Za-z*,/#-]+){4}$/;
 /** A Thursday, long before any decision; a schedule of five fields that has no start in the following centuries has none at all. */
 const REFERENCE = new Date(0);
@@ -67,7 +71,7 @@ function findProblem({ cron, durationMs, timeZone }: Recurrence): string | undef
 /** Evaluates a recurrence without a `recurrenceProblem` at a time. */
 export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: number): RecurrenceState {
   const schedule = scheduleOf(cron, timeZone);
-  const after = (time: number) => schedule.nextRun(new Date(time))?.getTime();
+  const after = (time: number) => nextStart(schedule, time);
   const first = after(now - durationMs);
   if (first === undefined || first > now) {
     const before = lastStart(after, now);
@@ -87,18 +91,35 @@ export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: nu
   return { isActive: true, since: first };
 }
 
+/**
+ * The first start after a time. In the second run of an hour that exists twice, the library returns a start in the first run, which is over;
+ * then the search goes on from minute to minute until that hour has ended.
+ */
+function nextStart(schedule: Cron, time: number): number | undefined {
+  for (let minutes = 0; minutes <= MAX_REPEATED_MINUTES; minutes += 1) {
+    const start = schedule.nextRun(new Date(time + minutes * 60_000))?.getTime();
+    if (start === undefined || start > time) return start;
+  }
+  return undefined;
+}
+
 /** The distances in which the last start is searched. The library's own search for it fails for schedules with leap days. */
 const LOOKBACKS_MS = [1, 8, 32, 367].map((days) => days * 24 * 3_600_000);
 
+/** Bisects, since a schedule may start every other minute: the starts of a day are too many to try each of them. */
 function lastStart(after: (time: number) => number | undefined, now: number): number | undefined {
   for (const lookback of LOOKBACKS_MS) {
-    let found: number | undefined;
-    let start = after(now - lookback);
-    for (let count = 0; start !== undefined && start <= now && count < MAX_CHAINED_STARTS; count += 1) {
-      found = start;
-      start = after(start);
+    let found = after(now - lookback);
+    if (found === undefined || found > now) continue;
+    let end = now;
+    while (end - found >= MIN_DISTANCE_MS) {
+      const middle = Math.floor((found + end) / 2);
+      const start = after(middle);
+      // Without progress the search goes on before the middle, so that it always ends.
+      if (start !== undefined && start <= now && start > found) found = start;
+      else end = middle;
     }
-    if (found !== undefined) return found;
+    return found;
   }
   return undefined;
 }

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import type { Client } from '../../src/resource/client/client.ts';
+import { metricSchema } from '../../src/resource/kinds/sluice/metric-schema.ts';
+import { hideSecret } from './hide-secret.ts';
+import { takeMeasurement } from './take-measurement.ts';
+
+const TOKEN = 'first"half-second-half';
+
+test.each([
+  ['that is cut', (token: string) => `${'x'.repeat(285)}${token}`],
+  ['that is quoted', (token: string) => token],
+])('no part of a token that the source returns is in a measurement: a value %s', async (_name, textOf) => {
+  const secret = { data: { token: Buffer.from(TOKEN).toString('base64') } };
+  const client = { find: async () => secret } as unknown as Client;
+  const metric = metricSchema.parse({
+    name: 'echo',
+    successCondition: 'result == "good"',
+    provider: { http: { url: 'https://metrics.example.com', jsonPath: '{$.text}', secretRef: { name: 'access' } } },
+  });
+  const found = await takeMeasurement(metric, {
+    ...{ client, namespace: 'default', args: new Map(), targets: undefined, now: () => 0 },
+    fetch: ({ headers }) => Promise.resolve({ text: textOf(headers.authorization?.slice('Bearer '.length) ?? '') }),
+    signal: new AbortController().signal,
+  });
+  expect(found.phase).toBe('Failed');
+  expect(JSON.stringify(found)).not.toContain('first');
+});
+
+test('names of fields are hidden too, and a response that is nested too deep is refused', () => {
+  expect(hideSecret({ [TOKEN]: [TOKEN, 1, null] }, TOKEN)).toEqual({ '***': ['***', 1, null] });
+  const deep: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+  expect(() => hideSecret(deep, TOKEN)).toThrow('nested more than 100 levels deep');
+});
