@@ -4,6 +4,7 @@ import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
 import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -174,7 +175,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (body !== pull.body.replaceAll('\r\n', '\n')) await writeBody(entry, body, signal);
       entry.text = text;
     }
-    const checks = checksOf(explanation, review.gateChecks);
+    const checks = checksOf(explanation, review.gateChecks, pull.url);
     const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
       await pulls.forge.setChecks(revision.commit, checks, signal);
@@ -321,5 +322,5 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
 /** What `Shown.checks` compares; without checks, what it begins with. */
 function checksTextOf(commit: string, checks?: readonly Check[]): string {
-  return `${commit} ${checks === undefined ? '' : JSON.stringify(checks)}`;
+  return `${commit} ${checks === undefined ? '' : digest(canonicalJson(checks))}`;
 }
