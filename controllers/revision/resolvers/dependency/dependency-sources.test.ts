@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
+import { ManualClock } from '../../../../src/foundation/time/manual-clock.ts';
+import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
+import type { RevisionListener } from '../../../../src/package/store/revision-announcements.ts';
+import type { ObjectKey } from '../../../../src/resource/object/object.ts';
+import { ConsumerIndex, packageInterest } from './consumer-index.ts';
+import { dependencySources } from './dependency-sources.ts';
+
+function row(path: string, part: Partial<PackageRevision>): PackageRevision {
+  const key = { repository: 'edge', package: path, workspace: 'v1' };
+  return { key, namespace: 'default', name: `edge.${path}.v1`, revision: 1, ...part } as PackageRevision;
+}
+
+/** The sources of an index, with what they enqueue and the number of lookups that an event costs. */
+function bench() {
+  const listeners: RevisionListener[] = [];
+  const woken: string[] = [];
+  let lookups = 0;
+  class CountingIndex extends ConsumerIndex {
+    override of(name: string) {
+      lookups += 1;
+      return super.of(name);
+    }
+  }
+  const consumers = new CountingIndex();
+  const store = {
+    find: () => undefined,
+    subscribe: (listener: RevisionListener) => {
+      listeners.push(listener);
+      return () => undefined;
+    },
+  };
+  const options = { store, targets: () => [], delivered: DeliveredPackages.from([]), clock: new ManualClock() };
+  for (const source of dependencySources(options, consumers))
+    source.start({
+      enqueue: ({ name }: ObjectKey) => woken.push(name),
+      prioritize: () => undefined,
+      track: () => undefined,
+      release: () => undefined,
+      informer: (() => ({ addHandler: () => () => undefined })) as never,
+    });
+  return {
+    ...{ consumers, woken },
+    change: (before: PackageRevision | undefined, after: PackageRevision | undefined) => {
+      lookups = 0;
+      woken.length = 0;
+      for (const listener of listeners) listener([{ before, after }]);
+      return lookups;
+    },
+  };
+}
+
+test('a publication wakes each of its thousand consumers once, and costs the same lookups however many others there are', () => {
+  const { consumers, woken, change } = bench();
+  for (let number = 0; number < 1000; number += 1) {
+    consumers.record({ namespace: 'default', name: `c${number}` }, [packageInterest('default', 'db')]);
+    consumers.record({ namespace: 'default', name: `o${number}` }, [packageInterest('default', `other${number}`)]);
+    consumers.record({ namespace: 'foreign', name: `f${number}` }, [packageInterest('foreign', 'db')]);
+  }
+  const published = { lifecycle: 'Published', latest: true } as const;
+  const before = row('db', { ...published, etag: '1' });
+  expect(change(before, row('db', { ...published, etag: '2' }))).toBeLessThanOrEqual(2);
+  expect(woken).toHaveLength(1000);
+  expect(new Set(woken).size).toBe(1000);
+  expect(woken.every((name) => name.startsWith('c'))).toBe(true);
+  expect(change(before, before)).toBe(0);
+  change(before, undefined);
+  expect(woken).toHaveLength(1000);
+});
+
+test('pushes to a draft of a provider wake none, and a consumer that is published is forgotten', () => {
+  const { consumers, woken, change } = bench();
+  consumers.record({ namespace: 'default', name: 'edge.web.v1' }, [packageInterest('default', 'db')]);
+  const draft = { lifecycle: 'Draft', revision: 0 } as const;
+  change(row('db', { ...draft, etag: '1' }), row('db', { ...draft, etag: '2' }));
+  expect(woken).toEqual([]);
+  change(undefined, row('db', draft));
+  expect(woken).toEqual(['edge.web.v1']);
+  change(row('web', draft), row('web', { lifecycle: 'Published', latest: true, etag: '3' }));
+  change(undefined, row('db', draft));
+  expect(woken).toEqual([]);
+});
