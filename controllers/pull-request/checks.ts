@@ -1,4 +1,4 @@
-import type { Check } from '../../src/forge/forge.ts';
+import type { Annotation, Check } from '../../src/forge/forge.ts';
 import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
 import { gateTable } from './describe-proposal.ts';
 import { inlineCode, plainLine } from './quote.ts';
@@ -9,18 +9,22 @@ export const GATE_CHECKS = 'sluice/gate/';
 const MAX_TITLE_CHARACTERS = 140;
 const MAX_NEXT = 20;
 
-/** The checks of a proposal: one for all gates, and one for each gate of these types. `url` is the pull request, which has their texts too. */
+/**
+ * The checks of a proposal: one for all gates, with these annotations, and one for each gate of these types. `url` is the pull request, which has
+ * the table of the gates too.
+ */
 export function checksOf(
   { gates, enforcement, next }: Pick<Explanation, 'gates' | 'enforcement' | 'next'>,
   gateTypes: readonly string[],
   url: string,
+  annotations: readonly Annotation[] = [],
 ): Check[] {
   const own = gateTypes.flatMap((type) => {
     const gate = gates.find((one) => one.type === type);
     return gate === undefined ? [] : gateCheck(gate);
   });
   const ready = { ...readyCheck(gates, enforcement), text: textOf(gates, next) };
-  return [ready, ...own].map((check) => ({ ...check, url }));
+  return [annotations.length === 0 ? ready : { ...ready, annotations }, ...own].map((check) => ({ ...check, url }));
 }
 
 function readyCheck(gates: readonly GateExplanation[], enforcement: string): Check {

@@ -7,6 +7,7 @@ import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sl
 import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
@@ -18,6 +19,7 @@ import { applyEnd, isRejected, leavePull } from './apply-end.ts';
 import { applyReviews, type ReviewedProposal } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
+import { annotateProposal } from './findings/annotate-proposal.ts';
 import { linkNext, openPull, preparePull } from './open-pull.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -33,6 +35,8 @@ export interface PullRequestOptions {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'onPromotion' | 'update'>;
   readonly clock: Clock;
   readonly openForge: OpenForge;
+  /** Renders proposals again, for what functions report about them. */
+  readonly renderer: Renderer | undefined;
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayApprove: MayApprove | undefined;
   /** The same for conditions, which commands in comments set. */
@@ -175,7 +179,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (body !== pull.body.replaceAll('\r\n', '\n')) await writeBody(entry, body, signal);
       entry.text = text;
     }
-    const checks = checksOf(explanation, review.gateChecks, pull.url);
+    const annotations = await annotateProposal(evaluation, options.renderer, signal);
+    const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
     const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
       await pulls.forge.setChecks(revision.commit, checks, signal);

@@ -1,9 +1,10 @@
-import type { Annotation, Check } from '../../src/forge/forge.ts';
+import type { Check } from '../../src/forge/forge.ts';
 import { counted } from '../../src/foundation/text/counted.ts';
-import { type Finding, findingsBelow } from '../../src/function/lint/finding.ts';
+import { findingsBelow } from '../../src/function/lint/finding.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import { GATE_CHECKS, READY_CHECK } from '../pull-request/checks.ts';
 import { changes, gateTable } from '../pull-request/describe-proposal.ts';
+import { annotationsOf, bySeverity } from '../pull-request/findings/annotations-of.ts';
 import { inlineCode, plainLine } from '../pull-request/quote.ts';
 import type { JudgedPackage } from './judge-package.ts';
 
@@ -83,19 +84,6 @@ function stateOf(closed: readonly { readonly gate: Gate }[]): Check['state'] {
   return closed.some(({ gate }) => gate.condition?.status === 'False') ? 'failure' : 'pending';
 }
 
-const LEVELS = { error: 'failure', warning: 'warning', notice: 'notice' } as const;
-const ORDER: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, notice: 2 };
-
-/** Errors first, since hosts show or link only some of them. */
-export function annotationsOf(findings: readonly Finding[]): Annotation[] {
-  return findings
-    .toSorted((a, b) => ORDER[a.severity] - ORDER[b.severity])
-    .map(({ file, line, severity, code, message }) => ({
-      ...{ path: file, line, level: LEVELS[severity] },
-      ...{ title: plainLine(code, 100), message: plainLine(message, MAX_MESSAGE_CHARACTERS) },
-    }));
-}
-
 /** What users have to know about the packages of a pull request, in Markdown, bounded. */
 export function describeUserPull(pull: JudgedPull): string {
   const { packages, omitted, isRestricted, head, mayAdopt } = pull;
@@ -137,7 +125,7 @@ function describePackage(
   const title = `#### ${inlineCode(path)}`;
   if (judged === undefined) return `${title}\n\nThe package is removed.`;
   const { findings, gates, changes: diff } = judged;
-  const list = findings.toSorted((a, b) => ORDER[a.severity] - ORDER[b.severity]);
+  const list = findings.toSorted(bySeverity);
   const rows = list.slice(0, MAX_SHOWN_FINDINGS).map(({ file, line, severity, message }) => {
     const place = inlineCode(`${path}/${file}:${line}`);
     return `- **${severity}** ${place}: ${inlineCode(message, MAX_MESSAGE_CHARACTERS)}`;

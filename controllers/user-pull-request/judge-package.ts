@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
 import { conditionsOf, gatesOf, type Kptfile, readKptfile } from '../../kptfile-schema/index.ts';
 import { createPacer } from '../../src/foundation/concurrency/in-slices.ts';
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Finding, findingAt } from '../../src/function/lint/finding.ts';
 import { lintFiles } from '../../src/function/lint/lint-files.ts';
-import { locateResults, placeIn } from '../../src/function/lint/locate-results.ts';
 import { isResourcePath } from '../../src/function/resource/resource-path.ts';
 import type { PackageInputs } from '../../src/package/model/content/inputs.ts';
 import type { ComparedFiles } from '../../src/package/model/diff/compared-files.ts';
@@ -16,20 +14,14 @@ import { PUSH_ACTOR, syncVerdicts } from '../../src/package/model/gates/verdict.
 import { bindsContent, type EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import { REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
 import { emptyRecord } from '../../src/package/model/record/record.ts';
-import {
-  permittedRendering,
-  recordRendering,
-  renderedKptfile,
-  renderFiles,
-} from '../../src/package/plan/edit/render.ts';
+import { permittedRendering, recordRendering, renderedKptfile } from '../../src/package/plan/edit/render.ts';
 import type { Renderer, Rendering } from '../../src/package/plan/ports/renderer.ts';
+import { renderedFindings, renderInMemory } from '../pull-request/findings/render-findings.ts';
 import type { MergedPackage } from './merge-package.ts';
 
 /** Bytes of changed YAML that is searched for mistakes in this process; larger files are only rendered. */
 const MAX_LINTED_FILE_BYTES = 256 * 1024;
 const MAX_LINTED_BYTES = 1024 * 1024;
-const MAX_RESULTS = 100;
-const MAX_NAMED_FILES = 5;
 const DIFF_BUDGET = { patchBytes: 60_000, listBytes: 60_000 };
 
 /** What a package of a pull request would be after its merge. */
@@ -65,9 +57,9 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
   const before = merged.files.get('Kptfile');
   const policy = options.policyFor(kptfileIn(before));
   const isReadable = findings.every(({ code }) => !UNREADABLE.has(code)) && before !== undefined;
-  const raw = isReadable ? await render(merged.files, namespace, renderer, policy, signal) : undefined;
+  const raw = isReadable ? await renderInMemory(merged.files, { renderer, namespace, policy, signal }) : undefined;
   const rendering = raw === undefined ? undefined : permittedRendering(raw, policy, []).rendering;
-  if (rendering !== undefined) findings.push(...renderFindings(rendering, merged));
+  if (rendering !== undefined) findings.push(...renderedFindings(rendering, merged.files));
   const files = rendering === undefined ? merged.files : renderedFiles(merged.files, rendering);
   const kptfile = kptfileIn(files.get('Kptfile'));
   const inputs = inputsOf(files, kptfile);
@@ -112,51 +104,6 @@ async function lintChanged({ files, changed }: MergedPackage): Promise<Finding[]
     const found = lintFiles(new Map([[path, data.toString('utf8')]]));
     findings.push(...found.map((finding) => ({ ...finding, file: path })));
     await pause();
-  }
-  return findings;
-}
-
-async function render(
-  files: ReadonlyMap<string, Buffer>,
-  namespace: string,
-  renderer: Renderer | undefined,
-  policy: EffectivePolicy,
-  signal: AbortSignal,
-): Promise<Rendering | undefined> {
-  try {
-    return await renderFiles(files, { renderer, namespace }, policy, {
-      actor: { name: PUSH_ACTOR },
-      face: 'git',
-      signal,
-    });
-  } catch (error) {
-    if (!isSluiceError(error, 'LimitExceeded')) throw error;
-    const message = error.message;
-    return {
-      kptfile: [],
-      failure: message,
-      conditions: [{ type: 'Rendered', status: 'False', reason: 'RenderFailed', message }],
-    };
-  }
-}
-
-function renderFindings(rendering: Rendering, { files }: MergedPackage): Finding[] {
-  const { renderStatus, failure, unavailable, edits } = rendering;
-  const texts = new Map<string, string>();
-  for (const [path, data] of files) if (isResourcePath(path)) texts.set(path, data.toString('utf8'));
-  const steps = [...(renderStatus?.mutationSteps ?? []), ...(renderStatus?.validationSteps ?? [])];
-  const findings = locateResults(steps, texts, MAX_RESULTS).filter(({ severity }) => severity !== 'notice');
-  if (failure !== undefined) {
-    const { file, line } = placeIn(failure, texts) ?? { file: 'Kptfile', line: 1 };
-    const [severity, code] =
-      unavailable === true ? (['warning', 'NotRendered'] as const) : (['error', 'RenderFailed'] as const);
-    findings.push({ ...{ file, line, column: 1 }, severity, message: failure, code });
-  } else if ((edits?.size ?? 0) > 0) {
-    const names = [...(edits?.keys() ?? [])];
-    const more = names.length > MAX_NAMED_FILES ? ` and ${names.length - MAX_NAMED_FILES} more` : '';
-    const message = `the pipeline changes ${names.slice(0, MAX_NAMED_FILES).join(', ')}${more}; run "sluice fn render" and commit the result`;
-    const first = names.find((name) => files.has(name)) ?? 'Kptfile';
-    findings.push(findingAt(first, { severity: 'warning', message, code: 'NotRendered' }));
   }
   return findings;
 }

@@ -73,6 +73,7 @@ export async function runScenario(options: ScenarioOptions): Promise<string> {
         clock: systemClock,
         mayApprove: undefined,
         maySetConditions: undefined,
+        renderer: undefined,
         openForge: () => forge,
       },
       recorder: world.recorder('controller:pull-request'),

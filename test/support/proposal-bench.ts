@@ -44,7 +44,7 @@ export class Proposals {
     const { client, store } = world;
     this.woken = [];
     this.#controller = pullRequestController({
-      ...{ client, store, clock, mayApprove: undefined, maySetConditions: undefined },
+      ...{ client, store, clock, mayApprove: undefined, maySetConditions: undefined, renderer: undefined },
       openForge: () => this.forge,
       recorder: world.recorder('controller:pull-request'),
       ...more,

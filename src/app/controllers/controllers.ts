@@ -197,6 +197,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       pullRequestController({
         ...{ client, store, clock, requests: choice.requests },
         ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
+        renderer: session.renderer,
         openForge: forges.forReview,
       }),
     'user-pull-request': () =>
