@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import type { GitRepository } from '../../src/git/git-repository.ts';
+import type { GitRepository, TreeEdit } from '../../src/git/git-repository.ts';
 import { initRepository, openRepository } from '../../src/git/open/open-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy/policy.ts';
 import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/store/package-repository.ts';
@@ -78,15 +78,17 @@ export async function commitFiles(
   git: GitRepository,
   files: Readonly<Record<string, string | null>>,
   time: number,
-  options: { branch?: string; from?: string; message?: string } = {},
+  options: { branch?: string; from?: string; message?: string; links?: Readonly<Record<string, string>> } = {},
 ): Promise<string> {
   const ref = `refs/heads/${options.branch ?? 'main'}`;
   const old = await git.resolveRef(ref);
   const parent = old ?? (options.from === undefined ? undefined : await git.resolveRef(options.from));
   const base = parent === undefined ? undefined : (await git.readCommit(parent)).tree;
-  const edits = new Map(
+  const edits = new Map<string, TreeEdit>(
     Object.entries(files).map(([path, text]) => [path, text === null ? null : { data: Buffer.from(text) }]),
   );
+  for (const [path, target] of Object.entries(options.links ?? {}))
+    edits.set(path, { oid: await git.writeBlob(Buffer.from(target)), mode: '120000' });
   const signature = { name: 'pusher', email: 'pusher@example.com', time };
   const oid = await git.writeCommit({
     tree: await git.editTree(base, edits),

@@ -18,8 +18,6 @@ export interface ReviewPolicy {
     readonly secretRef: { readonly name: string; readonly key: string };
   };
   readonly publishOn: 'approval' | 'review' | 'merge';
-  /** How Sluice merges through the host. */
-  readonly mergeMethod: 'merge' | 'squash' | 'rebase';
   /** Whose reviews count, and as whose approval. */
   readonly approvers: readonly { readonly user: string; readonly subject: string }[];
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };

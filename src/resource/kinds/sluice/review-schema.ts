@@ -21,10 +21,6 @@ export const reviewSchema = z
       .describe(
         'What publishes a proposal: approval, as without pull requests (default); review, approving reviews by enough of the approvers; or merge, the merge of its pull request.',
       ),
-    mergeMethod: z
-      .enum(['merge', 'squash', 'rebase'])
-      .default('merge')
-      .describe('How Sluice merges a pull request through the host, where it has to. Default: merge.'),
     approvers: z
       .array(
         z.object({
