@@ -33,6 +33,11 @@ describe('pull-request controller', () => {
     expect(at.forge.requested).toEqual(['carl']);
     const { commit } = at.revision(name);
     expect(at.forge.checksOf(commit)).toEqual({ 'sluice/ready': 'pending', [`sluice/gate/${GATE}`]: 'pending' });
+    const ready = at.forge.checks.get(commit)?.get('sluice/ready');
+    expect(ready?.url).toBe(pull?.url);
+    expect(ready?.text).toContain(`| \`${GATE}\` | **Missing** |`);
+    expect(at.forge.checks.get(commit)?.get(`sluice/gate/${GATE}`)?.text).toContain(`| \`${GATE}\` | **Missing** |`);
+    expect(pull?.body).toContain('`/sluice why`, `/sluice approve`');
     expect(at.woken).toEqual(['apps']);
     at.forge.calls.length = 0;
     await at.reconcile(name);

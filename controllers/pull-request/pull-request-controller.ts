@@ -4,6 +4,7 @@ import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
 import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
@@ -179,7 +180,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       entry.text = text;
     }
     const annotations = await annotateProposal(evaluation, options.renderer, signal);
-    const checks = checksOf(explanation, review.gateChecks, annotations);
+    const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
     const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
       await pulls.forge.setChecks(revision.commit, checks, signal);
@@ -326,5 +327,5 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
 /** What `Shown.checks` compares; without checks, what it begins with. */
 function checksTextOf(commit: string, checks?: readonly Check[]): string {
-  return `${commit} ${checks === undefined ? '' : JSON.stringify(checks)}`;
+  return `${commit} ${checks === undefined ? '' : digest(canonicalJson(checks))}`;
 }
