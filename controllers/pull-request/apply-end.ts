@@ -1,9 +1,9 @@
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import type { Forge } from '../../src/forge/forge.ts';
+import type { Forge, PullRequest } from '../../src/forge/forge.ts';
 import { isOid } from '../../src/git/objects/object-id.ts';
 import type { RevisionRecord } from '../../src/package/model/record/record.ts';
 import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
-import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
@@ -64,6 +64,27 @@ export async function applyEnd(
   await client.subResource('approval').update(packageRevisionKind, rejected, { reason, signal });
   events.record(object, 'Normal', 'Rejected', reason, 'ended');
   return undefined;
+}
+
+/**
+ * Whether a pull request that has ended was the one of this proposal. Users may edit its body, so that the marker in it may be gone or another
+ * one: then what is known from before decides about a merge; after a restart, that it merged this commit, of a revision that was proposed once.
+ */
+export function isOfProposal(
+  { state, body, number, head }: PullRequest,
+  about: {
+    readonly proposal: string;
+    readonly evaluation: Pick<RevisionEvaluation, 'revision' | 'record'>;
+    readonly known: Pick<Shown, 'proposal' | 'number'> | undefined;
+  },
+): boolean {
+  const { proposal, known, evaluation } = about;
+  if (state === 'open') return false;
+  if (proposalIn(body) === proposal) return true;
+  if (state !== 'merged') return false;
+  if (known?.number === number && known.proposal === proposal) return true;
+  const proposals = evaluation.record.steps.filter(({ action }) => action === 'propose');
+  return head.commit === evaluation.revision.commit && proposals.length === 1;
 }
 
 /** True if the last step was a rejection: the proposal is there since its branch was restored, and its end on the host was applied. */

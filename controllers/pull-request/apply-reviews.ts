@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { type QuorumStatus, quorumProblem } from '../../src/package/kernel/approvals.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
@@ -111,8 +112,8 @@ async function approve(
 ): Promise<boolean> {
   const { client, events, mayApprove, signal } = context;
   const { object, evaluation } = proposal;
-  const { needed, given, barred } = recordedApprovals(evaluation);
-  const counted = new Set(given.map(({ subject }) => subject));
+  const { needed, given, barred, quorums } = recordedApprovals(evaluation);
+  const counted = new Set([{ given }, ...quorums].flatMap((one) => one.given.map(({ subject }) => subject)));
   const candidates: (typeof approvals)[number][] = [];
   for (const one of approvals) {
     const { subject, review } = one;
@@ -122,10 +123,13 @@ async function approve(
         ...([object, 'Warning', 'ReviewNotCounted', `the review ${review.url} does not count: ${why}`] as const),
         `review of ${review.author}`,
       );
+    const problems = quorums.map((quorum) => quorumProblem(quorum, { name: subject }));
     const bar = barred.find(({ name }) => name === subject);
     if (bar !== undefined) {
       const did = bar.because === 'proposed' ? 'proposed it' : 'changed its content';
       refuse(`${subject} ${did}; another user has to approve it`);
+    } else if (problems.length > 0 && problems.every((problem) => problem !== undefined)) {
+      refuse(`${subject} ${problems[0]}`);
     } else if (mayApprove !== undefined && !(await mayApprove(subject, keyOf(object), signal))) {
       refuse(
         `User "${subject}" may not update packagerevisions/approval in this namespace; grant that right, or change the policy`,
@@ -134,6 +138,11 @@ async function approve(
   }
   const [first] = candidates;
   if (first === undefined || counted.size + candidates.length < needed) return false;
+  const reached = (quorum: QuorumStatus) =>
+    quorum.given.length +
+    candidates.filter(({ subject: name }) => quorumProblem(quorum, { name }) === undefined).length;
+  // A quorum of another namespace is for its users.
+  if (quorums.some((one) => one.quorum.namespace === undefined && reached(one) < one.needed)) return false;
   if (!(await isUnchanged(context, proposal, candidates))) return false;
   const { subject, review } = first;
   const reason = `review ${review.url} of ${plainLine(review.author)}`;

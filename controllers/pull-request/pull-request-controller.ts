@@ -15,7 +15,7 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { applyEnd, isRejected, leavePull } from './apply-end.ts';
+import { applyEnd, isOfProposal, isRejected, leavePull } from './apply-end.ts';
 import { applyReviews, type ReviewedProposal } from './apply-reviews.ts';
 import { checksOf } from './checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
@@ -131,7 +131,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       // What a user decided is read again before it has an effect.
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
-      if (pull.state !== 'open' && proposalIn(pull.body) === proposal) {
+      if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
         const entry = watch({ key, proposal, branch, pulls, number: pull.number, commands: {} });
         if (pull.state === 'merged' && review.publishOn !== 'merge') {
           // What reviewers request still stands in the way of an approval.

@@ -49,7 +49,8 @@ export function evaluateReviews(
   isCurrent: (commit: string) => boolean,
   rejectedAt?: string,
 ): ReviewVerdicts {
-  const subjects = new Map(approvers.map(({ user, subject }) => [user.toLowerCase(), subject]));
+  // As for commands and merges, the first entry of a user counts: one user must not be two subjects.
+  const subjects = new Map(approvers.toReversed().map(({ user, subject }) => [user.toLowerCase(), subject]));
   const approvals: { subject: string; review: Review }[] = [];
   const changesRequested: Review[] = [];
   const uncounted: { review: Review; reason: string }[] = [];
