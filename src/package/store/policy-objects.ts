@@ -275,7 +275,8 @@ function mergedFreezes(own: readonly FreezeRule[], other: readonly FreezeRule[])
 
 /** The rules of a policy for approvals; none if it has none. */
 function approvalRuleOf(policy: DeepReadonly<PackagePolicy>, lists: PolicySurroundings | undefined): ApprovalRule[] {
-  const { quorum, windows, freezes, maxInFlight, soak } = policy.spec.approval;
+  // Policies that earlier versions stored have no lists.
+  const { quorum, windows = [], freezes = [], maxInFlight, soak } = policy.spec.approval;
   const hasSoak = soak?.proposed !== undefined || soak?.sincePublished !== undefined;
   const hasRule = quorum !== undefined || maxInFlight !== undefined || hasSoak || windows.length + freezes.length > 0;
   if (!hasRule) return [];

@@ -82,11 +82,14 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
       status: undefined,
     };
     requests.push(entry);
-    if (entry.method === 'POST' && entry.url.endsWith('/git-upload-pack'))
+    if (entry.method === 'POST' && entry.url.endsWith('/git-upload-pack')) {
+      // A request that flows before it is piped, after a delay, loses its body.
+      request.pause();
       request.once('data', (chunk: Buffer) => {
         // Only long requests, for objects, are compressed.
         entry.fetches = chunk.includes('command=fetch') || request.headers['content-encoding'] === 'gzip';
       });
+    }
     response.on('close', () => {
       entry.status = response.headersSent ? response.statusCode : undefined;
     });
