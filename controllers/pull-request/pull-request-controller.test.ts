@@ -26,7 +26,9 @@ describe('pull-request controller', () => {
       ...{ title: 'Publish app (w1)', labels: ['packages'], state: 'open' },
       ...{ head: { branch: 'proposed/app/w1' }, base: { branch: 'main' } },
     });
-    expect(pull?.body).toMatch(/^<!-- sluice:begin proposal=[0-9a-f]{16} -->\nPackage revision `apps\.app\.w1`\./);
+    expect(pull?.body).toMatch(
+      /^<!-- sluice:begin proposal=[0-9a-f]{16} prepared -->\nPackage revision `apps\.app\.w1`\./,
+    );
     expect(pull?.body).toContain(`| \`${GATE}\` | **Missing** |`);
     expect(pull?.body).toContain('Reviews of these users count: `Bob`, `carl`.');
     expect(pull?.body).toContain('```diff\ndiff --git a/Kptfile b/Kptfile\n');
