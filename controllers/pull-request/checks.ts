@@ -1,24 +1,30 @@
 import type { Annotation, Check } from '../../src/forge/forge.ts';
 import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
-import { plainLine } from './quote.ts';
+import { gateTable } from './describe-proposal.ts';
+import { inlineCode, plainLine } from './quote.ts';
 
 /** The check that administrators make required. */
 export const READY_CHECK = 'sluice/ready';
 export const GATE_CHECKS = 'sluice/gate/';
 const MAX_TITLE_CHARACTERS = 140;
+const MAX_NEXT = 20;
 
-/** The checks of a proposal: one for all gates, with these annotations, and one for each gate of these types. */
+/**
+ * The checks of a proposal: one for all gates, with these annotations, and one for each gate of these types. `url` is the pull request, which has
+ * the table of the gates too.
+ */
 export function checksOf(
-  { gates, enforcement }: Explanation,
+  { gates, enforcement, next }: Pick<Explanation, 'gates' | 'enforcement' | 'next'>,
   gateTypes: readonly string[],
+  url: string,
   annotations: readonly Annotation[] = [],
 ): Check[] {
   const own = gateTypes.flatMap((type) => {
     const gate = gates.find((one) => one.type === type);
     return gate === undefined ? [] : gateCheck(gate);
   });
-  const ready = readyCheck(gates, enforcement);
-  return [annotations.length === 0 ? ready : { ...ready, annotations }, ...own];
+  const ready = { ...readyCheck(gates, enforcement), text: textOf(gates, next) };
+  return [annotations.length === 0 ? ready : { ...ready, annotations }, ...own].map((check) => ({ ...check, url }));
 }
 
 function readyCheck(gates: readonly GateExplanation[], enforcement: string): Check {
@@ -46,7 +52,14 @@ function gateCheck(gate: GateExplanation): Check {
     name: `${GATE_CHECKS}${gate.type}`,
     state: gate.open ? 'success' : stateOf([gate]),
     title: plainLine(gate.explanation, MAX_TITLE_CHARACTERS),
+    text: textOf([gate], gate.next === undefined ? [] : [gate.next]),
   };
+}
+
+/** What `sluice why` reports of gates, in Markdown. */
+function textOf(gates: readonly GateExplanation[], next: readonly string[]): string {
+  const steps = next.slice(0, MAX_NEXT).map((line) => `- ${inlineCode(line)}`);
+  return [gateTable(gates), ...(steps.length === 0 ? [] : [`Next:\n\n${steps.join('\n')}`])].join('\n\n');
 }
 
 /** A gate whose condition is False has failed; every other closed gate can still open by itself. */

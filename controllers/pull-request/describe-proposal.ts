@@ -4,6 +4,7 @@ import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.
 import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
 import type { diffSchema } from '../../src/package/model/revision/revision-readings.ts';
 import type { DeepReadonly } from '../../src/resource/object/object.ts';
+import { USAGE } from './commands/parse-command.ts';
 import { codeBlock, inlineCode, plainLine } from './quote.ts';
 
 export type PackageDiff = DeepReadonly<z.infer<typeof diffSchema>>;
@@ -21,6 +22,7 @@ const MAX_DIFF_CHARACTERS = 40_000;
 const MAX_FILE_CHARACTERS = 10_000;
 const MAX_FILES = 100;
 const MAX_GATES = 100;
+const MAX_TABLE_CHARACTERS = 12_000;
 
 /** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
 export function describeProposal({ explanation, diff, review, upstream }: Proposal): string {
@@ -32,8 +34,17 @@ export function describeProposal({ explanation, diff, review, upstream }: Propos
     `Package revision ${inlineCode(name)}.${by}${from}`,
     gateTable(explanation.gates),
     publication(explanation, review),
+    ...commands(review),
     changes(diff),
   ].join('\n\n');
+}
+
+/** The commands that the policy permits in comments; none where it lists no users. */
+function commands({ approvers, publishOn }: ReviewPolicy): readonly string[] {
+  if (approvers.length === 0) return [];
+  const decides = (line: string) => /^\/sluice (approve|set)\b/.test(line);
+  const lines = USAGE.filter((line) => publishOn !== 'approval' || !decides(line)).map((line) => `\`${line}\``);
+  return [`Commands, in the first line of a comment by a user whom the policy lists: ${lines.join(', ')}.`];
 }
 
 /** What the section says once the proposal has ended. */
@@ -49,14 +60,20 @@ type GateRow = Pick<GateExplanation, 'type' | 'open' | 'state' | 'since' | 'sett
 /** The gates as a table in Markdown. */
 export function gateTable(gates: readonly GateRow[]): string {
   if (gates.length === 0) return 'It has no gates.';
-  const rows = gates.slice(0, MAX_GATES).map(({ type, open, state, since, settledBy, explanation }) => {
+  let left = MAX_TABLE_CHARACTERS;
+  const rows: string[] = [];
+  for (const { type, open, state, since, settledBy, explanation } of gates.slice(0, MAX_GATES)) {
     const cells = [
       ...[inlineCode(type), open ? 'Open' : `**${plainLine(state)}**`, since ?? ''],
       ...[open ? '' : inlineCode(settledBy), open ? '' : inlineCode(explanation)],
     ];
-    return `| ${cells.join(' | ')} |`;
-  });
-  const more = gates.length > MAX_GATES ? [`\n${gates.length - MAX_GATES} more gates are not listed.`] : [];
+    const row = `| ${cells.join(' | ')} |`;
+    left -= row.length;
+    if (left < 0) break;
+    rows.push(row);
+  }
+  const hidden = gates.length - rows.length;
+  const more = hidden > 0 ? [`\n${hidden} more gates are not listed.`] : [];
   return ['| Gate | State | Since | Settled by | Explanation |', '|---|---|---|---|---|', ...rows, ...more].join('\n');
 }
 

@@ -9,7 +9,7 @@ import { textsOf } from './opening-texts.ts';
 import { pauseAfter } from './pause-after.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { plainLine } from './quote.ts';
-import { proposalIn, withSection } from './section.ts';
+import { proposalIn, withPrepared, withSection } from './section.ts';
 
 export interface OpenContext {
   readonly store: Pick<RevisionStore, 'repositoryOf'>;
@@ -34,11 +34,12 @@ export async function openPull(
   pulls: PullRequests,
   { branch, proposal, text, review }: WantedPull,
 ): Promise<PullRequest> {
-  const { title, body } = textsOf(revision, review);
+  const texts = textsOf(revision, review);
+  const body = withSection(texts.body, proposal, text);
   const pull = await pulls.forge.open(
     {
       ...{ head: branch, base: store.repositoryOf(revision).layout.branch },
-      ...{ title, body: withSection(body, proposal, text) },
+      ...{ title: texts.title, body: isAnyWanted(review) ? body : withPrepared(body) },
     },
     signal,
   );
@@ -63,7 +64,7 @@ export async function linkNext(
   }
 }
 
-/** Adds labels and reviewers, once: users may remove them. */
+/** Adds labels and reviewers. Doing it twice changes nothing. */
 export async function preparePull(
   { events, signal }: OpenContext,
   object: Stored<PackageRevision>,
@@ -76,4 +77,8 @@ export async function preparePull(
     const message = `${pull.url}: the review of ${plainLine(name)} cannot be requested: ${plainLine(reason)}; correct spec.review.reviewers`;
     events.record(object, 'Warning', 'ReviewerRefused', message, `reviewer ${name}`);
   }
+}
+
+function isAnyWanted({ labels, reviewers }: ReviewPolicy): boolean {
+  return labels.length + reviewers.users.length + reviewers.teams.length > 0;
 }

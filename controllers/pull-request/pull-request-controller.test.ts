@@ -26,13 +26,20 @@ describe('pull-request controller', () => {
       ...{ title: 'Publish app (w1)', labels: ['packages'], state: 'open' },
       ...{ head: { branch: 'proposed/app/w1' }, base: { branch: 'main' } },
     });
-    expect(pull?.body).toMatch(/^<!-- sluice:begin proposal=[0-9a-f]{16} -->\nPackage revision `apps\.app\.w1`\./);
+    expect(pull?.body).toMatch(
+      /^<!-- sluice:begin proposal=[0-9a-f]{16} prepared -->\nPackage revision `apps\.app\.w1`\./,
+    );
     expect(pull?.body).toContain(`| \`${GATE}\` | **Missing** |`);
     expect(pull?.body).toContain('Reviews of these users count: `Bob`, `carl`.');
     expect(pull?.body).toContain('```diff\ndiff --git a/Kptfile b/Kptfile\n');
     expect(at.forge.requested).toEqual(['carl']);
     const { commit } = at.revision(name);
     expect(at.forge.checksOf(commit)).toEqual({ 'sluice/ready': 'pending', [`sluice/gate/${GATE}`]: 'pending' });
+    const ready = at.forge.checks.get(commit)?.get('sluice/ready');
+    expect(ready?.url).toBe(pull?.url);
+    expect(ready?.text).toContain(`| \`${GATE}\` | **Missing** |`);
+    expect(at.forge.checks.get(commit)?.get(`sluice/gate/${GATE}`)?.text).toContain(`| \`${GATE}\` | **Missing** |`);
+    expect(pull?.body).toContain('`/sluice why`, `/sluice approve`');
     expect(at.woken).toEqual(['apps']);
     at.forge.calls.length = 0;
     await at.reconcile(name);

@@ -4,6 +4,7 @@ import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
 import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
@@ -25,7 +26,7 @@ import { pauseAfter } from './pause-after.ts';
 import { QueuedProposals, setQueuedChecks } from './queued-checks.ts';
 import { readDescription, readExplanation } from './read-proposal.ts';
 import type { MayApprove } from './rights.ts';
-import { proposalId, proposalIn, withSection } from './section.ts';
+import { isPreparedIn, proposalId, proposalIn, withPrepared, withSection } from './section.ts';
 import { repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
 import { standingRequests } from './verdicts.ts';
 
@@ -148,8 +149,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (pull === undefined || !isOpen)
       pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text, review });
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
-    // Users may remove labels and reviewers that they were given once.
-    const isPrepared = isOpen && proposalIn(pull.body) !== undefined;
+    const isKnown = isOpen && proposalIn(pull.body) !== undefined;
+    const isPrepared = isPreparedIn(pull.body);
     const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });
     const proposed = { object, evaluation, review, pull, forge: pulls.forge };
     if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
@@ -168,7 +169,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     if (proposalIn(pull.body) === undefined)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
-    if (isPrepared && isRejected(record)) {
+    if (isKnown && isRejected(record)) {
       const message = `${pull.url} was opened again, so that it is proposed again; approvals from before do not count`;
       events.record(object, 'Normal', 'PullRequestReopened', message, 'opened');
     }
@@ -179,7 +180,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       entry.text = text;
     }
     const annotations = await annotateProposal(evaluation, options.renderer, signal);
-    const checks = checksOf(explanation, review.gateChecks, annotations);
+    const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
     const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
       await pulls.forge.setChecks(revision.commit, checks, signal);
@@ -189,6 +190,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     await updateReply(deciding(signal), commented, explanation);
     if (entry.isPrepared !== true) {
       await preparePull(deciding(signal), object, pull, pulls.forge, review);
+      // Users may remove labels and reviewers from now on. A process that ends before adds them again.
+      const { body } = (await pulls.ofBranch(branch, signal)) ?? pull;
+      if (!isPreparedIn(body)) await writeBody(entry, withPrepared(body), signal);
       entry.isPrepared = true;
     }
     return undefined;
@@ -326,5 +330,5 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
 /** What `Shown.checks` compares; without checks, what it begins with. */
 function checksTextOf(commit: string, checks?: readonly Check[]): string {
-  return `${commit} ${checks === undefined ? '' : JSON.stringify(checks)}`;
+  return `${commit} ${checks === undefined ? '' : digest(canonicalJson(checks))}`;
 }

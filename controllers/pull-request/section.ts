@@ -2,9 +2,10 @@ import { digest } from '../../src/foundation/text/canonical-json.ts';
 
 /**
  * The part of the body of a pull request that Sluice writes, between two invisible markers. The rest is of users, and stays. The first marker
- * identifies the proposal that the pull request is for: a revision that is proposed again is another proposal.
+ * identifies the proposal that the pull request is for: a revision that is proposed again is another proposal. It also states whether the pull
+ * request has got its labels and reviewers, so that a process that ends before loses none, and users may remove them afterwards.
  */
-const BEGIN = /<!-- sluice:begin proposal=([0-9a-f]{16}) -->/;
+const BEGIN = /<!-- sluice:begin proposal=([0-9a-f]{16})( prepared)? -->/;
 const END = '<!-- sluice:end -->';
 
 /** Identifies one proposal of a revision, also among several in the same second. */
@@ -20,9 +21,20 @@ export function proposalIn(body: string): string | undefined {
   return BEGIN.exec(body)?.[1];
 }
 
-/** The body with this section in place of the one that it has, else at its end. */
+/** Whether the section of a body states that the pull request has got its labels and reviewers. */
+export function isPreparedIn(body: string): boolean {
+  return BEGIN.exec(body)?.[2] !== undefined;
+}
+
+/** The body with a section that states that the pull request has got its labels and reviewers; the same without a section. */
+export function withPrepared(body: string): string {
+  return body.replace(BEGIN, '<!-- sluice:begin proposal=$1 prepared -->');
+}
+
+/** The body with this section in place of the one that it has, else at its end. What was prepared stays so. */
 export function withSection(body: string, proposal: string, text: string): string {
-  const section = `<!-- sluice:begin proposal=${proposal} -->\n${text}\n${END}`;
+  const prepared = isPreparedIn(body) ? ' prepared' : '';
+  const section = `<!-- sluice:begin proposal=${proposal}${prepared} -->\n${text}\n${END}`;
   // Hosts return line breaks as they were sent by browsers.
   const normal = body.replaceAll('\r\n', '\n');
   const begin = BEGIN.exec(normal)?.index;

@@ -63,7 +63,7 @@ export interface Forge extends ForgeMerging {
   /** Adds labels, created where they do not exist. Others stay. */
   addLabels(pull: PullRequest, labels: readonly string[], signal: AbortSignal): Promise<void>;
 
-  /** Sets checks of a commit, by name. A check that has the same state, title and annotations already is left alone. */
+  /** Sets checks of a commit, by name. A check that has the same state, title, text and annotations already is left alone. */
   setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void>;
 
   /**
@@ -175,12 +175,19 @@ export interface Check {
   readonly state: 'pending' | 'success' | 'failure';
   /** One line; shortened to what the host permits. */
   readonly title: string;
+  /** Details in Markdown, shortened to `MAX_CHECK_TEXT_CHARACTERS`. A host that has no place for them gets the check with a link to `url`. */
+  readonly text?: string;
+  /** Address of a page that has the details too. */
+  readonly url?: string;
   /**
    * What it is about at lines of files, at most `MAX_ANNOTATIONS`. A host that cannot show them there gets the check with a link to the first
    * one.
    */
   readonly annotations?: readonly Annotation[];
 }
+
+/** GitHub permits 64 kB, of which a character takes up to three bytes. */
+export const MAX_CHECK_TEXT_CHARACTERS = 20_000;
 
 /** Of one check. */
 export const MAX_ANNOTATIONS = 200;

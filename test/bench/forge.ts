@@ -104,7 +104,7 @@ async function register(gitea: Gitea, api: KubeApi, webhooks: number): Promise<v
   const tokens: Record<string, string> = {};
   for (const user of ['sluice', 'bob']) {
     await gitea.createWriter(user, REPOSITORY);
-    tokens[user] = await gitea.createToken(user, 'bench', ['write:repository', 'write:issue']);
+    tokens[user] = await gitea.createToken(user, 'bench', ['write:repository', 'write:issue', 'read:user']);
   }
   bobsToken = tokens.bob ?? '';
   const namespaced = '/api/v1/namespaces/default';

@@ -21,7 +21,7 @@ const WANTED = [
   /^docs\/[\w-]+\.(?:md|svg)$/,
   /^deploy\/crds\/[\w.]+\.yaml$/,
   /^controllers\/(?:[\w-]+\/)*README\.md$/,
-  /^examples\/(?:quickstart|gitops)\//,
+  /^examples\/(?:quickstart|gitops|fleet)\//,
 ];
 /** What must not be in the build: tests, their support, sources. */
 const UNWANTED = /\.test\.|\.conformance\.|(?:^|\/)testing\b|(?:^|\/)fixtures?\/|(?<!\.d)\.ts$|\.map$/;
@@ -76,7 +76,9 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** The environment of a user: without what npm and vitest set for scripts of the checkout, and nothing of the checkout on PATH. */
 function installedEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(?:npm_|VITEST|NODE_|SLUICE_|KUBECONFIG)/i.test(name));
+  // The authorities of the machine stay: npm reads its global configuration beside the Node.js that it runs on.
+  const dropped = /^(?:npm_|VITEST|NODE_(?!EXTRA_CA_CERTS$)|SLUICE_|KUBECONFIG)/i;
+  const kept = Object.entries(process.env).filter(([name]) => !dropped.test(name));
   // Under the name that the shebang of the program looks for.
   symlinkSync(process.execPath, join(folder, 'node'));
   const path = (process.env.PATH ?? '').split(':').filter((part) => !part.includes('node_modules'));

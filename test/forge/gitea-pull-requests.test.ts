@@ -159,6 +159,7 @@ async function open(): Promise<Host> {
       );
       return { current: [...current.values()], written: all.length };
     },
+    text: async () => undefined,
     annotations: async (commit, check) => {
       const statuses = await gitea.api('GET', `${path}/statuses/${commit}?limit=50&sort=leastindex`);
       const all = (statuses as { id: number; context: string; target_url: string }[]).sort((a, b) => a.id - b.id);

@@ -48,6 +48,8 @@ export interface ForgeHost {
   checks(commit: string): Promise<{ readonly current: readonly Check[]; readonly written: number }>;
   /** The annotations of a check as the host shows them, or its link where the host has only that. */
   annotations(commit: string, check: string): Promise<readonly Annotation[] | string>;
+  /** The text of a check; undefined where the host has no place for it. */
+  text(commit: string, check: string): Promise<string | undefined>;
   /** Whose review is requested: users, and teams. */
   requested(number: number): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -334,6 +336,23 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       await forge.setChecks(head, [{ ...check, state: 'success', annotations: many }], NO_SIGNAL);
       await expectShown(many);
       expect((await checks(head)).current).toEqual([{ ...check, state: 'success' }]);
+    });
+
+    test('shows the text of a check, or links to its page, shortened and changed in place', async () => {
+      const { forge, head, checks, annotations: shownOf, text: textOf } = await startWithPull();
+      const check: Check = { name: 'sluice/ready', state: 'pending', title: '1 of 1 gates closed' };
+      const url = 'https://git.example.com/owner/apps/pulls/1';
+      for (const text of ['| Gate |\n|---|\n| `a` |', '📦'.repeat(20_000), '']) {
+        await forge.setChecks(head, [{ ...check, text, url }], NO_SIGNAL);
+        const shown = await textOf(head, check.name);
+        if (shown === undefined) expect(await shownOf(head, check.name)).toBe(url);
+        else if (text.length < 1000) expect(shown).toBe(text);
+        else expect(shown).toMatch(/^📦{1000,}$/u);
+        const { written, current } = await checks(head);
+        expect(current).toEqual([check]);
+        await forge.setChecks(head, [{ ...check, text, url }], NO_SIGNAL);
+        expect((await checks(head)).written).toBe(written);
+      }
     });
 
     test('sets more checks than one page has once, shortens their titles, and reports an unknown commit', async () => {

@@ -43,7 +43,7 @@ test.each([
   [
     ['--disable', 'reviewer'],
     2,
-    'there are repository, package-variant-set, package-variant, revision, proposal, approval, wave-plan, pull-request, user-pull-request, analysis, delivery',
+    'there are repository, package-variant-set, package-variant, revision, proposal, approval',
   ],
   [[], 2, 'missing.kubeconfig'],
 ])('with --log json, what ends it before a replica starts is one object a line: %s', async (words, code, message) => {

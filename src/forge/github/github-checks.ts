@@ -1,6 +1,6 @@
 import { canonicalJson, digest } from '../../foundation/text/canonical-json.ts';
 import { annotationLink } from '../annotation-link.ts';
-import { type Annotation, type Check, MAX_ANNOTATIONS } from '../forge.ts';
+import { type Annotation, type Check, MAX_ANNOTATIONS, MAX_CHECK_TEXT_CHARACTERS } from '../forge.ts';
 import { shorten } from '../shorten.ts';
 import type { GitHubClient } from './github-client.ts';
 import {
@@ -51,14 +51,16 @@ export async function setCheckRuns(
   for (const check of checks) {
     const { name, state } = check;
     const title = shorten(check.title, MAX_TITLE_CHARACTERS);
+    const text = shorten(check.text ?? '', MAX_CHECK_TEXT_CHARACTERS);
     const run = present.get(name);
+    const hasText = plainText(run?.output.text) === plainText(text);
     const remarks = (check.annotations ?? []).slice(0, MAX_ANNOTATIONS).map(runAnnotation);
     // Annotations of a run can be added to, and not be changed.
     const id = remarks.length === 0 ? '' : digest(canonicalJson(remarks));
     const isSame = run !== undefined && (run.external_id ?? '') === id && (id !== '' || !hasAnnotations(run));
-    if (isSame && stateOf(run) === state && run.output.title === title) continue;
+    if (isSame && stateOf(run) === state && run.output.title === title && hasText) continue;
     const content = {
-      ...{ name, output: { title, summary: title } },
+      ...{ name, output: { title, summary: title, ...(text === '' && hasText ? {} : { text }) } },
       ...(state === 'pending'
         ? { status: 'in_progress' as const }
         : { status: 'completed' as const, conclusion: state }),
@@ -89,6 +91,11 @@ function runAnnotation({ path, line, level, title, message }: Annotation) {
     title: shorten(title, MAX_TITLE_CHARACTERS),
     message: shorten(message, MAX_MESSAGE_CHARACTERS),
   };
+}
+
+/** Without what hosts change in texts. */
+function plainText(text: string | null | undefined): string {
+  return (text ?? '').replaceAll('\r\n', '\n').trim();
 }
 
 function hasAnnotations({ external_id: id, output }: CheckRun): boolean {

@@ -131,6 +131,8 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
       const current = [...new Map(all.map((check) => [check.name, check])).values()];
       return { current, written: repository.written };
     },
+    text: async (commit, check) =>
+      repository.runs.findLast((one) => one.commit === commit && one.name === check)?.text ?? undefined,
     annotations: async (commit, check) => {
       const run = repository.runs.findLast((one) => one.commit === commit && one.name === check);
       const status = repository.statuses.findLast((one) => one.commit === commit && one.context === check);

@@ -67,7 +67,7 @@ export const checkRunSchema = z.object({
   status: z.string(),
   conclusion: z.string().nullish(),
   external_id: z.string().nullish(),
-  output: z.object({ title: z.string().nullish(), annotations_count: z.int().nullish() }),
+  output: z.object({ title: z.string().nullish(), text: z.string().nullish(), annotations_count: z.int().nullish() }),
   app: z.object({ id: z.int() }).nullish(),
 });
 export const checkRunsSchema = z.object({ check_runs: z.array(checkRunSchema) });

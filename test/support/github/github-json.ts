@@ -112,12 +112,12 @@ export class GitHubJson {
     return { permission, role_name: permission, user: { ...user, login, role_name: permission } };
   }
 
-  run({ id, app, commit, name, externalId, status, conclusion, title, summary, annotations }: Run): Json {
+  run({ id, app, commit, name, externalId, status, conclusion, title, summary, text, annotations }: Run): Json {
     const example = this.#api.example('check-run-example-of-completed-conclusion') as Json;
     return {
       ...{ ...example, id, name, head_sha: commit, external_id: externalId, status, conclusion, pull_requests: [] },
       app: { ...(example.app as Json), id: app },
-      output: { ...(example.output as Json), title, summary, text: null, annotations_count: annotations.length },
+      output: { ...(example.output as Json), title, summary, text, annotations_count: annotations.length },
       completed_at: status === 'completed' ? example.completed_at : null,
     };
   }

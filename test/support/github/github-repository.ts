@@ -53,6 +53,7 @@ export interface Run {
   externalId: string;
   title: string;
   summary: string;
+  text: string | null;
   readonly annotations: RunAnnotation[];
 }
 

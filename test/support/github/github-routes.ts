@@ -364,7 +364,12 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
 };
 
-const EMPTY_RUN = { name: '', externalId: '', status: 'queued', conclusion: null, title: '', summary: '' };
+const EMPTY_RUN = {
+  ...{ name: '', externalId: '', status: 'queued', conclusion: null },
+  ...{ title: '', summary: '', text: null },
+};
+/** Of the text of a check run, in bytes. */
+const MAX_TEXT_BYTES = 65_535;
 /** Of one request. */
 const MAX_ANNOTATIONS = 50;
 
@@ -374,11 +379,14 @@ function changed(run: Run, body: Readonly<Record<string, unknown>>): Run {
     external_id?: string;
     status?: string;
     conclusion?: string;
-    output?: { title: string; summary: string; annotations?: RunAnnotation[] };
+    output?: { title: string; summary: string; text?: string; annotations?: RunAnnotation[] };
   };
-  const { annotations = [], ...output } = other.output ?? {};
+  const { annotations = [], ...output }: NonNullable<typeof other.output> | { annotations?: never; text?: never } =
+    other.output ?? {};
   if (annotations.length > MAX_ANNOTATIONS)
     throw new Invalid({ resource: 'CheckRun', code: 'custom', field: 'annotations' });
+  if (Buffer.byteLength(output.text ?? '') > MAX_TEXT_BYTES)
+    throw new Invalid({ resource: 'CheckRun', code: 'custom', field: 'text' });
   // A request adds annotations to those that the run has.
   run.annotations.push(...annotations);
   return Object.assign(run, {
