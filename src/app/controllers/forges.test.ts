@@ -108,3 +108,9 @@ test.each([
     /the repository is not on .*, which spec\.review\.forge\.api of policy reviewed names/,
   );
 });
+
+test('no token is sent in plain text for a repository with an https:// address', async () => {
+  await expect(
+    open({ token: 'x' }, 'https://git.example.com/acme/packages', 'http://git.example.com/api/v1'),
+  ).rejects.toThrow(/spec\.review\.forge\.api of policy reviewed is not an https:\/\/ address/);
+});

@@ -95,6 +95,11 @@ function repositoryAt(address: string, api: string, field: string): { readonly o
       'InvalidInput',
       `the repository is not on ${host}, which ${field.replace('.secretRef', '.api')} names; change that address, or what refers to the repository`,
     );
+  if (url.protocol === 'https:' && URL.parse(api)?.protocol !== 'https:')
+    throw new SluiceError(
+      'InvalidInput',
+      `${field.replace('.secretRef', '.api')} is not an https:// address, as that of the repository is, so that the token would be readable on the way; change it`,
+    );
   // A host can be below a path.
   const parts = url.pathname
     .replace(/\/+$/, '')

@@ -97,11 +97,14 @@ export class Gitea {
     return `${this.url}/${OWNER.username}/${name}.git`;
   }
 
-  /** Creates a user who administers nothing. */
+  /** Creates a user who administers nothing. Pages with the same users share them. */
   async createUser(username: string): Promise<Login> {
     const password = `the-word-of-${username}`;
     const email = `${username}@example.com`;
-    await this.api('POST', '/admin/users', { username, password, email, must_change_password: false });
+    const user = { username, password, email, must_change_password: false };
+    await this.api('POST', '/admin/users', user).catch((error: unknown) => {
+      if (!String(error).includes('user already exists')) throw error;
+    });
     return { username, password };
   }
 
