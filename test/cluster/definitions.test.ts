@@ -5,7 +5,7 @@ import { DEFINITIONS, readDefinitions, readExamples } from './support/install-de
 
 const place = usePlace();
 /** Packages are served by aggregation, and the others are no kinds of a server. */
-const NOT_DEFINED = /^(porch\.kpt\.dev|kpt\.dev)\//;
+const NOT_DEFINED = /^(porch\.kpt\.dev|kpt\.dev|req\.nephio\.org)\//;
 
 describe('a kube-apiserver', () => {
   test('serves every definition of deploy/crds', async () => {
