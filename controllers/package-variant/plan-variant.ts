@@ -82,7 +82,7 @@ export function planDownstream(
   const adopt = adopts ? real.filter((revision) => !isOwnedBy(revision, uid)) : [];
   const [open] = [...own, ...adopt].filter((revision) => !isPublished(revision)).sort(byAge);
   if (open !== undefined) return { step: 'keep', revision: open, adopt };
-  // Whoever published it: what users did to the package is kept.
+  // Published by any user: what users did to the package is kept.
   const [latest] = real.filter((one) => isPublished(one) && one.revision > 0).sort((a, b) => b.revision - a.revision);
   if (latest === undefined)
     return {

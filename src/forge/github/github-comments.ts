@@ -18,7 +18,7 @@ const PAGE = 100;
 const MAX_COMMENTS = 5000;
 const WRITES: readonly string[] = ['admin', 'write'];
 
-/** Tells own comments from those of others. */
+/** Distinguishes own comments from those of others. */
 type IsOwn = (comment: GitHubComment) => boolean;
 
 /** The conversation of pull requests on GitHub, which are issues there. */

@@ -13,7 +13,7 @@ const MAX_CONCURRENT = 10;
 const SLOW_MS = 2000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** A caller waits this long for its turn; for a longer time it is told when to come again. */
+/** A caller waits this long for its turn; for a longer time it gets the time of the next attempt. */
 const MAX_WAIT_MS = 5000;
 const MAX_PAUSE_MS = HOUR_MS;
 

@@ -10,7 +10,7 @@ export type BlockingFacts = Pick<RevisionState, 'name' | 'proposal' | 'lastPubli
 const MAX_SHOWN_REVISIONS = 3;
 
 /**
- * The rules that forbid to publish a proposed revision at this time, whoever approves it: freezes, windows, soak times and the maximum in
+ * The rules that forbid to publish a proposed revision at this time, for every approver: freezes, windows, soak times and the maximum in
  * flight. All policies count; `now` is RFC 3339. A rule that cannot be evaluated blocks.
  */
 export function blockingRules(facts: BlockingFacts, policy: EffectivePolicy, now: string): BlockingRule[] {
