@@ -27,13 +27,19 @@ export interface ModelRecord {
   commit: string;
   given: Map<string, ModelVerdict>;
   contributors: Set<string>;
-  /** The content that each approver approved. */
-  approvals: Map<string, string>;
+  /** The content that each approver approved, and the merge that this decided. */
+  approvals: Map<string, ModelApproval>;
   /** Gates of the proposal. */
   required: string[];
   /** It was proposed, and with which gates is not known. */
   lost: boolean;
   proposer: string | undefined;
+}
+
+export interface ModelApproval {
+  content: string;
+  /** The package that a merge of the Git host publishes, and when that was decided, in milliseconds since the epoch. */
+  decided?: { tree: string; at: number };
 }
 
 export interface ModelRequest {
@@ -44,8 +50,10 @@ export interface ModelRequest {
   expected: string | undefined;
   reason: string | undefined;
   breakGlass: boolean;
-  /** The commit that the Git host is said to have made of the proposal, and whether a bypass is to be recorded. */
-  merged: { commit: string; recordBypass: boolean } | undefined;
+  /** The commit that the Git host is said to have made of the proposal, whether a bypass is to be recorded, and who objected. */
+  merged: { commit: string; recordBypass: boolean; objection?: string } | undefined;
+  /** The Git host publishes: it is only decided. */
+  byMerge: boolean;
 }
 
 export function copyOf(entry: ModelRevision): ModelRevision {
