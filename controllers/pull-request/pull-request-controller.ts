@@ -18,8 +18,9 @@ import type { SyncRequests } from '../repository/sync-requests.ts';
 import { checksOf } from './checks/checks.ts';
 import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
-import { applyEnd, isOfProposal, isRejected, leavePull } from './ending/apply-end.ts';
+import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
+import { mergeApproved } from './merging/merge-approved.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -132,14 +133,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number, commands: {} });
-        if (pull.state === 'merged' && review.publishOn !== 'merge') {
-          // What reviewers request still stands in the way of an approval.
-          const proposed = { object, evaluation, review: { ...review, publishOn: 'approval' as const }, pull };
-          const read = await reviewsOf(entry, pull, signal);
-          await applyReviews(deciding(signal), { ...proposed, ...read, forge: pulls.forge });
-        }
-        return applyEnd(deciding(signal), { object, evaluation, review, pull }, pulls.forge);
+        const entry = watch({ key, proposal, branch, pulls, number: pull.number, ...{ commands: {}, merging: {} } });
+        const read = await reviewsOf(entry, pull, signal);
+        const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
+        // What reviewers request still stands in the way of an approval.
+        if (pull.state === 'merged' && !isPublication(ended))
+          await applyReviews(deciding(signal), { ...ended, review: { ...review, publishOn: 'approval' } });
+        return applyEnd(deciding(signal), ended);
       }
     }
     const explanation = await readExplanation(client, object, signal);
@@ -151,10 +151,24 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     const isKnown = isOpen && proposalIn(pull.body) !== undefined;
     const isPrepared = isPreparedIn(pull.body);
-    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });
-    const proposed = { object, evaluation, review, pull, forge: pulls.forge };
-    if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
-      return undefined;
+    const entry = watch({
+      key,
+      proposal,
+      branch,
+      pulls,
+      number: pull.number,
+      isPrepared,
+      ...{ commands: {}, merging: {} },
+    });
+    const proposed = {
+      object,
+      evaluation,
+      review,
+      pull,
+      forge: pulls.forge,
+      ...(await reviewsOf(entry, pull, signal)),
+    };
+    if (await applyReviews(deciding(signal), proposed)) return undefined;
     const { content } = evaluation.content;
     if (pull.head.commit === revision.commit && entry.seen?.content !== content)
       entry.seen = { content, at: pull.updatedAt };
@@ -195,7 +209,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (!isPreparedIn(body)) await writeBody(entry, withPrepared(body), signal);
       entry.isPrepared = true;
     }
-    return undefined;
+    // Last of all: the checks of the commit may be required for it.
+    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
   }
 
   /** An own change is no reason to read reviews again; the next poll does it for one that came at the same time. */
@@ -214,7 +229,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   function deciding(signal: AbortSignal) {
     const { mayApprove, maySetConditions } = options;
-    return { client, store, events, mayApprove, maySetConditions, requests, signal };
+    return { client, store, events, clock, mayApprove, maySetConditions, requests, signal };
   }
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */

@@ -29,6 +29,8 @@ interface Entry {
 export class PullRequests {
   readonly forge: Forge;
   readonly base: string;
+  readonly #openMerging: () => Forge;
+  #merging: Forge | undefined;
   #loading: Promise<void> | undefined;
   /** By head branch. */
   readonly #entries = new Map<string, Entry>();
@@ -38,9 +40,22 @@ export class PullRequests {
   /** The time of the last change, by the clock of the host. */
   #since = EPOCH;
 
-  constructor(forge: Forge, base: string) {
+  /** `openMerging` opens the same repository with the rights to merge. */
+  constructor(forge: Forge, base: string, openMerging: () => Forge = () => forge) {
     this.forge = forge;
     this.base = base;
+    this.#openMerging = openMerging;
+  }
+
+  /** The repository with the rights to merge, which are used for nothing else. */
+  get merging(): Forge {
+    this.#merging ??= this.#openMerging();
+    return this.#merging;
+  }
+
+  async close(): Promise<void> {
+    await this.forge.close();
+    await this.#merging?.close();
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { CommandState } from './commands/apply-commands.ts';
+import type { MergeAttempt } from './merging/merge-approved.ts';
 import type { PullRequests } from './pull-requests.ts';
 
 /** A proposal with a pull request. */
@@ -18,6 +19,7 @@ export interface Shown {
   queued?: readonly string[];
   isPrepared?: boolean;
   readonly commands: CommandState;
+  readonly merging: { attempt?: MergeAttempt };
   /** The content that the head was last seen with, and the time of the last change until then, by the clock of the host. */
   seen?: { readonly content: string; readonly at: string };
   /** As they were read when this was the state of the pull request. */

@@ -162,7 +162,7 @@ export class Driver {
       DeletionProposed: 'delete',
     } as const;
     const action = draws.below(5) < 4 ? usual[target.lifecycle] : (ACTIONS[draws.below(ACTIONS.length)] ?? 'propose');
-    const actor = draws.of(ACTORS) ?? ACTORS[0];
+    const drawn = draws.of(ACTORS) ?? ACTORS[0];
     const expected = draws.below(3) === 0 ? undefined : draws.below(6) > 0 ? target.commit : 'c0';
     const reason = [undefined, 'because', 'because', ' '][draws.below(4)];
     const breakGlass = draws.below(3) === 0;
@@ -170,9 +170,12 @@ export class Driver {
     const made = action === 'approve' && draws.below(4) > 0 ? this.#moves.merges.get(workspace) : undefined;
     const objection = draws.below(4) === 0 ? { objection: 'carl' } : {};
     const merged = made === undefined ? undefined : { commit: made, recordBypass: draws.below(2) === 0, ...objection };
-    const byMerge = draws.below(4) === 0;
+    const byMerge = draws.below(2) === 0;
     const entry = this.#entry(workspace);
     const kept = this.model.kept(workspace);
+    // Who decided on a merge mostly publishes it.
+    const decider = ACTORS.find(({ name }) => kept.approvals.get(name)?.decided !== undefined);
+    const actor = merged !== undefined && decider !== undefined && draws.below(4) > 0 ? decider : drawn;
     const asked: ModelRequest = {
       ...{ action, actor: actor.name, groups: actor.groups, isController: faceOf(actor) === 'controller' },
       ...{ expected, reason, breakGlass, merged, byMerge },

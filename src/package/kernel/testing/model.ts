@@ -175,7 +175,7 @@ export class Model {
     if (!this.policy.forbidSelfApproval) return { given: 1, needed: 1 };
     const people = new Set([actor]);
     for (const [person, { content }] of kept.approvals) {
-      const isOther = person !== kept.proposer && !kept.contributors.has(person);
+      const isOther = person !== kept.proposer && !kept.contributors.has(person) && !person.startsWith('controller:');
       if (isOther && content === inputsSeen('', entry)) people.add(person);
     }
     const isUnknown = kept.proposer === undefined || kept.contributors.has('push');
