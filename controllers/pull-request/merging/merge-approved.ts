@@ -7,6 +7,7 @@ import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
+import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
@@ -21,7 +22,8 @@ export interface MergingContext extends Omit<ReviewContext, 'store'> {
 
 /** The last attempt to merge, which is not repeated while nothing has changed and it is not time. */
 export interface MergeAttempt {
-  readonly of: ReviewedProposal['pull'];
+  /** When the pull request had changed last. */
+  readonly of: string;
   readonly commit: string;
   readonly delay: number;
   /** Milliseconds since the epoch. */
@@ -71,7 +73,9 @@ export async function mergeApproved(
     return undefined;
   }
   const { attempt } = memory;
-  const isSame = attempt?.of === pull && attempt.commit === revision.commit;
+  // The section in its body may have been written since.
+  const { updatedAt } = (await pulls.ofBranch(pull.head.branch, signal)) ?? pull;
+  const isSame = attempt?.of === updatedAt && attempt.commit === revision.commit;
   if (attempt !== undefined && isSame && clock.now() < attempt.until)
     return { requeueAfter: attempt.until - clock.now(), reason: 'the host does not merge yet' };
   const repository = store.repositoryOf(revision);
@@ -90,7 +94,7 @@ export async function mergeApproved(
   }
   if (now.head.commit !== revision.commit)
     return { requeueAfter: SOON_MS, reason: 'the host has not read the branch yet' };
-  const objection = await objectionOf(context, proposal);
+  const objection = await objectionOf(context, proposal, decision);
   if (objection !== undefined) return wait(objection, RETRY_MS);
   const title = plainLine(pull.title, MAX_TITLE_CHARACTERS);
   const message = plainLine(`Package revision ${revision.name}, approved by ${decision.subject} at ${decision.at}`);
@@ -120,7 +124,7 @@ export async function mergeApproved(
     events.record(object, 'Warning', 'NotMerged', message, 'merge');
     repository.noteRefusedMerge(revision.name, message);
     const delay = isSame ? Math.min(MAX_RETRY_MS, Math.max(first, (attempt?.delay ?? 0) * 2)) : first;
-    memory.attempt = { of: pull, commit: revision.commit, delay, until: clock.now() + delay };
+    memory.attempt = { of: updatedAt, commit: revision.commit, delay, until: clock.now() + delay };
     return { requeueAfter: delay, reason: message };
   }
 }
@@ -151,19 +155,23 @@ async function decide(
 }
 
 /** What reviews that were read just now have against the merge. */
-async function objectionOf(context: MergingContext, proposal: ReviewedProposal): Promise<string | undefined> {
+async function objectionOf(
+  context: MergingContext,
+  proposal: ReviewedProposal,
+  decision: Approval,
+): Promise<string | undefined> {
   const { record, revision, content } = proposal.evaluation;
   const reviews = await proposal.readReviews();
   const { changesRequested } = await verdictsOf(context, proposal, reviews);
   if (changesRequested.length > 0)
     return `changes are requested by ${changesRequested.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ')}`;
-  const evidence = new Set(
-    approvalsIn(record, revision.namespace).flatMap((one) =>
-      one.content === content.content ? (one.evidence ?? []) : [],
-    ),
-  );
+  const { needed, quorums } = recordedApprovals(proposal.evaluation);
+  const all = approvalsIn(record, revision.namespace).filter((one) => one.content === content.content);
+  // Where one approval is enough, the others do not matter.
+  const counted = needed === 1 && quorums.length === 0 ? [decision] : all;
+  const evidence = new Set(counted.map((one) => one.evidence));
   const withdrawn = reviews.find(({ url, state }) => evidence.has(url) && state !== 'approved');
   return withdrawn === undefined
     ? undefined
-    : `the review ${withdrawn.url} of ${plainLine(withdrawn.author)}, by which it was approved, was dismissed; another approval is needed`;
+    : `the review ${withdrawn.url} of ${plainLine(withdrawn.author)}, by which it was approved, was dismissed; another review of this user is needed, or another proposal`;
 }

@@ -219,7 +219,6 @@ describe('the kernel against its model', () => {
     const { done, codes, attacks, bypassed, brokeGlass, pending, merged, mergeBypass, decided, judgedBefore } = seen;
     const counts = [bypassed, brokeGlass, pending, merged, mergeBypass, decided, judgedBefore];
     const all = [...done.values(), ...codes.values(), ...attacks.values(), ...counts];
-    console.log(counts);
     expect(Math.min(...all)).toBeGreaterThan((MIN_TIMES * SEQUENCES) / 100_000);
   });
 });

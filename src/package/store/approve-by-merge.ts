@@ -44,10 +44,11 @@ export async function approveProposal(
   const evaluation = await evaluate();
   if (!mergesOnHost(evaluation)) return push();
   const decided = decisionOf(evaluation, repository.namespace);
-  if (decided?.mergeOf === evaluation.revision.commit)
+  const isSame = decided?.subject === context.actor.name && decided.evidence === (update.evidence ?? context.evidence);
+  if (decided !== undefined && isSame && decided.mergeOf === evaluation.revision.commit)
     throw new SluiceError(
       'Refused',
-      `${name} is approved already, last by ${decided.subject} at ${decided.at}; ${REVIEW_ACTOR} publishes it by the merge of its pull request, see "sluice why ${name}"`,
+      `${name} is approved already, by ${decided.subject} at ${decided.at}; ${REVIEW_ACTOR} publishes it by the merge of its pull request, see "sluice why ${name}"`,
     );
   return repository.update(name, { ...update, byMerge: true }, context);
 }
