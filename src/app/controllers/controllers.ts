@@ -194,6 +194,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, delivered, applicableResolvers: applicableResolversOf },
         analyses: analysisRuns(client.as({ name: WAVE_PLAN_ACTOR }, 'controller')),
         probe: httpProbe(session.network),
+        systemNamespace: readers.systemNamespace,
       }),
     'pull-request': () =>
       pullRequestController({
