@@ -1,9 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { describeForge, type ForgeHost } from '../../../test/support/forge-conformance.ts';
+import { describeForge } from '../../../test/support/forge/forge-conformance.ts';
+import type { ForgeHost } from '../../../test/support/forge/forge-host.ts';
+import { messagesOf } from '../../../test/support/forge/merging-conformance.ts';
 import { APP, type Fault, GitHubServer, GRANTED } from '../../../test/support/github/github-server.ts';
-import { messagesOf } from '../../../test/support/merging-conformance.ts';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import type { Check, ForgeErrorDetails } from '../forge.ts';
@@ -38,6 +39,8 @@ interface ConnectOptions {
   readonly token?: 'unknown' | 'read-only';
   readonly name?: string;
   readonly timeoutMs?: number;
+  /** Default: true. */
+  readonly usesIssues?: boolean;
 }
 
 type Host = ForgeHost & {
@@ -58,7 +61,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     'read-only': server.createToken('sluice-user', 'read'),
     own: server.createToken('sluice-user'),
   };
-  const users = new Map([OWNER, anna, ben].map((user) => [user, server.createToken(user)]));
+  const users = new Map([OWNER, anna, ben, 'sluice-user'].map((user) => [user, server.createToken(user)]));
   const forges: GitHubForge[] = [];
 
   const connect = (options: ConnectOptions): GitHubForge => {
@@ -70,6 +73,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
       ...{ api: server.api, owner: OWNER, name: options.name ?? name, network: DEFAULT_NETWORK },
       ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
       mayMerge: true,
+      usesIssues: options.usesIssues ?? true,
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     });
     forges.push(forge);
@@ -116,6 +120,8 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     comment: async (user, number, body) =>
       void (await expectDone(user, 'POST', `/issues/${number}/comments`, { body })),
     editComment: async (user, id, body) => void (await expectDone(user, 'PATCH', `/issues/comments/${id}`, { body })),
+    openIssue: async (user, title, body) => (await expectDone(user, 'POST', '/issues', { title, body })).number,
+    changeIssue: async (user, number, change) => void (await expectDone(user, 'PATCH', `/issues/${number}`, change)),
     setState: async (user, number, state) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { state })),
     merge: async (user, number, sha) => (await call(user, 'PUT', `/pulls/${number}/merge`, { sha })).status === 200,
     label: async (user, number, label) =>
