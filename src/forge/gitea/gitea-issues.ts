@@ -1,4 +1,4 @@
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanAddress } from '../clean-address.ts';
 import type { ForgeIssues, Issue, IssueChange, IssueTopic, NewIssue } from '../forge-issues.ts';
 import type { ForgeHttp } from '../http/forge-http.ts';
@@ -7,7 +7,7 @@ import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { MAX_COMMENT_CHARACTERS } from '../topic-comment.ts';
 import type { GiteaLabels } from './gitea-labels.ts';
-import { type GiteaIssue, issueSchema, issuesSchema, ownUserSchema } from './gitea-schemas.ts';
+import { type GiteaIssue, issueSchema, issuesSchema, ownUserSchema, usersSchema } from './gitea-schemas.ts';
 
 const PAGE = 50;
 const MAX_TITLE_CHARACTERS = 255;
@@ -72,19 +72,17 @@ export class GiteaIssues implements ForgeIssues {
     users: readonly string[],
     signal: AbortSignal,
   ): Promise<readonly { readonly name: string; readonly reason: string }[]> {
-    const refused: { name: string; reason: string }[] = [];
-    let { assignees: present } = await this.get(number, signal);
-    // One by one: Gitea refuses all of a request if it refuses one. A request replaces the list.
-    for (const name of users) {
-      if (present.some((known) => known.toLowerCase() === name.toLowerCase())) continue;
-      try {
-        ({ assignees: present } = await this.#patch(number, { assignees: [...present, name] }, signal));
-      } catch (error) {
-        if (!isSluiceError(error) || !['InvalidInput', 'NotFound'].includes(error.code)) throw error;
-        refused.push({ name, reason: error.message });
-      }
-    }
-    return refused;
+    const { assignees: present } = await this.get(number, signal);
+    const missing = users.filter((name) => !isAmong(present, name));
+    if (missing.length === 0) return [];
+    // Gitea has no better status than 500 for others.
+    const path = `${this.#path}/assignees`;
+    const possible = (await this.#http.json(usersSchema, 'GET', path, { signal })).map(({ login }) => login);
+    const assignees = missing.filter((name) => isAmong(possible, name));
+    // A request replaces the list.
+    if (assignees.length > 0) await this.#patch(number, { assignees: [...present, ...assignees] }, signal);
+    const reason = 'the host does not list it among the users whom issues of the repository can be assigned to';
+    return missing.filter((name) => !assignees.includes(name)).map((name) => ({ name, reason }));
   }
 
   async #login(signal: AbortSignal): Promise<string> {
@@ -121,6 +119,11 @@ export class GiteaIssues implements ForgeIssues {
     const changed = await this.#http.json(issueSchema, 'PATCH', path, { body, signal });
     return issueOf(changed, await this.#login(signal));
   }
+}
+
+/** Names of users are case-insensitive. */
+function isAmong(users: readonly string[], name: string): boolean {
+  return users.some((user) => user.toLowerCase() === name.toLowerCase());
 }
 
 function issueOf(issue: GiteaIssue, login: string | undefined): Issue {

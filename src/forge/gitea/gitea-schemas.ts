@@ -81,12 +81,13 @@ export const issueSchema = z.object({
   assignees: z.array(user).nullish(),
   closed_at: z.string().nullish(),
   updated_at: z.string(),
-  pull_request: z.unknown(),
+  pull_request: z.unknown().optional(),
 });
 export const issuesSchema = z.array(issueSchema);
 export type GiteaIssue = z.infer<typeof issueSchema>;
 
 export const ownUserSchema = user;
+export const usersSchema = z.array(user);
 export const permissionSchema = z.object({ permission: z.string() });
 
 const statusSchema = z.object({

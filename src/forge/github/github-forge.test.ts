@@ -54,14 +54,14 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
   const name = `packages-${repositories}`;
   const sluice = kind === 'app' ? APP.user : 'sluice-user';
   const [anna, ben] = ['anna', 'ben'];
-  const repository = server.createRepository(OWNER, name, [OWNER, anna, ben, 'sluice-user']);
+  const repository = server.createRepository(OWNER, name, [OWNER, anna, ben, 'sluice-user', APP.user]);
   repository.teams.add('reviewers');
   const tokens = {
     unknown: 'ghp_0123456789abcdef0123456789abcdef0123',
     'read-only': server.createToken('sluice-user', 'read'),
     own: server.createToken('sluice-user'),
   };
-  const users = new Map([OWNER, anna, ben, 'sluice-user'].map((user) => [user, server.createToken(user)]));
+  const users = new Map([OWNER, anna, ben, sluice].map((user) => [user, server.createToken(user)]));
   const forges: GitHubForge[] = [];
 
   const connect = (options: ConnectOptions): GitHubForge => {
@@ -524,7 +524,9 @@ function abortSoon(reason: Error): AbortSignal {
 }
 
 test('the page that users create their App by has exactly the permissions that it needs', async () => {
-  const { forge, names, commit, close } = await open('app');
+  const { connectWith, names, commit, close } = await open('app');
+  // Only callers that open issues need the permission for them.
+  const forge = connectWith({ usesIssues: false });
   const before = server.requests.length;
   server.used.clear();
   try {
@@ -545,4 +547,19 @@ test('the page that users create their App by has exactly the permissions that i
   const { permissions } = (token?.body ?? {}) as { permissions?: Record<string, string> };
   expect(Object.fromEntries(server.used)).toEqual(permissions);
   expect(documentedPermissions()).toEqual({ metadata: 'read', ...permissions });
+});
+
+test('a token is for issues only where they are used', async () => {
+  const { connectWith, close } = await open('app');
+  try {
+    const ticket = { topic: 'task', since: '1970-01-01T00:00:00Z', title: 'task', body: '' };
+    const without = connectWith({ usesIssues: false }).issues;
+    const error = await failure(without.open(ticket, NO_SIGNAL));
+    expect(`${error.code}: ${error.message}`).toMatch(/^Refused: .*lacks a permission .*issues=/);
+    server.used.clear();
+    await connectWith({}).issues.open(ticket, NO_SIGNAL);
+    expect(server.used.get('issues')).toBe('write');
+  } finally {
+    await close();
+  }
 });

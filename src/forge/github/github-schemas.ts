@@ -62,7 +62,7 @@ export const issueSchema = z.object({
   assignees: z.array(z.object({ login: z.string() })).nullish(),
   closed_at: z.string().nullish(),
   updated_at: z.string(),
-  pull_request: z.unknown(),
+  pull_request: z.unknown().optional(),
   performed_via_github_app: z.object({ id: z.int() }).nullish(),
 });
 export const issuesSchema = z.array(issueSchema);
