@@ -154,3 +154,78 @@ describe('an edit of the package on the main branch', () => {
     ]);
   });
 });
+
+describe('a rebase', () => {
+  const rebased = async ({ store }: Opened, scratch: Scratch, mode: 'merge' | 'keep') => {
+    const warnings: string[] = [];
+    await store.change('packages.shop.v2', { rebase: mode }, { ...anna, warn: (text) => warnings.push(text) });
+    const [first, second] = (await scratch.git('log', '-1', '--format=%P', 'drafts/shop/v2')).split(' ');
+    return { warnings, first, second };
+  };
+
+  test('merges the edit into the draft, with a commit on both, and names what both sides changed', async () => {
+    await using scratch = await scratchRepository();
+    const opened = await second(scratch);
+    const main = await edit(scratch, opened, {
+      ...{ 'shop/app.yaml': 'a: 3\n', 'shop/base.yaml': 'b: 2\n', 'shop/new.yaml': 'c: 1\n', 'other.yaml': 'd: 1\n' },
+    });
+    await expect(opened.store.change('packages.shop.v2', { rebase: 'merge' }, anna)).rejects.toThrow(/is Proposed/);
+    await expect(opened.store.change('packages.shop.v2', { rebase: 'keep' }, anna)).rejects.toThrow(/is Proposed/);
+    await opened.store.update('packages.shop.v2', { action: 'reject' }, bob);
+    const tip = await scratch.git('rev-parse', 'drafts/shop/v2');
+    const { warnings, ...parents } = await rebased(opened, scratch, 'merge');
+    expect(parents).toEqual({ first: tip, second: main });
+    expect(warnings).toEqual([expect.stringMatching(/^changed on both sides.*: app.yaml;/)]);
+    expect(await scratch.git('show', 'drafts/shop/v2:shop/base.yaml')).toBe('b: 2');
+    expect(await scratch.git('show', 'drafts/shop/v2:shop/new.yaml')).toBe('c: 1');
+    expect(await scratch.git('show', 'drafts/shop/v2:other.yaml')).toBe('d: 1');
+    const { contributors } = (await opened.store.evaluate('default/packages.shop.v2')).record;
+    expect(contributors).toContainEqual(expect.objectContaining({ name: 'push', face: 'git' }));
+    // It is up to date: nothing is written again.
+    await opened.store.change('packages.shop.v2', { rebase: 'merge' }, anna);
+    expect(await scratch.git('log', '-1', '--format=%P', 'drafts/shop/v2')).toBe(`${tip} ${main}`);
+    await opened.store.update('packages.shop.v2', { action: 'propose' }, anna);
+    expect(await approval(opened, 'packages.shop.v2')).toBe('published');
+  });
+
+  test('with keep leaves the files as they are, and later edits conflict again', async () => {
+    await using scratch = await scratchRepository();
+    const opened = await second(scratch);
+    await edit(scratch, opened, { 'shop/base.yaml': 'b: 2\n' });
+    await opened.store.update('packages.shop.v2', { action: 'reject' }, bob);
+    const tree = await scratch.git('rev-parse', 'drafts/shop/v2:shop');
+    await rebased(opened, scratch, 'keep');
+    expect(await scratch.git('rev-parse', 'drafts/shop/v2:shop')).toBe(tree);
+    await opened.store.update('packages.shop.v2', { action: 'propose' }, anna);
+    await edit(scratch, opened, { 'shop/base.yaml': 'b: 3\n' });
+    expect(await approval(opened, 'packages.shop.v2')).toEqual([expect.objectContaining({ code: 'Conflicted' })]);
+    await edit(scratch, opened, { 'shop/base.yaml': 'b: 2\n' });
+    expect(await approval(opened, 'packages.shop.v2')).toBe('published');
+  });
+
+  test('that a user pushes ends the conflict too, of a draft that was pushed as well', async () => {
+    await using scratch = await scratchRepository();
+    const opened = await second(scratch);
+    const main = await edit(scratch, opened, { 'shop/base.yaml': 'b: 2\n' });
+    const merge = async (branch: string, ...parents: string[]) => {
+      const tree = await scratch.git('rev-parse', 'proposed/shop/v2^{tree}');
+      const flags = parents.flatMap((parent) => ['-p', parent]);
+      const commit = await scratch.git(
+        ...['-c', 'user.name=eve', '-c', 'user.email=eve@example.com', 'commit-tree', tree, ...flags, '-m', 'merge'],
+      );
+      await scratch.git('update-ref', `refs/heads/${branch}`, commit);
+      await opened.repository.refresh();
+    };
+    await merge('proposed/shop/v3', `${main}^`);
+    expect(await approval(opened, 'packages.shop.v3')).toContainEqual(expect.objectContaining({ code: 'Conflicted' }));
+    await merge('proposed/shop/v3', 'proposed/shop/v3', main);
+    expect(await approval(opened, 'packages.shop.v3')).toBe('published');
+    // The publication has the tree that was proposed; main was merged into it.
+    await edit(scratch, opened, { 'shop/base.yaml': 'b: 3\n' });
+    await merge('proposed/shop/v2', 'proposed/shop/v2', 'main');
+    await edit(scratch, opened, { 'shop/new.yaml': 'c: 1\n' });
+    expect(await approval(opened, 'packages.shop.v2')).toContainEqual(expect.objectContaining({ code: 'Conflicted' }));
+    await edit(scratch, opened, { 'shop/new.yaml': null });
+    expect(await approval(opened, 'packages.shop.v2')).toBe('published');
+  });
+});
