@@ -12,8 +12,8 @@ import { approvalOf } from '../model/revision/attribution.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { MergeFacts, PushedSince, RevisionState } from '../model/revision/revision-state.ts';
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
-import { readOnMain } from './on-main.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
+import { readOnMain } from './records/on-main.ts';
 import { currentRecord } from './records/record-at-tip.ts';
 
 /** Reads the input of the kernel for a revision at one point in time. */

@@ -9,8 +9,8 @@ import { PUSH_ACTOR } from '../../model/gates/verdict.ts';
 import { type RevisionRecord, withContributor } from '../../model/record/record.ts';
 import { isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import { readPackageFiles } from '../../upstream/upstream-reader.ts';
-import { readOnMain } from '../on-main.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
+import { readOnMain } from '../records/on-main.ts';
 
 export const REBASE_MODES = ['merge', 'keep'] as const;
 /** `merge` merges what changed on the main branch into the draft; `keep` leaves the files of the draft as they are. */

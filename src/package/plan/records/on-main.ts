@@ -1,12 +1,12 @@
-import type { GitRepository, ObjectStat, Oid } from '../../git/git-repository.ts';
-import { mergeBase } from '../../git/objects/merge-base.ts';
-import { isEdited } from '../kernel/main-edit.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
-import type { PackageRevision } from '../model/revision/package-revision.ts';
-import type { EditedSides, PackageOnMain } from '../model/revision/revision-state.ts';
-import { deletedContentScope } from '../trust/ledger/trust-ledger.ts';
-import type { RepositoryContext } from './ports/repository-context.ts';
-import { readCommit } from './records/record-chain.ts';
+import type { GitRepository, ObjectStat, Oid } from '../../../git/git-repository.ts';
+import { mergeBase } from '../../../git/objects/merge-base.ts';
+import { isEdited } from '../../kernel/main-edit.ts';
+import type { RevisionRecord } from '../../model/record/record.ts';
+import type { PackageRevision } from '../../model/revision/package-revision.ts';
+import type { EditedSides, PackageOnMain } from '../../model/revision/revision-state.ts';
+import { deletedContentScope } from '../../trust/ledger/trust-ledger.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
+import { readCommit } from './record-chain.ts';
 
 /** Commits of the main branch that are searched for those that changed a package. */
 const MAX_SEARCHED_COMMITS = 200;
