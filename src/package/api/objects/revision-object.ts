@@ -15,6 +15,8 @@ import type { PackageRepository } from '../../store/package-repository.ts';
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
 /** On a write of the status: a condition type that counts as set again although it is unchanged. The annotation is not stored. */
 export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
+/** On an update: bases the draft on the main branch, see `RebaseMode`. The annotation is not stored. */
+export const REBASE_ANNOTATION = 'sluice.dev/rebase';
 /** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
 export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
 /** Earlier versions put it on revisions; objects that a client kept may still carry it. It is in the status now. */
@@ -139,6 +141,7 @@ export function withoutManaged(metadata: {
     [PROBLEM_ANNOTATION]: _problem,
     [BREAK_GLASS_ANNOTATION]: _breakGlass,
     [AFFIRM_ANNOTATION]: _affirm,
+    [REBASE_ANNOTATION]: _rebase,
     ...annotations
   } = metadata.annotations ?? {};
   return { labels, annotations };
