@@ -163,6 +163,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
         refreshPolicies: (key) => readers.refresh(key),
         listOf: (key) => readers.lists.get(key),
+        readPolicies: (object) => readers.repositoryPolicies.report(object),
         dependentsOf: (revision) => store.dependentsOf(revision),
         ...(session.objects.database === undefined
           ? {

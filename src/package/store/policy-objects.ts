@@ -4,7 +4,13 @@ import { parseDuration } from '../../resource/object/duration.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { labelSelector, matchesLabels } from '../../resource/selector/label-selector.ts';
-import type { ApprovalRule, FreezeRule, NamedRecurrence, PolicyOrigin, RuleProblem } from '../model/policy/approval-rules.ts';
+import type {
+  ApprovalRule,
+  FreezeRule,
+  NamedRecurrence,
+  PolicyOrigin,
+  RuleProblem,
+} from '../model/policy/approval-rules.ts';
 import { HOST_USERS_ANNOTATION, HOST_USERS_KEY, type HostUsers, hostUsersOf } from '../model/policy/host-users.ts';
 import {
   ALLOWED_SIGNERS_ANNOTATION,
