@@ -10,12 +10,17 @@ import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import type { PolicyScope } from '../proposal/pending-revisions.ts';
 
 /** Milliseconds in which the events of a namespace are collected: a wave causes hundreds, and each reconciliation reads all targets. */
 const QUIET_MS = 200;
 
 /** Wakes for a plan that changes, and for those of a namespace in which a revision, a target or a policy changed. */
-export function waveSources(clock: Clock, quietMs = QUIET_MS): Source<ObjectKey>[] {
+export function waveSources(
+  clock: Clock,
+  { onPolicyChange = () => () => undefined }: Pick<PolicyScope, 'onPolicyChange'> = {},
+  quietMs = QUIET_MS,
+): Source<ObjectKey>[] {
   return [
     watchKind(wavePlanKind, { predicate: specOrMetadataChanged, map: toObject }),
     // What external programs report; records are written by this controller.
@@ -55,6 +60,7 @@ export function waveSources(clock: Clock, quietMs = QUIET_MS): Source<ObjectKey>
           informer(packagePolicyKind).addHandler((event) => {
             if (specOrMetadataChanged(event)) wake(event.object.metadata.namespace);
           }),
+          onPolicyChange(({ namespace }) => wake(namespace)),
         ];
         return () => {
           for (const end of ends) end();

@@ -44,6 +44,12 @@ export const GATES_ANNOTATION = 'sluice.dev/gates';
  */
 export type SourcedPolicy = DeepReadonly<PackagePolicy> & { readonly origin?: PolicyOrigin };
 
+/** Policies that changed, as they were and as they are; undefined: any revision of the namespace may be concerned. */
+export interface PolicyChange {
+  readonly namespace: string;
+  readonly policies: readonly DeepReadonly<PackagePolicy>[] | undefined;
+}
+
 /** The fields of a revision that policies select by. */
 export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
 

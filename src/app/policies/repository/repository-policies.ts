@@ -4,7 +4,7 @@ import { SharedCall } from '../../../foundation/concurrency/shared-call.ts';
 import { messageOf } from '../../../foundation/sluice-error.ts';
 import { type Clock, timestamp } from '../../../foundation/time/clock.ts';
 import type { RuleProblem } from '../../../package/model/policy/approval-rules.ts';
-import type { SourcedPolicy } from '../../../package/store/policy-objects.ts';
+import type { PolicyChange, SourcedPolicy } from '../../../package/store/policy-objects.ts';
 import {
   POLICIES_ANNOTATION,
   type PoliciesReport,
@@ -14,12 +14,6 @@ import {
 } from '../../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type Stored } from '../../../resource/object/object.ts';
 import { type FolderState, type PolicySource, readPolicyFolder } from './policy-folder.ts';
-
-/** Policies that changed, as they were and as they are; undefined: any revision of the namespace may be concerned. */
-export interface PolicyChange {
-  readonly namespace: string;
-  readonly policies: readonly SourcedPolicy[] | undefined;
-}
 
 export interface RepositoryPoliciesOptions {
   /** Of all Repositories; this adds an index and a handler to it. */
