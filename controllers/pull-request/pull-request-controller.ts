@@ -15,20 +15,20 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { applyEnd, isOfProposal, isRejected, leavePull } from './apply-end.ts';
-import { applyReviews, type ReviewedProposal } from './apply-reviews.ts';
-import { checksOf } from './checks.ts';
+import { checksOf } from './checks/checks.ts';
+import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
+import { applyEnd, isOfProposal, isRejected, leavePull } from './ending/apply-end.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
-import { linkNext, openPull, preparePull } from './open-pull.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
+import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
-import { QueuedProposals, setQueuedChecks } from './queued-checks.ts';
-import { readDescription, readExplanation } from './read-proposal.ts';
+import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
+import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
-import { isPreparedIn, proposalId, proposalIn, withPrepared, withSection } from './section.ts';
 import { repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
-import { standingRequests } from './verdicts.ts';
+import { readDescription, readExplanation } from './text/read-proposal.ts';
+import { isPreparedIn, proposalId, proposalIn, withPrepared, withSection } from './text/section.ts';
 
 export interface PullRequestOptions {
   readonly client: Client;

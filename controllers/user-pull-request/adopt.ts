@@ -5,8 +5,8 @@ import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
-import { inlineCode, plainLine } from '../pull-request/quote.ts';
 import type { MayCreate } from '../pull-request/rights.ts';
+import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 
 /** Annotations of an adopted draft: address of its pull request, and the commit of that which it began at. */
 export const PULL_ANNOTATION = 'sluice.dev/pull-request';

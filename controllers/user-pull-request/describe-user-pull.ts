@@ -2,10 +2,10 @@ import type { Check } from '../../src/forge/forge.ts';
 import { counted } from '../../src/foundation/text/counted.ts';
 import { findingsBelow } from '../../src/function/lint/finding.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
-import { GATE_CHECKS, READY_CHECK } from '../pull-request/checks.ts';
-import { changes, gateTable } from '../pull-request/describe-proposal.ts';
+import { GATE_CHECKS, READY_CHECK } from '../pull-request/checks/checks.ts';
 import { annotationsOf, bySeverity } from '../pull-request/findings/annotations-of.ts';
-import { inlineCode, plainLine } from '../pull-request/quote.ts';
+import { changes, gateTable } from '../pull-request/text/describe-proposal.ts';
+import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { JudgedPackage } from './judge-package.ts';
 
 const MAX_TITLE_CHARACTERS = 140;

@@ -17,8 +17,8 @@ import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../s
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
-import { inlineCode, plainLine } from '../pull-request/quote.ts';
 import type { MayCreate } from '../pull-request/rights.ts';
+import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { adoptPackages, adoptRequestIn, authorizeAdoption, workspaceOf } from './adopt.ts';
 import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';

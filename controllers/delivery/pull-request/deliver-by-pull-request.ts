@@ -10,8 +10,8 @@ import type { GitRepository, Oid, Signature } from '../../../src/git/git-reposit
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { plainLine } from '../../pull-request/quote.ts';
-import { proposalIn, withSection } from '../../pull-request/section.ts';
+import { plainLine } from '../../pull-request/text/quote.ts';
+import { proposalIn, withSection } from '../../pull-request/text/section.ts';
 import type { TargetBranch } from '../target-branch.ts';
 import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
 import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-delivery-pull.ts';

@@ -1,7 +1,7 @@
 import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
-import { gateTable } from '../describe-proposal.ts';
-import { inlineCode } from '../quote.ts';
+import { gateTable } from '../text/describe-proposal.ts';
+import { inlineCode } from '../text/quote.ts';
 import { USAGE } from './parse-command.ts';
 
 const MAX_REASONS = 20;

@@ -1,4 +1,4 @@
-import { plainLine } from '../quote.ts';
+import { plainLine } from '../text/quote.ts';
 
 /** A command in a comment. */
 export type Command =

@@ -5,9 +5,9 @@ import type { ExecutedCommand } from '../../../src/package/model/record/executed
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { RequestContext } from '../../../src/resource/object/request-context.ts';
-import { plainLine } from '../quote.ts';
+import { commitsWithContent } from '../reviews/same-content.ts';
 import type { MayApprove } from '../rights.ts';
-import { commitsWithContent } from '../same-content.ts';
+import { plainLine } from '../text/quote.ts';
 import type { Command, ParsedCommand } from './parse-command.ts';
 
 export interface CommandContext {

@@ -1,6 +1,6 @@
 import type { Annotation } from '../../../src/forge/forge.ts';
 import type { Finding } from '../../../src/function/lint/finding.ts';
-import { plainLine } from '../quote.ts';
+import { plainLine } from '../text/quote.ts';
 
 const MAX_MESSAGE_CHARACTERS = 500;
 const LEVELS = { error: 'failure', warning: 'warning', notice: 'notice' } as const;

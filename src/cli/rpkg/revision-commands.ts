@@ -28,12 +28,16 @@ export function addRevisionCommands(program: Command, invocation: Invocation, fi
   const why = program
     .command('why')
     .description('what one revision waits for: every gate, who can settle it, what to do next')
-    .argument('<revision>', 'name of a package revision; or packagevariant/<name>, packagevariantset/<name>');
+    .argument(
+      '<revision>',
+      'name of a package revision; or <kind>/<name> of a packagevariant, packagevariantset, waveplan, analysisrun or packagepolicy',
+    );
   examples(
     withOutput(withPlace(why), ['text', 'json', 'yaml']),
     'sluice why packages.web-shop.v1',
     'sluice why packages.web-shop.v1 -o json',
     'sluice why packagevariantset/fleet',
+    'sluice why waveplan/web-v2',
   ).action(async (name, options) => {
     finish(await (await import('../why/why.ts')).why(name, options, invocation));
   });

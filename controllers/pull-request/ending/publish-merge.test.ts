@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { eachProposals, GATE, type Proposals } from '../../test/support/proposal-bench.ts';
-import { SyncRequests } from '../repository/sync-requests.ts';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { SyncRequests } from '../../repository/sync-requests.ts';
 
 describe('merges of pull requests', () => {
   const open = eachProposals();

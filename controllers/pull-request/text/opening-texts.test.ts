@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
 import { expect, test } from 'vitest';
-import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import { reviewTemplateSchema } from '../../src/resource/kinds/sluice/review-template.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { reviewTemplateSchema } from '../../../src/resource/kinds/sluice/review-template.ts';
 import { textsOf } from './opening-texts.ts';
 
 const REVIEW = { policy: 'shops' } as ReviewPolicy;

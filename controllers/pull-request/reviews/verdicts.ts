@@ -1,4 +1,4 @@
-import type { Review } from '../../src/forge/forge.ts';
+import type { Review } from '../../../src/forge/forge.ts';
 
 /** Reviews of earlier pull requests that still stand: requests for changes. Approvals were for another proposal. */
 export function standingRequests(reviews: readonly Review[]): readonly Review[] {

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
-import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
-import { templateParts } from '../../src/resource/kinds/sluice/message-template.ts';
-import { REVIEW_FIELDS, type ReviewField } from '../../src/resource/kinds/sluice/review-template.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
+import { templateParts } from '../../../src/resource/kinds/sluice/message-template.ts';
+import { REVIEW_FIELDS, type ReviewField } from '../../../src/resource/kinds/sluice/review-template.ts';
 import { inlineCode, plainLine } from './quote.ts';
 import { upstreamOf } from './read-proposal.ts';
 

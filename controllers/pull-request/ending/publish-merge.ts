@@ -1,13 +1,13 @@
-import type { PullRequest } from '../../src/forge/forge.ts';
-import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
-import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
-import type { RequestContext } from '../../src/resource/object/request-context.ts';
-import type { EventDeduplicator } from '../event-deduplicator.ts';
-import { plainLine } from './quote.ts';
-import type { MayApprove } from './rights.ts';
+import type { PullRequest } from '../../../src/forge/forge.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
+import type { RequestContext } from '../../../src/resource/object/request-context.ts';
+import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import type { MayApprove } from '../rights.ts';
+import { plainLine } from '../text/quote.ts';
 
 export interface MergeContext {
   readonly store: Pick<RevisionStore, 'update'>;

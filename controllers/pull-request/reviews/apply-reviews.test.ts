@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
-import { ANNA } from '../../test/support/fixture.ts';
-import { BERTA, eachProposals, GATE, type Proposals } from '../../test/support/proposal-bench.ts';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
+import { BERTA, eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 
 describe('reviews of pull requests', () => {
   const open = eachProposals();

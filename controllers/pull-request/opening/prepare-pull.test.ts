@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { BERTA, eachProposals } from '../../test/support/proposal-bench.ts';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { BERTA, eachProposals } from '../../../test/support/proposal-bench.ts';
 
 const WANTED = { labels: ['packages'], reviewers: { users: ['carl'] } };
 

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Forge, PullRequest, Review } from '../../src/forge/forge.ts';
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { type QuorumStatus, quorumProblem } from '../../src/package/kernel/approvals.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { Client } from '../../src/resource/client/client.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
-import { recordedApprovals } from '../approval/recorded-approvals.ts';
-import type { EventDeduplicator } from '../event-deduplicator.ts';
-import { plainLine } from './quote.ts';
-import type { MayApprove } from './rights.ts';
+import type { Forge, PullRequest, Review } from '../../../src/forge/forge.ts';
+import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { type QuorumStatus, quorumProblem } from '../../../src/package/kernel/approvals.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
+import { recordedApprovals } from '../../approval/recorded-approvals.ts';
+import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import type { MayApprove } from '../rights.ts';
+import { plainLine } from '../text/quote.ts';
 import { commitsWithContent } from './same-content.ts';
 import { approvedCommits, evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
 

@@ -1,9 +1,9 @@
-import type { Check, Forge } from '../../src/forge/forge.ts';
-import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Check, Forge } from '../../../src/forge/forge.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { PullRequests } from '../pull-requests.ts';
+import type { Shown } from '../shown-proposals.ts';
 import { READY_CHECK } from './checks.ts';
-import type { PullRequests } from './pull-requests.ts';
-import type { Shown } from './shown-proposals.ts';
 
 /**
  * Sets the checks of a proposal at the commits of a merge queue that would merge it. They are those of its own commit where the merge has the

@@ -1,7 +1,7 @@
-import type { Annotation, Check } from '../../src/forge/forge.ts';
-import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
-import { gateTable } from './describe-proposal.ts';
-import { inlineCode, plainLine } from './quote.ts';
+import type { Annotation, Check } from '../../../src/forge/forge.ts';
+import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
+import { gateTable } from '../text/describe-proposal.ts';
+import { inlineCode, plainLine } from '../text/quote.ts';
 
 /** The check that administrators make required. */
 export const READY_CHECK = 'sluice/ready';

@@ -1,18 +1,18 @@
-import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import type { Forge, PullRequest } from '../../src/forge/forge.ts';
-import { isOid } from '../../src/git/objects/object-id.ts';
-import type { RevisionRecord } from '../../src/package/model/record/record.ts';
-import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { Client } from '../../src/resource/client/client.ts';
-import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText } from '../../src/resource/object/object.ts';
-import type { SyncRequests } from '../repository/sync-requests.ts';
-import { describeEnd } from './describe-proposal.ts';
+import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
+import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { isOid } from '../../../src/git/objects/object-id.ts';
+import type { RevisionRecord } from '../../../src/package/model/record/record.ts';
+import { lastRequestOf } from '../../../src/package/model/revision/attribution.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, keyText } from '../../../src/resource/object/object.ts';
+import type { SyncRequests } from '../../repository/sync-requests.ts';
+import { repositoryOf, type Shown } from '../shown-proposals.ts';
+import { describeEnd } from '../text/describe-proposal.ts';
+import { inlineCode, plainLine } from '../text/quote.ts';
+import { proposalIn, withSection } from '../text/section.ts';
 import { type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
-import { inlineCode, plainLine } from './quote.ts';
-import { proposalIn, withSection } from './section.ts';
-import { repositoryOf, type Shown } from './shown-proposals.ts';
 
 /** Until what the host merged is looked for again: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;

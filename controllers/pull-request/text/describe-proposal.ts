@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import { counted } from '../../src/foundation/text/counted.ts';
-import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
-import type { diffSchema } from '../../src/package/model/revision/revision-readings.ts';
-import type { DeepReadonly } from '../../src/resource/object/object.ts';
-import { USAGE } from './commands/parse-command.ts';
+import { counted } from '../../../src/foundation/text/counted.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
+import type { diffSchema } from '../../../src/package/model/revision/revision-readings.ts';
+import type { DeepReadonly } from '../../../src/resource/object/object.ts';
+import { USAGE } from '../commands/parse-command.ts';
 import { codeBlock, inlineCode, plainLine } from './quote.ts';
 
 export type PackageDiff = DeepReadonly<z.infer<typeof diffSchema>>;

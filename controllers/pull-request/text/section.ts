@@ -1,4 +1,4 @@
-import { digest } from '../../src/foundation/text/canonical-json.ts';
+import { digest } from '../../../src/foundation/text/canonical-json.ts';
 
 /**
  * The part of the body of a pull request that Sluice writes, between two invisible markers. The rest is of users, and stays. The first marker

@@ -1,10 +1,10 @@
-import { REVIEWED_TYPE, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import type { Explanation, GateExplanation } from '../../src/package/model/revision/explanation.ts';
-import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
-import { diffSchema, explainSchema } from '../../src/package/model/revision/revision-readings.ts';
-import type { Client } from '../../src/resource/client/client.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, type Stored } from '../../src/resource/object/object.ts';
+import { REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
+import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
+import { diffSchema, explainSchema } from '../../../src/package/model/revision/revision-readings.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, type Stored } from '../../../src/resource/object/object.ts';
 import { describeProposal } from './describe-proposal.ts';
 
 /** What `sluice why` reports of a proposal, as reviewers see it. */

@@ -1,15 +1,15 @@
-import type { Forge, PullRequest } from '../../src/forge/forge.ts';
-import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
-import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
-import type { Stored } from '../../src/resource/object/object.ts';
-import type { EventDeduplicator } from '../event-deduplicator.ts';
-import { textsOf } from './opening-texts.ts';
-import { pauseAfter } from './pause-after.ts';
-import type { PullRequests } from './pull-requests.ts';
-import { plainLine } from './quote.ts';
-import { proposalIn, withPrepared, withSection } from './section.ts';
+import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
+import type { Stored } from '../../../src/resource/object/object.ts';
+import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { pauseAfter } from '../pause-after.ts';
+import type { PullRequests } from '../pull-requests.ts';
+import { textsOf } from '../text/opening-texts.ts';
+import { plainLine } from '../text/quote.ts';
+import { proposalIn, withPrepared, withSection } from '../text/section.ts';
 
 export interface OpenContext {
   readonly store: Pick<RevisionStore, 'repositoryOf'>;
