@@ -137,7 +137,7 @@ describe('templates', () => {
     await reconcile();
     expect((await variants()).map(({ spec }) => spec.labels)).toEqual([{ region: 'eu' }]);
     expect((await ready())[1]).toMatch(
-      /^Ready=False\/UnexpectedError: spec\.targets\[0\]\.template\.labelExprs\[0\]\.valueExpr: expression "target\.labels\.region", line 1, column \d+: .*; no variant is deleted meanwhile$/,
+      /^Ready=False\/UnexpectedError: spec\.targets\[0\] \(ConfigMap blueprints\): template\.labelExprs\[0\]\.valueExpr: expression "target\.labels\.region", line 1, column \d+: .*; no variant is deleted meanwhile$/,
     );
     await bench.world.client.delete(configMapKind, { namespace: 'default', name: 'edge' });
     await reconcile();
@@ -156,7 +156,7 @@ describe('templates', () => {
       ],
       [
         [{ repositories: [{ name: 'gone' }], template: {} }],
-        'spec.targets[0]: repository "gone" could not be loaded; register it',
+        'spec.targets[0] (Repository gone): repository "gone" could not be loaded; register it',
       ],
       [
         [{ repositories, template: { packageContext: { dataExprs: [{ keyExpr: "'na' + 'me'", value: 'x' }] } } }],
@@ -164,7 +164,7 @@ describe('templates', () => {
       ],
       [
         [{ repositories }, { repositories }],
-        'spec.targets[1]: downstream package edge/web is that of spec.targets[0] too',
+        'spec.targets[1] (Repository edge): downstream package edge/web is that of spec.targets[0] (Repository edge) too',
       ],
     ] as const) {
       const name = `s${message.length}`;
@@ -172,5 +172,36 @@ describe('templates', () => {
       await reconcile(name);
       expect((await ready(name))[1]).toContain(message);
     }
+  });
+
+  test('that cost too much are refused, or end the work on the set, and other work goes on meanwhile', async () => {
+    const numbers = Array.from({ length: 30 }, (_, index) => index).join(',');
+    const bomb = `string(size([${numbers}].map(a, [${numbers}].map(b, a + b))))`;
+    const some = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ key: `k${index}`, valueExpr: bomb }));
+    const repositories = [
+      { name: 'edge', packageNames: Array.from({ length: 500 }, (_, index) => `package-${index}`) },
+    ];
+    // Admission evaluates them for one target.
+    await create([{ repositories, template: { labelExprs: some(20) } }]);
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 5);
+    await reconcile();
+    clearInterval(timer);
+    expect((await ready())[0]).toBe(
+      'Stalled=True/TooExpensive: the expressions of the templates cost more than 1500 ms for 500 targets; nothing was changed: simplify them, or select fewer targets',
+    );
+    expect(await variants()).toEqual([]);
+    // Only between two targets, each of which takes some milliseconds here.
+    expect(turns).toBeGreaterThan(5);
+    const nested = `[${numbers}].all(a, [${numbers}].all(b, [${numbers}].all(c, a + b + c >= 0))) ? 'a' : 'b'`;
+    const refused = create(
+      [{ repositories, template: { labelExprs: [{ key: 'a', valueExpr: nested }] } }],
+      {},
+      'other',
+    );
+    await expect(refused).rejects.toThrow('costs more than 1000 rounds or 20 ms');
   });
 });

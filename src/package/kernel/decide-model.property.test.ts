@@ -205,6 +205,7 @@ describe('the kernel against its model', () => {
     expect([...seen.codes.keys()].sort()).toEqual([
       'ChangesRequested',
       'Conflict',
+      'Conflicted',
       'GateUnmet',
       'InUse',
       'NestedPackage',

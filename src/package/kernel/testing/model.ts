@@ -27,6 +27,8 @@ const HOUR_MS = 3_600_000;
  *   What reviewers objected to counts as such a lack.
  * - Where the host publishes by a merge, an approval that would publish is noted as a decision. For an hour the merge is judged as of then, if
  *   the same actor publishes it, and it may hold the package as it was decided on, if only conditions changed since.
+ * - An approval does not replace what others wrote into the package on the main branch since: what is there has to be what is
+ *   proposed, what that is derived from, or the latest publication. A package that others removed there is not restored.
  * - The commit that the actor evaluated must be the current one.
  * - What is known beyond the branch itself is what the server wrote last, as long as that is there: see model-records.ts.
  */
@@ -38,6 +40,8 @@ export class Model {
   /** Head of the main branch; undefined if it does not exist. */
   main: string | undefined;
   policy: EffectivePolicy;
+  /** Tree of a publication that was deleted in order, while the main branch had it. */
+  deletedContent: string | undefined;
   nested = false;
   inUse = false;
   /** Milliseconds since the epoch. */
@@ -133,6 +137,7 @@ export class Model {
     if (asked.action === 'approve') {
       if (this.main === undefined || this.nextNumber() > 999_999_999) reasons.add('Conflict');
       if (kept.lost) reasons.add('WrongState');
+      if (asked.merged === undefined && this.#isConflict(entry, kept)) reasons.add('Conflicted');
       if (asked.merged !== undefined && !this.#isMerge(entry, kept, asked.merged.commit)) reasons.add('NotMerged');
       if (asked.merged?.recordBypass !== true) {
         if (asked.merged?.objection !== undefined) reasons.add('ChangesRequested');
@@ -168,6 +173,25 @@ export class Model {
       if (decided !== undefined && content === inputsSeen('', entry)) trees.add(decided.tree);
     const same = data !== undefined && trees.has(treeOf(data));
     return same && parents.length > 0 && this.records.isOnLine(commit, this.main);
+  }
+
+  #isConflict({ commit }: ModelRevision, { base }: ModelRecord): boolean {
+    if (this.main === undefined) return false;
+    const there = this.records.treeAt(this.main);
+    if (there === this.records.treeAt(commit)) return false;
+    const common = this.records.lastCommon(commit, this.main);
+    const bases = [base?.commit, common].filter((one) => one !== undefined);
+    if (there === undefined) {
+      const trees = bases.map((one) => this.records.treeAt(one));
+      return trees.length > 0 && !trees.includes(undefined);
+    }
+    const [latest] = this.tags()
+      .filter(({ number }) => number > 0)
+      .sort((a, b) => b.number - a.number);
+    const known = [latest && this.records.treeAt(latest.commit), this.deletedContent, base?.tree];
+    // What a push merged; the server's own draft replaced what was there when it was made.
+    if (common !== undefined && common !== base?.commit) known.push(this.records.treeAt(common));
+    return !known.includes(there);
   }
 
   /** Number of users who have approved this content including this approval, and number of required users. */
@@ -222,10 +246,17 @@ export class Model {
         this.marks.delete(entry.version);
         return;
       case 'delete':
+        this.#keepDeleted(entry);
         this.entries.delete(workspace);
         if (this.isMarked(entry)) this.marks.delete(entry.version);
         if (entry.place === 'main') this.main = made;
     }
+  }
+
+  #keepDeleted({ place, commit }: ModelRevision): void {
+    const tree = this.records.treeAt(commit);
+    if (place === 'tag' && tree !== undefined && this.main !== undefined && this.records.treeAt(this.main) === tree)
+      this.deletedContent = tree;
   }
 
   /** Every ref of the package and the main branch that there should be. */

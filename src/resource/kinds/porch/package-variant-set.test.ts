@@ -95,7 +95,7 @@ test('wrong types, unknown fields and unknown functions are found before there i
 });
 
 test('a label whose key looks like an expression is none, and all expressions together are bounded', () => {
-  expect(template({ labels: { someExpr: 'not ( CEL' }, packageContext: { data: { aExpr: '((' } } })).toEqual([]);
+  expect(template({ annotations: { someExpr: 'not ( CEL' }, packageContext: { data: { aExpr: '((' } } })).toEqual([]);
   const long = Array.from({ length: 10 }, (_, index) => ({ key: `k${index}`, valueExpr: `'${'x'.repeat(4000)}'` }));
   expect(template({ labelExprs: long })[0]).toContain('expressions may have at most 32768 characters together');
 });
@@ -105,6 +105,10 @@ test('targets and alternatives that exclude each other are refused at their fiel
   expect(causes({})[0]).toMatch(new RegExp(`^spec\\.targets\\[0\\]: .*${one}$`));
   expect(causes({ repositorySelector: {}, objectSelector: { apiVersion: 'v1', kind: 'A' } })[0]).toContain(one);
   expect(causes({ repositories: [{ name: 'a', packageNames: [''] }] })[0]).toContain('repositories[0].packageNames[0]');
+  expect(causes({ repositories: [{ name: 'a', packageNames: ['b', 'c/../d'] }] })[0]).toMatch(
+    /^spec\.targets\[0\]\.repositories\[0\]\.packageNames\[1\]: Invalid value: "c\/\.\.\/d": segment "\.\." must be lower case/,
+  );
+  expect(template({ downstream: { package: '/web' } })[0]).toContain('template.downstream.package: Invalid value');
   expect(causes({ repositorySelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } })[0]).toContain(
     'spec.targets[0].repositorySelector',
   );

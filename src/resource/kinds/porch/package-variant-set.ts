@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import type { DeepReadonly } from '../../object/object.ts';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
@@ -13,6 +14,7 @@ import {
   MAX_INJECTORS,
   objectName,
   packagePath,
+  revisionCauses,
   upstreamSchema,
 } from './package-variant.ts';
 import { expressionCauses } from './template-expressions.ts';
@@ -176,6 +178,19 @@ const target = z
     ]),
   );
 
+/** The fixed parts of downstream packages. */
+function* determinedBy(targets: readonly DeepReadonly<z.output<typeof target>>[]) {
+  for (const [index, { repositories = [], template: fields }] of targets.entries()) {
+    const at = ['spec', 'targets', index];
+    for (const [place, { packageNames = [] }] of repositories.entries())
+      for (const [position, path] of packageNames.entries())
+        yield { path, at: [...at, 'repositories', place, 'packageNames', position] };
+    const path = fields?.downstream?.package;
+    yield { at: [...at, 'template'], labels: fields?.labels, annotations: fields?.annotations };
+    if (path !== undefined) yield { path, at: [...at, 'template', 'downstream', 'package'] };
+  }
+}
+
 export const packageVariantSetKind = defineKind({
   group: 'config.porch.kpt.dev',
   version: 'v1alpha2',
@@ -185,7 +200,9 @@ export const packageVariantSetKind = defineKind({
   description: 'Package variants of one upstream package, one for each of its targets.',
   // Lists of repositories and packages.
   maxValues: 40_000,
-  strategy: { validate: ({ spec }) => expressionCauses(spec.targets) },
+  strategy: {
+    validate: (set) => [...revisionCauses(set, determinedBy(set.spec.targets)), ...expressionCauses(set.spec.targets)],
+  },
   spec: z
     .object({
       upstream: upstreamSchema,
