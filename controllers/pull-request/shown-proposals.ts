@@ -1,8 +1,17 @@
 import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { CommandState } from './commands/apply-commands.ts';
-import type { MergeAttempt } from './merging/merge-approved.ts';
 import type { PullRequests } from './pull-requests.ts';
+
+/** The last attempt to merge, which is not repeated while nothing has changed and it is not time. */
+export interface MergeAttempt {
+  /** When the pull request had changed last. */
+  readonly of: string;
+  readonly commit: string;
+  readonly delay: number;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
 
 /** A proposal with a pull request. */
 export interface Shown {

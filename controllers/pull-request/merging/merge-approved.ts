@@ -11,23 +11,13 @@ import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
-import { repositoryOf } from '../shown-proposals.ts';
+import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
 import { plainLine } from '../text/quote.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
   readonly clock: Clock;
   readonly requests: Pick<SyncRequests, 'add'> | undefined;
-}
-
-/** The last attempt to merge, which is not repeated while nothing has changed and it is not time. */
-export interface MergeAttempt {
-  /** When the pull request had changed last. */
-  readonly of: string;
-  readonly commit: string;
-  readonly delay: number;
-  /** Milliseconds since the epoch. */
-  readonly until: number;
 }
 
 /** A decision is made again before a merge once it is so old, in milliseconds; the kernel counts it for twice as long. */

@@ -1,16 +1,25 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { PushRefusedError } from '../../git/errors.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { PackageContent } from '../model/content/content.ts';
 import { mainRef } from '../model/identity/layout.ts';
+import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
-import { type Approval, approvalsIn } from '../model/record/record.ts';
+import { type Approval, approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { PackageRepository } from './package-repository.ts';
-import type { RevisionEvaluation } from './revision-store.ts';
 
 /** For so long, in milliseconds, no push is tried after the host has refused one to the main branch. */
 const REFUSED_MS = 600_000;
+
+/** Parts of the evaluation of a revision. */
+interface Evaluation {
+  readonly revision: PackageRevision;
+  readonly content: Pick<PackageContent, 'content'>;
+  readonly policy: Pick<EffectivePolicy, 'review'>;
+  readonly record: Pick<RevisionRecord, 'approvals'>;
+}
 
 type ApprovedRepository = Pick<
   PackageRepository,
@@ -26,7 +35,7 @@ export async function approveProposal(
   { name }: PackageRevision,
   update: RevisionUpdate,
   context: RequestContext,
-  evaluate: () => Promise<Pick<RevisionEvaluation, 'content' | 'policy' | 'record' | 'revision'>>,
+  evaluate: () => Promise<Evaluation>,
 ): Promise<PackageRevision | undefined> {
   const push = () => repository.update(name, update, context);
   if (update.merged !== undefined || update.byMerge === true || update.breakGlass === true) return push();
@@ -55,7 +64,7 @@ export async function approveProposal(
 
 /** The last decision that a merge of the Git host publishes the present content; undefined if there is none. */
 export function decisionOf(
-  { record, content }: Pick<RevisionEvaluation, 'content' | 'record'>,
+  { record, content }: Pick<Evaluation, 'content' | 'record'>,
   namespace: string | undefined,
 ): (Approval & { readonly mergeOf: string }) | undefined {
   const made = approvalsIn(record, namespace).findLast(
@@ -64,7 +73,7 @@ export function decisionOf(
   return made?.mergeOf === undefined ? undefined : { ...made, mergeOf: made.mergeOf };
 }
 
-function mergesOnHost({ policy: { review } }: Pick<RevisionEvaluation, 'policy'>): boolean {
+function mergesOnHost({ policy: { review } }: Pick<Evaluation, 'policy'>): boolean {
   return review !== undefined && review.publishOn !== 'merge';
 }
 
