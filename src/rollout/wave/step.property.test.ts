@@ -45,9 +45,7 @@ test('after any events the state machine is where an independent model is, and a
         ({ state, actions } = next);
       }
     }),
-    // The same sequences each time: in about one of 100,000 others both differ about a target that is withdrawn, proposed again and published
-    // while candidates cannot be read. Which of them is right is open.
-    { numRuns: ALL_RUNS ? 100_000 : runs(20_000), seed: 1 },
+    { numRuns: ALL_RUNS ? 100_000 : runs(20_000) },
   );
   if (ALL_RUNS) expect(phases.size).toBe(7);
 }, 600_000);

@@ -6,6 +6,7 @@ interface Entry {
   readonly id: string;
   readonly joined: number;
   readonly key: string;
+  revision: string;
   commit: string;
   isOut: boolean;
   wave: string | undefined;
@@ -83,18 +84,29 @@ export class WaveModel {
   #list({ candidates, isUnknown, of }: Observations): void {
     if (candidates === undefined) return;
     const joined = this.parts.length === 0 ? 0 : this.#joins + 1;
-    for (const { id, key, commit } of candidates.values()) {
+    for (const { id, key, revision, commit } of candidates.values()) {
       const at = this.entries.findIndex((one) => one.id === id);
       const known = this.entries[at];
       if (known === undefined || (known.isOut && known.commit !== commit)) {
         const empty = { isOut: false, wave: undefined, isBegun: false, published: false, isAccepted: false };
-        const entry = { id, joined, key, commit, ...empty, result: undefined, blocked: undefined, since: this.#time };
+        const entry = {
+          id,
+          joined,
+          key,
+          revision,
+          commit,
+          ...empty,
+          result: undefined,
+          blocked: undefined,
+          since: this.#time,
+        };
         if (at < 0) this.entries.push(entry);
         else this.entries[at] = entry;
         this.#joins = Math.max(this.#joins, joined);
-      } else if (!known.isOut && known.commit !== commit && !known.published) known.commit = commit;
+      } else if (!known.isOut && known.commit !== commit && !known.published)
+        Object.assign(known, { revision, commit });
       else if (!known.isOut && known.commit !== commit && known.wave === undefined)
-        Object.assign(known, { commit, published: false, since: this.#time });
+        Object.assign(known, { revision, commit, published: false, since: this.#time });
     }
     for (const one of this.entries) {
       if (one.isOut || one.published || candidates.has(one.id) || isUnknown(one.id)) continue;
