@@ -1,4 +1,4 @@
-import { Mutex } from '../../foundation/concurrency/mutex.ts';
+import { SharedCall } from '../../foundation/concurrency/shared-call.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { cleanAddress } from '../clean-address.ts';
@@ -26,6 +26,7 @@ import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { GiteaComments } from './gitea-comments.ts';
+import { GiteaLabels } from './gitea-labels.ts';
 import { branchRulesOf, mergePull } from './gitea-merge.ts';
 import {
   branchSchema,
@@ -33,8 +34,6 @@ import {
   combinedStatusSchema,
   type GiteaPull,
   type GiteaReview,
-  labelSchema,
-  labelsSchema,
   pullSchema,
   pullsSchema,
   reviewsSchema,
@@ -48,7 +47,6 @@ const PAGE = 50;
 const MAX_TITLE_CHARACTERS = 255;
 /** Requests at the same time end within this. */
 const RACE_MS = 60_000;
-const LABEL_COLOR = '#1d76db';
 /** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
 const MAX_PAGES = 20;
 
@@ -65,20 +63,25 @@ export interface GiteaForgeOptions extends ForgeHttpOptions {
 /** A repository on Gitea or Forgejo, through its REST API. */
 export class GiteaForge implements Forge {
   readonly address: string;
+  readonly opensWithLabels = true;
   readonly #http: ForgeHttp;
   readonly #path: string;
   /** Its page for users. */
   readonly #page: string;
   readonly #mergedBy = new MergedBy();
   readonly #comments: GiteaComments;
-  /** Ids by name. */
-  readonly #knownLabels = new Map<string, number>();
-  readonly #labelling = new Mutex();
+  readonly #labels: GiteaLabels;
+  /** Those that were opened and wait for the next list of the others. */
+  #opened: PullRequest[] = [];
+  /** Open pull requests that changed last, as that list has them. */
+  #recent: readonly PullRequest[] = [];
+  readonly #readRecent = new SharedCall(() => this.#listRecent());
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
     this.#path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#comments = new GiteaComments(this.#http, this.#path);
+    this.#labels = new GiteaLabels(this.#http, this.#path);
     const api = options.api.replace(/\/+$/, '');
     this.address = `${api}${this.#path}`;
     this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
@@ -97,11 +100,18 @@ export class GiteaForge implements Forge {
     return this.#pullOf(await this.#http.json(pullSchema, 'GET', `${this.#path}/pulls/${number}`, { signal }));
   }
 
-  async open({ head, base, title, body }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
+  async open({ head, base, title, body, labels = [] }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
     try {
-      const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body };
+      const ids = labels.length === 0 ? {} : { labels: await this.#labels.idsOf(labels, signal) };
+      const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body, ...ids };
       const opened = await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal });
-      return await this.#onlyOne(this.#pullOf(opened), signal);
+      const pull = await this.#onlyOne(this.#pullOf(opened), signal);
+      // A label was deleted, and possibly created again.
+      if (labels.some((name) => !pull.labels.includes(name))) {
+        this.#labels.forget();
+        if (pull.number === opened.number) await this.addLabels(pull, labels, signal);
+      }
+      return pull;
     } catch (error) {
       if (!isSluiceError(error, 'Conflict')) throw error;
       const open = await this.listOpen(base, Number.POSITIVE_INFINITY, signal);
@@ -113,21 +123,28 @@ export class GiteaForge implements Forge {
 
   /**
    * Gitea opens one for each of several requests at the same time. Another process may have opened one a moment ago, which is then among those
-   * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it.
+   * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it. All
+   * that are opened at the same time share one list, which is read after each of them was opened.
    */
   async #onlyOne(opened: PullRequest, signal: AbortSignal): Promise<PullRequest> {
-    const { head, base, updatedAt } = opened;
-    const since = Date.parse(updatedAt) - RACE_MS;
+    const { head, base } = opened;
     const isSame = (pull: PullRequest) =>
       pull.head.isSameRepository && pull.head.branch === head.branch && pull.base.branch === base.branch;
-    const sort = (pull: PullRequest) =>
-      Date.parse(pull.updatedAt) < since ? 'last' : isSame(pull) ? 'wanted' : 'other';
-    const same = await this.#list('open', PAGE, sort, signal);
-    const [first] = same.sort((one, other) => one.number - other.number);
+    this.#opened.push(opened);
+    await this.#readRecent.call();
+    const [first] = this.#recent.filter(isSame).sort((one, other) => one.number - other.number);
     if (first === undefined || first.number >= opened.number) return opened;
     const body = `Another process has opened #${first.number} for the same branch.`;
     await this.update(opened.number, { state: 'closed', body }, signal);
     return first;
+  }
+
+  async #listRecent(): Promise<void> {
+    const opened = this.#opened.splice(0);
+    const since = Math.min(...opened.map(({ updatedAt }) => Date.parse(updatedAt))) - RACE_MS;
+    const sort = (pull: PullRequest) => (Date.parse(pull.updatedAt) < since ? 'last' : 'wanted');
+    // Not with the signal of one of them, which must not end those of the others; each request has a timeout.
+    this.#recent = await this.#list('open', Number.POSITIVE_INFINITY, sort, new AbortController().signal);
   }
 
   async update(number: number, { title, body, state }: PullRequestChange, signal: AbortSignal): Promise<PullRequest> {
@@ -142,9 +159,10 @@ export class GiteaForge implements Forge {
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
     const path = `${this.#path}/pulls/${number}/reviews`;
-    return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) =>
-      (await this.#http.json(reviewsSchema, 'GET', `${path}?page=${page}&limit=${PAGE}`, { signal })).map(reviewOf),
-    );
+    return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) => {
+      const { entries, total } = await this.#http.page(reviewsSchema, `${path}?page=${page}&limit=${PAGE}`, { signal });
+      return { reviews: entries.map(reviewOf), total };
+    });
   }
 
   async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
@@ -198,43 +216,18 @@ export class GiteaForge implements Forge {
     return refused;
   }
 
-  async addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
-    const missing = wanted.filter((name) => !labels.includes(name));
-    if (missing.length === 0) return;
-    // One after the other: Gitea makes a second label of the same name.
-    const ids = await this.#labelling.run(() => this.#labelIds(missing, signal));
-    try {
-      await this.#http.send('POST', `${this.#path}/issues/${number}/labels`, { body: { labels: ids }, signal });
-    } catch (error) {
-      // One of them was deleted and created again.
-      this.#knownLabels.clear();
-      throw error;
-    }
+  addLabels(pull: PullRequest, labels: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#labels.add(pull, labels, signal);
   }
 
-  /** The ids of labels, created where they do not exist. */
-  async #labelIds(names: readonly string[], signal: AbortSignal): Promise<readonly number[]> {
-    const known = this.#knownLabels;
-    for (let page = 1; !names.every((name) => known.has(name)); page += 1) {
-      const path = `${this.#path}/labels?page=${page}&limit=${PAGE}`;
-      const labels = await this.#http.json(labelsSchema, 'GET', path, { signal });
-      for (const { id, name } of labels) known.set(name, id);
-      if (labels.length === 0) break;
-    }
-    const ids: number[] = [];
-    for (const name of names) {
-      const body = { name, color: LABEL_COLOR };
-      const id =
-        known.get(name) ?? (await this.#http.json(labelSchema, 'POST', `${this.#path}/labels`, { body, signal })).id;
-      known.set(name, id);
-      ids.push(id);
-    }
-    return ids;
-  }
-
-  async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {
+  async setChecks(
+    commit: string,
+    checks: readonly Check[],
+    signal: AbortSignal,
+    { isFirst = false }: { readonly isFirst?: boolean } = {},
+  ): Promise<void> {
     const present = new Map<string, CommitStatus>();
-    for (let page = 1; page <= MAX_PAGES; page += 1) {
+    for (let page = 1; page <= MAX_PAGES && !isFirst; page += 1) {
       const path = `${this.#path}/commits/${commit}/status?page=${page}&limit=${PAGE}`;
       const statuses = (await this.#http.json(combinedStatusSchema, 'GET', path, { signal })).statuses ?? [];
       for (const status of statuses) present.set(status.context, status);
@@ -321,7 +314,7 @@ export class GiteaForge implements Forge {
     const found = new Map<number, PullRequest>();
     const path = `${this.#path}/pulls?state=${state}&sort=recentupdate`;
     const pulls = readPages({ size: PAGE, end: 'empty page' }, (page, size) =>
-      this.#http.json(pullsSchema, 'GET', `${path}&page=${page}&limit=${size}`, { signal }),
+      this.#http.page(pullsSchema, `${path}&page=${page}&limit=${size}`, { signal }),
     );
     for await (const read of pulls) {
       const pull = this.#pullOf(read);
@@ -340,7 +333,8 @@ function isSameName(one: string, other: string): boolean {
 }
 
 function pullOf(pull: GiteaPull): PullRequest {
-  const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base } = pull;
+  const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base, comments } = pull;
+  const { created_at: createdAt, updated_at: updatedAt } = pull;
   return {
     number: pull.number,
     url: cleanAddress(pull.html_url),
@@ -354,7 +348,8 @@ function pullOf(pull: GiteaPull): PullRequest {
     labels: (pull.labels ?? []).map(({ name }) => name),
     ...(merged ? { merged: { commit: commit ?? '', by: by?.login } } : {}),
     ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
-    updatedAt: pull.updated_at,
+    ...(typeof comments === 'number' ? { hasComments: comments > 0 } : {}),
+    ...{ createdAt, updatedAt },
   };
 }
 

@@ -8,7 +8,7 @@ import { type ApiResponse, textResponse } from '../http/answer.ts';
 import { methodNotAllowed } from '../http/request-errors.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { ArrivingBodies, type ArrivingBody } from './arriving-bodies.ts';
-import { type HostEvent, hostEventIn, type ReviewHint } from './host/host-event.ts';
+import { type HostEvent, hostEventIn } from './host/host-event.ts';
 import { type HostPush, hostPushIn, pushFormatOf } from './host/host-push.ts';
 import { readThrough } from './read-through.ts';
 import { SecretReads } from './secret-reads.ts';
@@ -41,8 +41,15 @@ export interface WebhookOptions {
   readonly clock: Clock;
   /** True for a registered repository, from memory. Default: always true. */
   readonly isRegistered?: (repository: ObjectKey) => boolean;
-  /** Called for each authenticated message; without a scope if it names no refs. Must be cheap however often it is called. */
-  readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined, hint: ReviewHint | undefined) => void;
+  /**
+   * Called for each authenticated message; without a scope if it names no refs, without an event if it is no JSON. Must be cheap however often
+   * it is called.
+   */
+  readonly onMessage: (
+    repository: ObjectKey,
+    scope: HintedScope | undefined,
+    event: Pick<HostEvent, 'hint' | 'isPullRequest'> | undefined,
+  ) => void;
   /** Webhooks of GitHub Apps. Default: they are not served. */
   readonly apps?: AppWebhookOptions;
   /** Where messages that were seen outlast a restart. Default: nowhere. */
@@ -139,7 +146,7 @@ export class WebhookEndpoint {
     if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
     const event = hostEventIn(body);
     if (isApp) this.#reportToRepositories(target, event, headers, body);
-    else await this.#report(target, event?.hint, headers, body);
+    else await this.#report(target, event, headers, body);
     return textResponse(202, 'text/plain; charset=utf-8', 'accepted\n');
   }
 
@@ -153,12 +160,12 @@ export class WebhookEndpoint {
     const { apps, onMessage } = this.#options;
     if (event === undefined) return;
     for (const repository of apps?.repositories(app, event) ?? [])
-      onMessage(repository, syncHint(headers, body), event.hint);
+      onMessage(repository, syncHint(headers, body), event);
   }
 
   async #report(
     repository: ObjectKey,
-    hint: ReviewHint | undefined,
+    event: HostEvent | undefined,
     headers: IncomingHttpHeaders,
     body: Buffer | undefined,
   ): Promise<void> {
@@ -166,7 +173,7 @@ export class WebhookEndpoint {
     if (body === undefined && pushFormatOf(headers) !== undefined) await onUnreadablePush?.(repository, KEPT_BYTES);
     const push = onPush === undefined ? undefined : hostPushIn(headers, body);
     if (push !== undefined) await onPush?.(repository, push);
-    onMessage(repository, syncHint(headers, body), hint);
+    onMessage(repository, syncHint(headers, body), event);
   }
 }
 
