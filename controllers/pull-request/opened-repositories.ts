@@ -1,8 +1,8 @@
 import type { Forge } from '../../src/forge/forge.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { Clock } from '../../src/foundation/time/clock.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import { PullRequests } from './pull-requests.ts';
 

@@ -67,10 +67,11 @@ export class PullRequests {
     return this.#entries.get(branch)?.pull;
   }
 
-  /** The same, if it was read from the host within this time. */
-  readWithin(branch: string, milliseconds: number): PullRequest | undefined {
+  /** The pull request of a branch, if it has this number and was read from the host within this time. */
+  readWithin(branch: string, number: number, milliseconds: number): PullRequest | undefined {
     const entry = this.#entries.get(branch);
-    return entry !== undefined && this.#clock.now() - entry.readMs <= milliseconds ? entry.pull : undefined;
+    const isRecent = entry?.pull.number === number && this.#clock.now() - entry.readMs <= milliseconds;
+    return isRecent ? entry.pull : undefined;
   }
 
   /** Sluice has pushed to a branch, which the host shows some time later. */
@@ -88,8 +89,9 @@ export class PullRequests {
     await this.#load(signal);
     const now = this.#clock.now();
     // What may have changed again in the same second has to be in the list.
-    const fresh = [...this.#entries.values()].filter(({ isFresh }) => isFresh).map(({ pull }) => pull.updatedAt);
-    const since = fresh.reduce((one, other) => (one < other ? one : other), this.#since);
+    let since = this.#since;
+    for (const { isFresh, pull } of this.#entries.values())
+      if (isFresh && pull.updatedAt < since) since = pull.updatedAt;
     const updated = await this.forge.listUpdated(since, MAX_UPDATED, signal);
     const branches = new Set<string>();
     for (const [branch, entry] of this.#entries) {

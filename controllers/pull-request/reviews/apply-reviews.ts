@@ -32,8 +32,12 @@ export interface ReviewedProposal {
   readonly forge: Forge;
   /** Of the pull request, and of those before it for the same branch, as they were last read; oldest first. */
   readonly reviews: readonly Review[];
+  /** They were read a moment ago, and not kept from before. */
+  readonly areRead: boolean;
   /** Reads them again. */
   readReviews(): Promise<readonly Review[]>;
+  /** Takes over the pull request as it was read. */
+  note(pull: PullRequest): void;
 }
 
 /**
@@ -169,10 +173,15 @@ async function isUnchanged(
 ): Promise<boolean> {
   const { store, signal } = context;
   const { evaluation, object, review, pull, forge } = proposal;
-  const { state, base, head } = await forge.get(pull.number, signal);
+  const present = await forge.get(pull.number, signal);
+  proposal.note(present);
+  const { state, base, head } = present;
   const isSame = base.branch === pull.base.branch && head.branch === pull.head.branch;
   if (state !== 'open' || !isSame) return false;
-  const now = await verdictsOf(context, proposal, await proposal.readReviews());
+  // A review that came since they were read has changed the pull request.
+  const isRead = proposal.areRead && present.updatedAt === pull.updatedAt;
+  const reviews = isRead ? proposal.reviews : await proposal.readReviews();
+  const now = await verdictsOf(context, proposal, reviews);
   const stays = candidates.every(({ review: { id } }) => now.approvals.some((one) => one.review.id === id));
   if (!stays || now.changesRequested.length > 0) return false;
   const { content, policy } = await store.evaluate(keyText(keyOf(object)));

@@ -14,7 +14,7 @@ export interface HostEvent {
 }
 
 /** A user has requested the checks of a commit again; or a merge queue waits for the checks of one. */
-export type ReviewHint = { readonly rerun: string } | 'merge-queue';
+type ReviewHint = { readonly rerun: string } | 'merge-queue';
 
 const page = z.url({ protocol: /^https?$/ }).max(1024);
 const oid = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
