@@ -239,7 +239,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     entry: Shown,
     pull: PullRequest,
     signal: AbortSignal,
-  ): Promise<Pick<ReviewedProposal, 'reviews' | 'areRead' | 'readReviews' | 'note'>> {
+  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'note'>> {
     const { pulls, branch, number } = entry;
     const readReviews = async () => {
       const earlier: Review[] = [];
@@ -249,11 +249,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       return [...standingRequests(earlier), ...(await pulls.forge.reviews(number, signal))];
     };
     const of = (await pulls.ofBranch(branch, signal)) ?? pull;
-    const areRead = entry.reviews?.of !== of;
     if (entry.reviews === undefined && isUntouched(of) && pulls.earlierOf(branch).every((one) => one === number))
       entry.reviews = { of, list: [] };
     else if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
-    return { reviews: entry.reviews.list, areRead, readReviews, note: (read) => pulls.note(read) };
+    return { reviews: entry.reviews.list, readReviews, note: (read) => pulls.note(read) };
   }
 
   /** The proposal has ended: the last state is left in the pull request, which the host closes as the branch is gone. */
@@ -296,7 +295,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     for (const pulls of new Set(here.map((one) => one.pulls))) {
       let branches: readonly string[];
       try {
-        branches = await pulls.poll(signal);
+        const read = await pulls.poll(signal);
+        branches = read.branches;
+        isChanged ||= read.isChanged;
         const queued = await queues.read(pulls, here, requested?.mergeQueue === true || branches.length > 0, signal);
         for (const one of queued) enqueue(one.key);
       } catch (error) {
@@ -307,7 +308,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         return { requeueAfter: pause, reason: messageOf(error) };
       }
       unreadable.delete(keyText(key));
-      isChanged ||= branches.length > 0;
       const changed = new Set(branches);
       for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
     }

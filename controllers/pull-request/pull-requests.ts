@@ -84,8 +84,11 @@ export class PullRequests {
     return [...this.#entries.values()].some(({ isUnseen }) => isUnseen);
   }
 
-  /** Reads what changed since the last call. Returns the head branches of the pull requests that have to be looked at. */
-  async poll(signal: AbortSignal): Promise<readonly string[]> {
+  /**
+   * Reads what changed since the last call. Returns the head branches of the pull requests that have to be looked at, and whether any has
+   * changed, apart from own pushes.
+   */
+  async poll(signal: AbortSignal): Promise<{ readonly branches: readonly string[]; readonly isChanged: boolean }> {
     await this.#load(signal);
     const now = this.#clock.now();
     // What may have changed again in the same second has to be in the list.
@@ -94,6 +97,7 @@ export class PullRequests {
       if (isFresh && pull.updatedAt < since) since = pull.updatedAt;
     const updated = await this.forge.listUpdated(since, MAX_UPDATED, signal);
     const branches = new Set<string>();
+    let isChanged = false;
     for (const [branch, entry] of this.#entries) {
       if (!entry.isFresh || now - entry.sinceMs < SAME_SECOND_MS) continue;
       // A copy, so that callers who compare look again.
@@ -104,14 +108,16 @@ export class PullRequests {
       const { branch } = pull.head;
       const isOwn = this.#isOwnPush(this.#entries.get(branch)?.pull, pull, now);
       if (!this.note(pull)) continue;
-      if (!isOwn) branches.add(branch);
-      else {
+      if (!isOwn) {
+        branches.add(branch);
+        isChanged = true;
+      } else {
         const entry = this.#entries.get(branch);
         if (entry !== undefined) this.#entries.set(branch, { ...entry, isUnseen: true });
         branches.delete(branch);
       }
     }
-    return [...branches];
+    return { branches: [...branches], isChanged };
   }
 
   /** Whether a change can be the effect of an own push. A review at the same time is found by the next poll, which reads it once more. */

@@ -32,8 +32,6 @@ export interface ReviewedProposal {
   readonly forge: Forge;
   /** Of the pull request, and of those before it for the same branch, as they were last read; oldest first. */
   readonly reviews: readonly Review[];
-  /** They were read a moment ago, and not kept from before. */
-  readonly areRead: boolean;
   /** Reads them again. */
   readReviews(): Promise<readonly Review[]>;
   /** Takes over the pull request as it was read. */
@@ -178,10 +176,7 @@ async function isUnchanged(
   const { state, base, head } = present;
   const isSame = base.branch === pull.base.branch && head.branch === pull.head.branch;
   if (state !== 'open' || !isSame) return false;
-  // A review that came since they were read has changed the pull request.
-  const isRead = proposal.areRead && present.updatedAt === pull.updatedAt;
-  const reviews = isRead ? proposal.reviews : await proposal.readReviews();
-  const now = await verdictsOf(context, proposal, reviews);
+  const now = await verdictsOf(context, proposal, await proposal.readReviews());
   const stays = candidates.every(({ review: { id } }) => now.approvals.some((one) => one.review.id === id));
   if (!stays || now.changesRequested.length > 0) return false;
   const { content, policy } = await store.evaluate(keyText(keyOf(object)));

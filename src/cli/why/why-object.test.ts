@@ -18,7 +18,7 @@ test('a set and its variants are explained: what they make, and what they wait f
   await register(JSON.stringify(SET));
   const { stdout, code } = await cli.run('why', 'packagevariantset/fleet');
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^PackageVariantSet fleet {2}up to date$/m);
+  expect(stdout).toMatch(/^PackageVariantSet fleet {2}in progress \(1 of 2 variants up to date\)$/m);
   expect(stdout).toContain('variants of packages/web for its targets, 1000 at most and with 1 open drafts at most\n');
   expect(stdout).toContain('variants: 2, of which 1 up to date, 1 waiting, 0 failing\n');
   const [, waiting = ''] = /sluice why packagevariant\/(\S+)/.exec(stdout) ?? [];

@@ -13,6 +13,7 @@ import {
   type PullRequestChange,
   type Review,
 } from '../forge.ts';
+import type { ForgeIssues } from '../forge-issues.ts';
 import {
   type BranchRules,
   MAX_ENDED,
@@ -26,6 +27,7 @@ import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { GiteaComments } from './gitea-comments.ts';
+import { GiteaIssues } from './gitea-issues.ts';
 import { GiteaLabels } from './gitea-labels.ts';
 import { branchRulesOf, mergePull } from './gitea-merge.ts';
 import {
@@ -64,6 +66,7 @@ export interface GiteaForgeOptions extends ForgeHttpOptions {
 export class GiteaForge implements Forge {
   readonly address: string;
   readonly opensWithLabels = true;
+  readonly issues: ForgeIssues;
   readonly #http: ForgeHttp;
   readonly #path: string;
   /** Its page for users. */
@@ -82,6 +85,7 @@ export class GiteaForge implements Forge {
     this.#path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#comments = new GiteaComments(this.#http, this.#path);
     this.#labels = new GiteaLabels(this.#http, this.#path);
+    this.issues = new GiteaIssues(this.#http, this.#path, this.#labels);
     const api = options.api.replace(/\/+$/, '');
     this.address = `${api}${this.#path}`;
     this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
@@ -109,7 +113,7 @@ export class GiteaForge implements Forge {
       // A label was deleted, and possibly created again.
       if (labels.some((name) => !pull.labels.includes(name))) {
         this.#labels.forget();
-        if (pull.number === opened.number) await this.addLabels(pull, labels, signal);
+        if (pull.number === opened.number) await this.#labels.add(pull.number, pull.labels, labels, signal);
       }
       return pull;
     } catch (error) {
@@ -165,7 +169,10 @@ export class GiteaForge implements Forge {
     });
   }
 
-  async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
+  async closing(
+    { number, closedAt }: Pick<PullRequest, 'number' | 'closedAt'>,
+    signal: AbortSignal,
+  ): Promise<Closing | undefined> {
     const ended = closedAt === undefined ? Number.NaN : Date.parse(closedAt);
     const since = Number.isNaN(ended) ? '' : `since=${new Date(ended - COMMENT_AGE_MS).toISOString()}&`;
     const path = `${this.#path}/issues/${number}/timeline?${since}`;
@@ -216,8 +223,8 @@ export class GiteaForge implements Forge {
     return refused;
   }
 
-  addLabels(pull: PullRequest, labels: readonly string[], signal: AbortSignal): Promise<void> {
-    return this.#labels.add(pull, labels, signal);
+  addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#labels.add(number, labels, wanted, signal);
   }
 
   async setChecks(

@@ -1,5 +1,4 @@
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
-import type { PullRequest } from '../forge.ts';
 import type { ForgeHttp } from '../http/forge-http.ts';
 import { labelSchema, labelsSchema } from './gitea-schemas.ts';
 
@@ -20,9 +19,9 @@ export class GiteaLabels {
     this.#path = path;
   }
 
-  /** Adds labels to a pull request. Others stay. */
-  async add({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
-    const missing = wanted.filter((name) => !labels.includes(name));
+  /** Adds labels to a pull request or an issue that has those present, created where they do not exist. */
+  async add(number: number, present: readonly string[], wanted: readonly string[], signal: AbortSignal): Promise<void> {
+    const missing = wanted.filter((name) => !present.includes(name));
     if (missing.length === 0) return;
     const ids = await this.idsOf(missing, signal);
     try {

@@ -1,9 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { describeForge, type ForgeHost } from '../../../test/support/forge-conformance.ts';
+import { describeForge } from '../../../test/support/forge/forge-conformance.ts';
+import type { ForgeHost } from '../../../test/support/forge/forge-host.ts';
+import { messagesOf } from '../../../test/support/forge/merging-conformance.ts';
 import { APP, type Fault, GitHubServer, GRANTED } from '../../../test/support/github/github-server.ts';
-import { messagesOf } from '../../../test/support/merging-conformance.ts';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import type { Check, ForgeErrorDetails } from '../forge.ts';
@@ -38,6 +39,8 @@ interface ConnectOptions {
   readonly token?: 'unknown' | 'read-only';
   readonly name?: string;
   readonly timeoutMs?: number;
+  /** Default: true. */
+  readonly usesIssues?: boolean;
 }
 
 type Host = ForgeHost & {
@@ -51,14 +54,14 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
   const name = `packages-${repositories}`;
   const sluice = kind === 'app' ? APP.user : 'sluice-user';
   const [anna, ben] = ['anna', 'ben'];
-  const repository = server.createRepository(OWNER, name, [OWNER, anna, ben, 'sluice-user']);
+  const repository = server.createRepository(OWNER, name, [OWNER, anna, ben, 'sluice-user', APP.user]);
   repository.teams.add('reviewers');
   const tokens = {
     unknown: 'ghp_0123456789abcdef0123456789abcdef0123',
     'read-only': server.createToken('sluice-user', 'read'),
     own: server.createToken('sluice-user'),
   };
-  const users = new Map([OWNER, anna, ben].map((user) => [user, server.createToken(user)]));
+  const users = new Map([OWNER, anna, ben, sluice].map((user) => [user, server.createToken(user)]));
   const forges: GitHubForge[] = [];
 
   const connect = (options: ConnectOptions): GitHubForge => {
@@ -70,6 +73,7 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
       ...{ api: server.api, owner: OWNER, name: options.name ?? name, network: DEFAULT_NETWORK },
       ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
       mayMerge: true,
+      usesIssues: options.usesIssues ?? true,
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     });
     forges.push(forge);
@@ -116,6 +120,8 @@ async function open(kind: 'app' | 'user'): Promise<Host> {
     comment: async (user, number, body) =>
       void (await expectDone(user, 'POST', `/issues/${number}/comments`, { body })),
     editComment: async (user, id, body) => void (await expectDone(user, 'PATCH', `/issues/comments/${id}`, { body })),
+    openIssue: async (user, title, body) => (await expectDone(user, 'POST', '/issues', { title, body })).number,
+    changeIssue: async (user, number, change) => void (await expectDone(user, 'PATCH', `/issues/${number}`, change)),
     setState: async (user, number, state) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { state })),
     merge: async (user, number, sha) => (await call(user, 'PUT', `/pulls/${number}/merge`, { sha })).status === 200,
     label: async (user, number, label) =>
@@ -359,7 +365,10 @@ describe('failures of GitHub', () => {
       };
       if (url.includes('/reviews'))
         return { status: 200, body: JSON.stringify(url.includes('&page=1') ? [review] : []) };
-      return { status: 200, body: JSON.stringify({ ...shown, updated_at: pull.updatedAt }) };
+      return {
+        status: 200,
+        body: JSON.stringify({ ...shown, created_at: pull.createdAt, updated_at: pull.updatedAt }),
+      };
     };
     const got = [(await forge.get(pull.number, NO_SIGNAL)).url, (await forge.reviews(pull.number, NO_SIGNAL))[0]?.url];
     expect(got).toEqual([clean, clean]);
@@ -518,7 +527,9 @@ function abortSoon(reason: Error): AbortSignal {
 }
 
 test('the page that users create their App by has exactly the permissions that it needs', async () => {
-  const { forge, names, commit, close } = await open('app');
+  const { connectWith, names, commit, close } = await open('app');
+  // Only callers that open issues need the permission for them.
+  const forge = connectWith({ usesIssues: false });
   const before = server.requests.length;
   server.used.clear();
   try {
@@ -539,4 +550,19 @@ test('the page that users create their App by has exactly the permissions that i
   const { permissions } = (token?.body ?? {}) as { permissions?: Record<string, string> };
   expect(Object.fromEntries(server.used)).toEqual(permissions);
   expect(documentedPermissions()).toEqual({ metadata: 'read', ...permissions });
+});
+
+test('a token is for issues only where they are used', async () => {
+  const { connectWith, close } = await open('app');
+  try {
+    const ticket = { topic: 'task', since: '1970-01-01T00:00:00Z', title: 'task', body: '' };
+    const without = connectWith({ usesIssues: false }).issues;
+    const error = await failure(without.open(ticket, NO_SIGNAL));
+    expect(`${error.code}: ${error.message}`).toMatch(/^Refused: .*lacks a permission .*issues=/);
+    server.used.clear();
+    await connectWith({}).issues.open(ticket, NO_SIGNAL);
+    expect(server.used.get('issues')).toBe('write');
+  } finally {
+    await close();
+  }
 });

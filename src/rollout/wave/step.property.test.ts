@@ -100,7 +100,7 @@ test('with crashes at any write: no wave before the one before it is done, no ap
           actions = [];
           continue;
         }
-        log.check(spec, recorded, next);
+        log.check(spec, recorded, next, world.observations.isFrozen);
         recorded = restoreState(next.state, next.state.targets.values());
         expect(recorded).toEqual(next.state);
         ({ actions } = next);
@@ -133,8 +133,9 @@ function crash(before: PlanState, { state }: Step, written: number): PlanState {
 class Log {
   #isFinal = false;
 
-  check(spec: PlanSpec, before: PlanState, { state, actions }: Step): void {
+  check(spec: PlanSpec, before: PlanState, { state, actions }: Step, isFrozen: boolean): void {
     const approvals = approvalsIn(actions);
+    if (isFrozen) this.#checkFrozen(before, state, actions);
     if (this.#isFinal) expect(actions).toEqual([]);
     if (this.#isFinal) expect(state.phase).toBe(before.phase);
     this.#isFinal = state.phase === 'Aborted' || state.phase === 'RolledBack';
@@ -164,6 +165,14 @@ class Log {
         expect(fresh).toBeLessThanOrEqual(Math.max(0, percentOf(size.percent, targets.length) - earlier));
       if (size !== undefined && 'count' in size) expect(fresh).toBeLessThanOrEqual(size.count);
     }
+  }
+
+  /** Nothing begins, nothing becomes too old, and no failure has a consequence. */
+  #checkFrozen(before: PlanState, state: PlanState, actions: readonly Action[]): void {
+    expect(state.elapsedMs).toBe(before.elapsedMs);
+    expect(state.waves.length).toBe(before.waves.length);
+    expect(state.pauses).toBe(before.pauses);
+    expect(actions.filter(({ type }) => type !== 'RollBack')).toEqual([]);
   }
 
   /** A wave that ended in this step. */

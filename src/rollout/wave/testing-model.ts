@@ -43,7 +43,7 @@ export class WaveModel {
   /** The targets that may be approved after these observations, sorted. */
   observe(spec: PlanSpec, seen: Observations, ms: number): string[] {
     if (this.ended === 'aborted') return [];
-    this.#time += ms;
+    if (!seen.isFrozen) this.#time += ms;
     for (const one of this.entries)
       if (
         !one.isOut &&
@@ -59,7 +59,7 @@ export class WaveModel {
     for (const one of this.entries) if (!one.isOut && one.wave !== undefined) this.#judge(one, spec, seen);
     this.#stopOrGoOn(spec, seen);
     if (this.ended !== undefined) return [];
-    const mayBegin = !this.isHeld && !this.isStopped;
+    const mayBegin = !this.isHeld && !this.isStopped && !seen.isFrozen;
     while (this.#advance(spec, seen, mayBegin));
     if (!mayBegin) return [];
     for (const part of this.parts) this.#begin(part.name, spec);
@@ -140,7 +140,7 @@ export class WaveModel {
     Object.assign(one, { result, since: this.#time, isAccepted: false });
   }
 
-  #stopOrGoOn(spec: PlanSpec, { analysisOf }: Observations): void {
+  #stopOrGoOn(spec: PlanSpec, { analysisOf, isFrozen }: Observations): void {
     const part = this.parts.find(({ isDone }) => !isDone);
     if (this.isStopped) {
       if (spec.resume < this.stops) return;
@@ -155,7 +155,7 @@ export class WaveModel {
       all.filter((one) => one.result === wanted && !one.isAccepted).length > this.#limit(limit, all.length);
     const exceeded = tooMany('failed', spec.maxFailures) || tooMany('unreachable', spec.maxUnreachable);
     const bad = part?.okSince === undefined ? undefined : this.#bad(part, spec, analysisOf);
-    if (exceeded || bad !== undefined) {
+    if (!isFrozen && (exceeded || bad !== undefined)) {
       if (spec.onFailure === 'Rollback' && (exceeded || bad !== 'Inconclusive')) this.ended = 'back';
       else {
         this.isStopped = true;

@@ -32,7 +32,7 @@ export type WorldEvent =
   | { readonly type: 'carryOut'; readonly most: number }
   | { readonly type: 'analyse'; readonly phase: (typeof ANALYSES)[number] }
   | { readonly type: 'approveWave' }
-  | { readonly type: 'hide'; readonly on: boolean }
+  | { readonly type: 'hide' | 'freeze'; readonly on: boolean }
   | { readonly type: 'spec'; readonly spec: Partial<PlanSpec> }
   | { readonly type: 'wait'; readonly ms: number }
   | { readonly type: 'crash'; readonly written: number };
@@ -104,7 +104,10 @@ export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
       }),
     },
     { weight: 1, arbitrary: fc.constant({ type: 'approveWave' as const }) },
-    { weight: 1, arbitrary: fc.record({ type: fc.constant('hide' as const), on: fc.boolean() }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ type: fc.constantFrom('hide' as const, 'freeze' as const), on: fc.boolean() }),
+    },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('spec' as const), spec: specChange }) },
     {
       weight: 5,
@@ -124,6 +127,7 @@ export class World {
   readonly #runs = new Map<string, AnalysisObservation>();
   #approvals = 0;
   #isHidden = false;
+  #isFrozen = false;
   /** Times that each target was published by the plan. */
   readonly published: string[] = [];
 
@@ -166,6 +170,9 @@ export class World {
       case 'hide':
         this.#isHidden = event.on;
         break;
+      case 'freeze':
+        this.#isFrozen = event.on;
+        break;
     }
   }
 
@@ -189,6 +196,7 @@ export class World {
       of,
       approvalsOf: () => this.#approvals,
       analysisOf: (run) => this.#runs.get(runName(run)),
+      isFrozen: this.#isFrozen,
     };
   }
 
