@@ -150,7 +150,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const isKnown = isOpen && proposalIn(pull.body) !== undefined;
     const isPrepared = isPreparedIn(pull.body);
     const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} };
-    const entry = watch(isOpen || !isUntouched(pull) ? wanted : { ...wanted, hasNoChecks: true });
+    // One that was just opened has neither comments nor checks.
+    const isNew = !isOpen && isUntouched(pull);
+    const entry = watch(isNew ? { ...wanted, commands: { of: pull }, hasNoChecks: true } : wanted);
     const proposed = { object, evaluation, review, pull, forge: pulls.forge };
     if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) })) {
       pulls.notePush(branch);
@@ -159,8 +161,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { content } = evaluation.content;
     if (pull.head.commit === revision.commit && entry.seen?.content !== content)
       entry.seen = { content, at: pull.updatedAt };
-    // One that was just opened has no comments.
-    if (!isOpen) entry.commands.of ??= pull;
     const commented = { ...proposed, seen: entry.seen, state: entry.commands };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {

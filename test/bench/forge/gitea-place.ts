@@ -84,7 +84,10 @@ export async function createDrafts(api: KubeApi, count: number, concurrency: num
 export async function propose(api: KubeApi, name: string): Promise<void> {
   const headers = { 'content-type': MERGE_PATCH };
   const body = { spec: { lifecycle: 'Proposed' } };
-  const { status, text } = await api.send('PATCH', `${REVISIONS}/${name}`, { body, headers });
+  // A loaded machine can need longer than the server waits; it goes on all the same.
+  let { status, text } = await api.send('PATCH', `${REVISIONS}/${name}`, { body, headers });
+  while ([409, 504].includes(status))
+    ({ status, text } = await api.send('PATCH', `${REVISIONS}/${name}`, { body, headers }));
   if (status !== 200) throw new Error(`${name}: ${status} ${text}`);
 }
 
