@@ -252,6 +252,29 @@ force-delete-replace discards local changes; copy-merge replaces the files that 
     finish(await (await import('./rpkg-upgrade.ts')).rpkgUpgrade(names, options, invocation));
   });
 
+  const rebase = rpkg
+    .command('rebase')
+    .description('merge what changed in a package on the main branch into its drafts')
+    .argument('<names...>', 'names of drafts')
+    .option(
+      '--keep',
+      'leave the files of the drafts as they are: their approval replaces what changed on the main branch',
+    )
+    .option('--reason <text>', 'why; recorded with the change')
+    .addHelpText(
+      'after',
+      `
+Packages merge resource by resource, field by field, as in an upgrade. Warnings name the files that both sides changed. A proposal has to
+be rejected first.`,
+    );
+  examples(
+    withActor(withPlace(rebase)),
+    'sluice rpkg rebase packages.web-shop.v2',
+    'sluice rpkg rebase packages.web-shop.v2 --keep --reason "the hotfix is part of v2"',
+  ).action(async (names, options) => {
+    finish(await (await import('./rpkg-rebase.ts')).rpkgRebase(names, options, invocation));
+  });
+
   const push = rpkg
     .command('push')
     .alias('update')
