@@ -13,6 +13,7 @@ import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { MergeFacts, PushedSince, RevisionState } from '../model/revision/revision-state.ts';
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
+import { readOnMain } from './records/on-main.ts';
 import { currentRecord } from './records/record-at-tip.ts';
 
 /** Reads the input of the kernel for a revision at one point in time. */
@@ -38,6 +39,8 @@ export async function readState(
   const record = await currentRecord(repo, revision, content);
   const pushedSince = await pushedSinceProposal(repo, revision, record);
   const merge = merged === undefined ? undefined : await readMerge(repo, revision, merged, mainHead);
+  const head = mainHead ?? repo.index.mainHead;
+  const onMain = merged === undefined ? await readOnMain(repo, revision, record, head) : undefined;
   // There is no await from here on, so that the data of several revisions is consistent.
   const { layout, index } = repo;
   const state = stateFrom({
@@ -51,8 +54,8 @@ export async function readState(
     ofPackage: index.ofPackage(revision.key.package),
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? repo.dependentsOf(revision) : [],
-    mainHead: mainHead ?? index.mainHead,
-    merge,
+    mainHead: head,
+    ...{ merge, onMain },
     refAt: (name) => index.ref(name),
   });
   return { state, record, content };
