@@ -1,4 +1,5 @@
 import type { Forge } from '../../src/forge/forge.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -15,11 +16,13 @@ export type OpenForge = (review: ReviewPolicy, namespace: string, address: strin
 export class OpenedRepositories {
   readonly #store: Pick<RevisionStore, 'repositoryOf'>;
   readonly #openForge: OpenForge;
+  readonly #clock: Clock;
   /** By repository, then by its address and branch, and the host of the policy. */
   readonly #opened = new Map<string, Map<string, PullRequests>>();
 
-  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge) {
+  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge, clock: Clock) {
     this.#store = store;
+    this.#clock = clock;
     this.#openForge = openForge;
   }
 
@@ -32,7 +35,7 @@ export class OpenedRepositories {
     if (known !== undefined) return known;
     const { namespace } = revision;
     const openMerging = () => this.#openForge(review, namespace, url, true);
-    const pulls = new PullRequests(this.#openForge(review, namespace, url), layout.branch, openMerging);
+    const pulls = new PullRequests(this.#openForge(review, namespace, url), layout.branch, this.#clock, openMerging);
     ofRepository.set(id, pulls);
     return pulls;
   }
