@@ -150,7 +150,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
-    const text = await readDescription(client, object, revision, { explanation, review }, signal);
+    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
