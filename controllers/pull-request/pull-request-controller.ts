@@ -13,12 +13,14 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
-import { pendingRevisions } from '../proposal/pending-revisions.ts';
+import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { checksOf } from './checks/checks.ts';
 import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isRejected, leavePull } from './ending/apply-end.ts';
+import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
+import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
@@ -32,7 +34,12 @@ import { isPreparedIn, proposalId, proposalIn, withPrepared, withSection } from 
 
 export interface PullRequestOptions {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'onPromotion' | 'update'>;
+  readonly store: Pick<
+    RevisionStore,
+    'change' | 'evaluate' | 'find' | 'list' | 'repositoryOf' | 'onPromotion' | 'update'
+  >;
+  /** Where policies and freezes apply. */
+  readonly scope?: PolicyScope;
   readonly clock: Clock;
   readonly openForge: OpenForge;
   /** Renders proposals again, for what functions report about them. */
@@ -74,7 +81,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   return {
     name: 'pull-request',
     sources: [
-      ...pendingRevisions(store),
+      ...pendingRevisions(store, options.scope),
+      supersededProposals(store),
       triggerSource((queue) => {
         enqueue = queue;
         return requests?.subscribe(queue) ?? (() => undefined);
@@ -142,6 +150,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         return applyEnd(deciding(signal), { object, evaluation, review, pull }, pulls.forge);
       }
     }
+    const superseding = supersedingOf(revision, ofSamePackage(store, revision));
+    if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
+      return undefined;
     const explanation = await readExplanation(client, object, signal);
     const text = await readDescription(client, object, revision, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
@@ -151,6 +162,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     const isKnown = isOpen && proposalIn(pull.body) !== undefined;
     const isPrepared = isPreparedIn(pull.body);
+    // What it supersedes has waited for its pull request.
+    if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
     const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });
     const proposed = { object, evaluation, review, pull, forge: pulls.forge };
     if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
