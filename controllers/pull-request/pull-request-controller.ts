@@ -13,7 +13,7 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
-import { pendingRevisions } from '../proposal/pending-revisions.ts';
+import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
@@ -33,6 +33,8 @@ import { isPreparedIn, proposalId, proposalIn, withPrepared, withSection } from 
 export interface PullRequestOptions {
   readonly client: Client;
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'onPromotion' | 'update'>;
+  /** Where policies and freezes apply. */
+  readonly scope?: PolicyScope;
   readonly clock: Clock;
   readonly openForge: OpenForge;
   /** Renders proposals again, for what functions report about them. */
@@ -74,7 +76,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   return {
     name: 'pull-request',
     sources: [
-      ...pendingRevisions(store),
+      ...pendingRevisions(store, options.scope),
       triggerSource((queue) => {
         enqueue = queue;
         return requests?.subscribe(queue) ?? (() => undefined);

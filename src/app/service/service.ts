@@ -292,7 +292,7 @@ export class SluiceService {
     const handle = () => {
       if (isNews) session.repeatEvaluations();
     };
-    this.#unsubscribe.push(policies.addHandler(handle));
+    this.#unsubscribe.push(policies.addHandler(handle), session.readers.repositoryPolicies.onChange(handle));
     isNews = true;
     // The modules for serving are loaded only if they are needed: `--until-idle` does not serve.
     const [{ measure }, { NO_LOAD }] = await Promise.all([
