@@ -26,6 +26,7 @@ import {
   type UpstreamReader,
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
+import { approveProposal } from './approve-by-merge.ts';
 import { checkApproval } from './check-approval.ts';
 import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
@@ -365,7 +366,7 @@ export class RevisionStore {
       try {
         const evaluate = () => this.evaluate(name);
         const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
-        return await repository.update(revision.name, checked, context);
+        return await approveProposal(repository, revision, checked, context, evaluate);
       } finally {
         release();
       }
