@@ -26,6 +26,7 @@ const MAX_DIFF_CHARACTERS = 40_000;
 const MAX_OTHER_CHARACTERS = 10_000;
 const MAX_FILE_CHARACTERS = 10_000;
 const MAX_FILES = 100;
+const MAX_CONFLICT_CHARACTERS = 2000;
 const MAX_GATES = 100;
 const MAX_TABLE_CHARACTERS = 12_000;
 
@@ -37,6 +38,11 @@ export function describeProposal({ explanation, diff, rendered, review, upstream
   const from = upstream === undefined ? '' : ` Upstream: ${inlineCode(upstream)}.`;
   return [
     `Package revision ${inlineCode(name)}.${by}${from}`,
+    ...explanation.reasons.flatMap(({ reason, message }) =>
+      reason === 'Conflicted'
+        ? `**Conflict with the main branch:** ${inlineCode(message, MAX_CONFLICT_CHARACTERS)}`
+        : [],
+    ),
     gateTable(explanation.gates),
     publication(explanation, review),
     ...commands(review),
