@@ -2,7 +2,9 @@ import { Limiter } from '../../../foundation/concurrency/limiter.ts';
 import { messageOf } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { nextExpiry } from '../../model/gates/gates.ts';
+import { repositoryIdOf } from '../../model/revision/package-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
+import { approvalCondition, hasApprovalCondition } from '../objects/approval-condition.ts';
 import { evaluatedCondition, isUnpublished, notEvaluated, requiresGates } from '../objects/ready-condition.ts';
 import type { Readiness, RevisionEntry } from '../objects/revision-entry.ts';
 
@@ -26,8 +28,9 @@ export interface GateEvaluationsOptions {
 }
 
 /**
- * Evaluates the gates of pending revisions for their condition `sluice.dev/Ready`: when a client reads one object, after each write, and,
- * once started, whenever a revision or a policy changes and when a gate expires.
+ * Evaluates the gates and the rules for approvals of pending revisions for their conditions `sluice.dev/Ready` and
+ * `sluice.dev/ApprovalAllowed`: when a client reads one object, after each write, and,
+ * once started, whenever a revision, a policy or a freeze changes, when a gate expires, and when a rule begins or ends to block.
  */
 export class GateEvaluations {
   readonly #options: GateEvaluationsOptions;
@@ -69,7 +72,8 @@ export class GateEvaluations {
     this.#generation += 1;
     for (const [id, entry] of entries) {
       if (!isUnpublished(entry.revision)) continue;
-      entry.noteReady({ condition: entry.ready.condition, isCurrent: false });
+      const { until: _ended, ...shown } = entry.ready;
+      entry.noteReady({ ...shown, isCurrent: false });
       this.noteChange(id, entry);
     }
   }
@@ -92,7 +96,9 @@ export class GateEvaluations {
   #isDue({ revision, repository, ready }: RevisionEntry): boolean {
     if (!isUnpublished(revision)) return false;
     if (ready.isCurrent) return ready.until !== undefined && ready.until <= this.#options.clock.now();
-    return ready.condition !== undefined || requiresGates(revision, repository);
+    if (ready.condition !== undefined || ready.approval !== undefined || requiresGates(revision, repository))
+      return true;
+    return hasApprovalCondition(revision, repository.policyFor(revision), this.#options.clock.now());
   }
 
   async #evaluate(id: string, etag: string): Promise<void> {
@@ -100,14 +106,18 @@ export class GateEvaluations {
     const generation = this.#generation;
     let ready: Readiness;
     try {
-      const { gates, revision, content } = await store.evaluate(id);
+      const evaluation = await store.evaluate(id);
+      const { gates, revision, content } = evaluation;
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
-      const until = nextExpiry(gates);
+      const siblings = store.list({ repository: repositoryIdOf(revision), package: revision.key.package });
+      const approval = approvalCondition(evaluation, siblings);
+      const ends = [nextExpiry(gates), approval?.until].filter((end) => end !== undefined);
       ready = {
         condition: evaluatedCondition(gates, content.files),
         isCurrent: true,
-        ...(until === undefined ? {} : { until }),
+        ...(approval === undefined ? {} : { approval: approval.condition }),
+        ...(ends.length === 0 ? {} : { until: Math.min(...ends) }),
       };
     } catch (error) {
       // In the background no caller gets the error; the condition reports it.
