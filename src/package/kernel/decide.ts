@@ -130,7 +130,7 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const { merged } = request;
   if (merged !== undefined) refusals.push(...refuseMerge(state, merged));
   // A merge has combined both sides already, and moves the main branch no more.
-  const edited = merged === undefined ? refuseEdited(state) : undefined;
+  const edited = merged === undefined ? refuseEdited({ ...state, main: state.refs.main }) : undefined;
   if (edited !== undefined) refusals.push(edited);
   const isRecorded = merged?.recordBypass === true;
   const refused = refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);

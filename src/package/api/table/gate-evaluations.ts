@@ -5,7 +5,14 @@ import { nextExpiry } from '../../model/gates/gates.ts';
 import { repositoryIdOf } from '../../model/revision/package-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { approvalCondition, hasApprovalCondition } from '../objects/approval-condition.ts';
-import { evaluatedCondition, isUnpublished, notEvaluated, requiresGates } from '../objects/ready-condition.ts';
+import {
+  evaluatedCondition,
+  isUnpublished,
+  mayConflict,
+  notEvaluated,
+  requiresGates,
+  treeOnMain,
+} from '../objects/ready-condition.ts';
 import type { Readiness, RevisionEntry } from '../objects/revision-entry.ts';
 
 /** Evaluations at a time: each reads a package, and requests go first. */
@@ -78,6 +85,14 @@ export class GateEvaluations {
     }
   }
 
+  /** Evaluates a pending revision again: the package changed on the main branch. */
+  noteMain(id: string, entry: RevisionEntry): void {
+    if (!isUnpublished(entry.revision)) return;
+    entry.noteReady({ condition: entry.ready.condition, isCurrent: false });
+    this.#running.delete(id);
+    this.noteChange(id, entry);
+  }
+
   /** Resolves when the gates of a revision, as it is now, are evaluated; at once where they are, or there are none. */
   async evaluate(id: string): Promise<void> {
     const entry = this.#options.find(id);
@@ -98,23 +113,26 @@ export class GateEvaluations {
     if (ready.isCurrent) return ready.until !== undefined && ready.until <= this.#options.clock.now();
     if (ready.condition !== undefined || ready.approval !== undefined || requiresGates(revision, repository))
       return true;
+    if (mayConflict(revision, repository)) return true;
     return hasApprovalCondition(revision, repository.policyFor(revision), this.#options.clock.now());
   }
 
   async #evaluate(id: string, etag: string): Promise<void> {
     const { store, clock, onEvaluated: show, find } = this.#options;
     const generation = this.#generation;
+    const entry = find(id);
+    const main = entry && treeOnMain(entry.revision, entry.repository);
     let ready: Readiness;
     try {
       const evaluation = await store.evaluate(id);
-      const { gates, revision, content } = evaluation;
+      const { gates, revision, content, conflict } = evaluation;
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
       const siblings = store.list({ repository: repositoryIdOf(revision), package: revision.key.package });
       const approval = approvalCondition(evaluation, siblings);
       const ends = [nextExpiry(gates), approval?.until].filter((end) => end !== undefined);
       ready = {
-        condition: evaluatedCondition(gates, content.files),
+        condition: evaluatedCondition(gates, content.files, conflict),
         isCurrent: true,
         ...(approval === undefined ? {} : { approval: approval.condition }),
         ...(ends.length === 0 ? {} : { until: Math.min(...ends) }),
@@ -125,6 +143,7 @@ export class GateEvaluations {
     }
     // Evaluations of a closed repository are dropped.
     if (store.find(id)?.etag !== etag || find(id)?.revision.etag !== etag || generation !== this.#generation) return;
+    if (entry !== undefined && treeOnMain(entry.revision, entry.repository) !== main) return;
     show(id, ready);
     if (!this.#isStarted || ready.until === undefined) return;
     this.forget(id);
