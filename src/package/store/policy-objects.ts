@@ -9,6 +9,7 @@ import type {
   FreezeRule,
   NamedRecurrence,
   PolicyOrigin,
+  RevisionInFlight,
   RuleProblem,
 } from '../model/policy/approval-rules.ts';
 import { HOST_USERS_ANNOTATION, HOST_USERS_KEY, type HostUsers, hostUsersOf } from '../model/policy/host-users.ts';
@@ -72,8 +73,8 @@ export interface PolicySurroundings {
   variantSets?(): readonly string[];
   /** Why policies of repositories are not known, by the text that names them. */
   policyProblems?(): ReadonlyMap<string, RuleProblem>;
-  /** Names of other revisions in flight that a policy selects. */
-  inFlight?(policy: DeepReadonly<PackagePolicy>): readonly string[];
+  /** Other revisions in flight that a policy selects. */
+  inFlight?(policy: DeepReadonly<PackagePolicy>): readonly RevisionInFlight[];
 }
 
 /** Merges the policies of a revision: requirements add up, and of two limits the stricter one applies. */
