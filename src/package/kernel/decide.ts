@@ -22,6 +22,7 @@ import {
   refuseApprover,
   refuseBlocked,
   refuseBreakGlass,
+  refuseMerger,
   refuseUnapproved,
 } from './approver.ts';
 import { blockingRules } from './blocking-rules.ts';
@@ -129,7 +130,8 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const { merged } = request;
   if (merged !== undefined) refusals.push(...refuseMerge(state, merged));
   const isRecorded = merged?.recordBypass === true;
-  const refused = refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
+  const refused =
+    refuseMerger(state, merged) ?? refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
   if (refused !== undefined && !isRecorded) refusals.push(refused);
   const unmet = unmetGates(state, policy, now, () => true, request.closedNow);
   const isClosed = policy.enforcement === 'enforce' && unmet.length > 0;

@@ -37,6 +37,8 @@ export interface MergedProposal {
    * band then, and its statement lists what was bypassed.
    */
   readonly recordBypass?: boolean;
+  /** Why no user who may approve stands behind the merge; absent if the actor of the request does. */
+  readonly notApproved?: string;
 }
 
 /** The commit of a merge, as far as it is relevant for the publication of a proposal. */
