@@ -426,7 +426,11 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       const main = await commit('after');
       expect(merged).toMatchObject({
         state: 'merged',
-        merged: { commit: expect.stringMatching(/^[0-9a-f]{40}$/), by: names.anna },
+        merged: {
+          commit: expect.stringMatching(/^[0-9a-f]{40}$/),
+          by: names.anna,
+          base: expect.stringMatching(/^[0-9a-f]{40}$/),
+        },
         closedAt: expect.stringMatching(/Z$/),
         head: { commit: next },
       });

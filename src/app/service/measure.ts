@@ -1,5 +1,6 @@
 import { doraResults } from '../../../controllers/dora/dora-controller.ts';
 import { notificationAttempts } from '../../../controllers/notification/notification-controller.ts';
+import { hostMerges } from '../../../controllers/pull-request/ending/host-merges.ts';
 import { syncTriggers } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
@@ -60,6 +61,7 @@ export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop
     forgeRequests.subscribe((request) => metrics.forges.requested(request)),
     syncTriggers.subscribe(({ type, outcome }) => metrics.packages.syncTriggered(type, outcome)),
     ...clientSubscriptions(metrics),
+    hostMerges.subscribe(({ result }) => metrics.packages.merged(result)),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
     store.subscribe((changes) => {
       for (const change of changes) {

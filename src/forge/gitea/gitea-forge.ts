@@ -340,7 +340,15 @@ function isSameName(one: string, other: string): boolean {
 }
 
 function pullOf(pull: GiteaPull): PullRequest {
-  const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base } = pull;
+  const {
+    merged,
+    merge_base: mergeBase,
+    merge_commit_sha: commit,
+    merged_by: by,
+    closed_at: closedAt,
+    head,
+    base,
+  } = pull;
   return {
     number: pull.number,
     url: cleanAddress(pull.html_url),
@@ -352,7 +360,7 @@ function pullOf(pull: GiteaPull): PullRequest {
     head: { branch: head.label, commit: head.sha, isSameRepository: head.repo_id === base.repo_id },
     base: { branch: base.ref },
     labels: (pull.labels ?? []).map(({ name }) => name),
-    ...(merged ? { merged: { commit: commit ?? '', by: by?.login } } : {}),
+    ...(merged ? { merged: { commit: commit ?? '', by: by?.login, ...(mergeBase ? { base: mergeBase } : {}) } } : {}),
     ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
     updatedAt: pull.updated_at,
   };

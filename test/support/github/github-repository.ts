@@ -12,7 +12,7 @@ export interface Pull {
   readonly createdAt: string;
   updatedAt: string;
   closedAt?: string;
-  merged?: { readonly commit: string; readonly by: string; readonly at: string };
+  merged?: { readonly commit: string; readonly by: string; readonly at: string; readonly base: string };
   readonly labels: Set<string>;
   readonly requestedUsers: Set<string>;
   readonly requestedTeams: Set<string>;
@@ -288,7 +288,7 @@ export class GitHubRepository {
       commit = git(this.gitDir, ['commit-tree', tree, ...parents, '-m', message]);
     }
     git(this.gitDir, ['update-ref', `refs/heads/${pull.base}`, commit, base]);
-    pull.merged = { commit, by, at: timeNow() };
+    pull.merged = { commit, by, base, at: timeNow() };
     pull.events.push({ id: nextId(), event: 'merged', actor: by, at: pull.merged.at });
     this.queue.delete(pull.number);
     this.setState(pull, 'closed', by);

@@ -1,7 +1,7 @@
-import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Oid } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
-import { revisionName } from '../../model/identity/identity.ts';
+import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
 import { packagePath, proposedRef } from '../../model/identity/layout.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { MergedProposal } from '../../model/revision/revision-state.ts';
@@ -30,6 +30,23 @@ export async function previewMergedPackage(repo: RepositoryContext, wanted: Merg
   return proposalOf(repo, await planProposal(repo, wanted));
 }
 
+/** Why a merged package gets no revision, whatever its gates are; undefined if nothing but the kernel decides. One sentence. */
+export async function mergedPackageProblem(
+  repo: RepositoryContext,
+  wanted: { readonly package: string; readonly workspace: string; readonly commit: Oid },
+): Promise<string | undefined> {
+  try {
+    const key = placeOf(repo, wanted);
+    await refuseSuperseded(repo, { key, name: revisionName(key) }, wanted.commit, repo.index.mainHead);
+    return undefined;
+  } catch (error) {
+    if (!isSluiceError(error) || !PROBLEMS.has(error.code)) throw error;
+    return error.message;
+  }
+}
+
+const PROBLEMS: ReadonlySet<string> = new Set(['Refused', 'InvalidInput', 'AlreadyExists']);
+
 /**
  * Plans the publication of a merged package. The proposal is part of the same transaction, so that its tag is all that is written: there is no
  * state between. `mainHead` is the head of the main branch when the plan will be committed.
@@ -56,14 +73,19 @@ export async function planMergedPackage(
 }
 
 async function planProposal(repo: RepositoryContext, { merged, ...wanted }: MergedPackage): Promise<WritePlan> {
-  const key = checkPlace(repo, { ...wanted, source: { type: 'copy', source: '' } });
+  const key = placeOf(repo, wanted);
   const path = packagePath(repo.layout, key.package);
-  refuseDeleted(repo, path, key.workspace);
   const [kptfile] = await repo.git.statObjects([`${merged.commit}:${path}/Kptfile`]);
   if (kptfile?.type !== 'blob')
     throw new SluiceError('NotFound', `there is no package ${path} at the commit ${merged.commit}`);
   const updates = [{ type: 'create', ref: proposedRef(repo.layout, key), new: merged.commit } as const];
   return { updates, name: revisionName(key), marks: [], revokes: false };
+}
+
+function placeOf(repo: RepositoryContext, wanted: Pick<MergedPackage, 'package' | 'workspace'>): RevisionKey {
+  const key = checkPlace(repo, { ...wanted, source: { type: 'copy', source: '' } });
+  refuseDeleted(repo, packagePath(repo.layout, key.package), key.workspace);
+  return key;
 }
 
 async function proposalOf(repo: RepositoryContext, plan: WritePlan): Promise<PackageRevision> {
@@ -85,7 +107,7 @@ function refuseDeleted(repo: RepositoryContext, path: string, workspace: string)
 /** The highest number has to be the newest content, so that a commit below the one of the last publication gets none. */
 async function refuseSuperseded(
   repo: RepositoryContext,
-  { key, name }: PackageRevision,
+  { key, name }: Pick<PackageRevision, 'key' | 'name'>,
   commit: Oid,
   mainHead: Oid | undefined,
 ): Promise<void> {
