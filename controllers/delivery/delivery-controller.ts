@@ -1,6 +1,7 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { triggerSource } from '../../src/controller/source.ts';
 import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
@@ -29,6 +30,7 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kind
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
+import type { SyncRequests } from '../repository/sync-requests.ts';
 import { recordOnRevisions } from '../revision-events.ts';
 import type { BuiltFolders } from './built-folders.ts';
 import { namingDeletedOwners } from './deleted-owners.ts';
@@ -89,6 +91,8 @@ export interface DeliveryOptions {
   readonly targetObjects?: TargetObjects;
   /** The namespace whose freezes are in force in all. */
   readonly systemNamespace?: string;
+  /** Wakes for targets that webhooks report on. Default: none. */
+  readonly requests?: Pick<SyncRequests, 'subscribe'> | undefined;
   /** Makes the manifests of packages. Default: without programs that render. */
   readonly buildPackage?: BuildPackage;
   /** Cache of manifests between reconciliations. Default: a new cache. */
@@ -118,7 +122,10 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
 
   return {
     name: 'delivery',
-    sources: targetSources(options.systemNamespace),
+    sources: [
+      ...targetSources(options.systemNamespace),
+      triggerSource((enqueue) => options.requests?.subscribe(enqueue) ?? (() => undefined)),
+    ],
     // Deliveries mostly wait, for the window and for remotes; one that hangs occupies a worker until its signal aborts.
     maxConcurrentReconciles: 64,
     namespaceShare: { most: 16, mostFailing: 4 },

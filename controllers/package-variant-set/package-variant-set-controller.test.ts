@@ -103,17 +103,56 @@ describe('targets', () => {
   test('of a kind that is not served, or is not in namespaces, are reported, and nothing is deleted', async () => {
     await create([{ repositories: [{ name: 'edge' }] }]);
     await reconcile();
-    for (const [apiVersion, kind] of [
-      ['x.dev/v1', 'Cluster'],
-      ['v1', 'Namespace'],
+    for (const [apiVersion, kind, next] of [
+      ['x.dev/v1', 'Site', 'define the kind'],
+      ['v1', 'Namespace', 'define the kind'],
+      ['v1', 'ConfigMaps', 'did you mean v1.ConfigMap? Otherwise define the kind'],
+      ['core/v1', 'ConfigMap', 'did you mean v1.ConfigMap? Otherwise define the kind'],
+      [
+        'infra.nephio.org/v1alpha1',
+        'WorkloadClusters',
+        'did you mean infra.nephio.org/v1alpha1.WorkloadCluster? Otherwise define the kind',
+      ],
     ] as const) {
       await change({ targets: [{ objectSelector: { apiVersion, kind } }] });
       await reconcile();
       expect((await ready())[0]).toBe(
-        `Stalled=True/NoMatchingTargets: spec.targets[0]: no namespaced objects of type ${apiVersion}.${kind} are served here; define the kind`,
+        `Stalled=True/NoMatchingTargets: spec.targets[0]: no namespaced objects of type ${apiVersion}.${kind} are served here; ${next}`,
       );
     }
     expect(await downstreams()).toEqual(['fleet-edge-web: edge/web']);
+  });
+
+  test('that select nothing are reported', async () => {
+    const objectSelector = { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: { site: 'edge' } };
+    await create([{ repositories: [{ name: 'edge' }] }, { objectSelector }, { repositorySelector: {} }]);
+    await bench.world.client.delete(repositoryKind, { namespace: 'default', name: 'blueprints' });
+    await bench.world.client.delete(repositoryKind, { namespace: 'default', name: 'edge' });
+    await reconcile();
+    expect((await ready())[1]).toBe(
+      'Ready=True/Reconciled: package variants successfully reconciled; spec.targets[1]: 0 ConfigMap objects match, spec.targets[2]: 0 Repository objects match',
+    );
+  });
+
+  test('with one problem are listed together, each problem once', async () => {
+    for (let site = 0; site < 8; site += 1) await map(`site-${site}`, { type: 'cluster' });
+    const template = { downstream: { repo: 'edge', packageExpr: "target.name + '/Web'" }, labelExprs: [] };
+    const objectSelector = { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: { type: 'cluster' } };
+    await create([
+      { objectSelector, template: { ...template, packageContext: { removeKeyExprs: ['target.labels.region'] } } },
+    ]);
+    await reconcile();
+    const sites = 'ConfigMap site-0, ConfigMap site-1, ConfigMap site-2, ConfigMap site-3, ConfigMap site-4 and 3 more';
+    expect((await ready())[1]).toBe(
+      `Ready=False/UnexpectedError: spec.targets[0] (${sites}): template.packageContext.removeKeyExprs[0]: expression "target.labels.region", line 1, column 14: field not found: region; no variant is deleted meanwhile`,
+    );
+    await change({ targets: [{ objectSelector, template }] });
+    await reconcile();
+    expect((await ready())[1]).toContain(
+      'spec.targets[0] (ConfigMap site-0): the variant is invalid: spec.downstream.package: Invalid value: "site-0/Web": segment "Web" must be lower case letters',
+    );
+    expect((await ready())[1]).toContain('and 3 more problems');
+    expect(await variants()).toEqual([]);
   });
 
   test('without an upstream package nothing is done', async () => {
@@ -140,7 +179,7 @@ test('names that would be the same, too long or taken have a hash, and stay the 
     metadata: { name: 'fleet-edge-taken' },
     spec: { upstream: UPSTREAM, downstream: { repo: 'other', package: 'x' } },
   });
-  const packageNames = ['b', 'taken', 'x'.repeat(80)];
+  const packageNames = ['b', 'taken', 'x'.repeat(63)];
   await create([
     {
       repositories: [
@@ -167,7 +206,7 @@ test('of two sets that claim one downstream package, the second reports the vari
   await reconcile('second');
   expect(await downstreams()).toEqual(['fleet-edge-web: edge/web', 'second-edge-api: edge/api']);
   expect((await ready('second'))[1]).toBe(
-    'Ready=False/DownstreamClaimed: spec.targets[0]: downstream package edge/web belongs to PackageVariant fleet-edge-web of PackageVariantSet fleet',
+    'Ready=False/DownstreamClaimed: spec.targets[0] (Repository edge): downstream package edge/web belongs to PackageVariant fleet-edge-web of PackageVariantSet fleet',
   );
   await change({ targets: [{ repositories: [{ name: 'edge', packageNames: ['other'] }] }] });
   await reconcile();
@@ -217,6 +256,64 @@ test('each write may fail, before or after it took effect: another attempt compl
       }
 });
 
+test('a repository that changes while a template reads it for the first time counts as it is then', async () => {
+  const { client } = bench.world;
+  let lists = 0;
+  const changing = (inner: Client): Client =>
+    new Proxy(inner, {
+      get: (object, property) => {
+        const value = Reflect.get(object, property) as unknown;
+        if (property === 'as') return () => changing(object);
+        if (typeof value !== 'function') return value;
+        if (property !== 'list') return value.bind(object);
+        return async (...request: Parameters<Client['list']>) => {
+          const result = await value.apply(object, request);
+          if (request[0].kind === repositoryKind.kind && lists++ === 0)
+            await client.patch(
+              repositoryKind,
+              { namespace: 'default', name: 'edge' },
+              { metadata: { labels: { region: 'eu' } } },
+            );
+          return result;
+        };
+      },
+    });
+  const labelExprs = [
+    { key: 'region', valueExpr: "has(repository.labels.region) ? repository.labels.region : 'none'" },
+  ];
+  await create([{ repositories: [{ name: 'edge' }], template: { labelExprs } }]);
+  const run = controllerOn({ client: changing(client) });
+  await run();
+  expect((await variants()).map(({ spec }) => spec.labels)).toEqual([{ region: 'eu' }]);
+  // From then on events report changes.
+  lists = 0;
+  await run();
+  expect(lists).toBe(1);
+});
+
+test('variants that fail make their set not ready, and it becomes ready again with them', async () => {
+  const { client, store, clock, registry, manager } = bench.world;
+  const controllers = [packageVariantSetController, packageVariantController];
+  for (const controller of controllers) manager.addController(controller({ client, store, clock, kinds: registry }));
+  await manager.start();
+  await create([{ repositories: [{ name: 'edge', packageNames: ['a', 'b'] }, { name: 'gone' }] }]);
+  const settle = async () => {
+    // The counts are written a second after a change.
+    await manager.idle();
+    (clock as ManualClock).advance(1000);
+    await manager.idle();
+  };
+  await settle();
+  expect((await ready())[1]).toBe(
+    'Ready=False/VariantsFailing: 1 of 3 variants fail, such as fleet-gone-web: repository gone is not registered, or cannot be opened; see "sluice repo get" (since 2026-01-01T00:00:00Z)',
+  );
+  const { status } = await client.get(packageVariantSetKind, { namespace: 'default', name: 'fleet' });
+  expect(status?.variants).toEqual({ total: 3, ready: 2, waiting: 0, failing: 1 });
+  await bench.world.register('gone');
+  await settle();
+  expect((await ready())[1]).toBe('Ready=True/Reconciled: package variants successfully reconciled');
+});
+
 test('under a manager: objects become drafts by events alone', async () => {
   const { client, store, clock, registry, manager } = bench.world;
   manager.addController(packageVariantSetController({ client, store, clock, kinds: registry }));
@@ -240,50 +337,4 @@ test('under a manager: objects become drafts by events alone', async () => {
   await client.delete(packageVariantKind, { namespace: 'default', name: 'fleet-edge-web-one' });
   await manager.idle();
   expect(bench.downstream('web-one')).toEqual(['packagevariant-1 Draft']);
-});
-
-test('an event wakes only the sets that it concerns', async () => {
-  const { store, clock, registry, manager } = bench.world;
-  const reconciled: string[] = [];
-  const counting = (client: Client): Client =>
-    new Proxy(client, {
-      get: (object, property) => {
-        if (property === 'as') return (...as: Parameters<Client['as']>) => counting(object.as(...as));
-        const value = Reflect.get(object, property) as unknown;
-        if (property !== 'find' || typeof value !== 'function')
-          return typeof value === 'function' ? value.bind(object) : value;
-        return (...request: Parameters<Client['find']>) => {
-          if (request[0].kind === packageVariantSetKind.kind) reconciled.push(request[1].name);
-          return value.apply(object, request);
-        };
-      },
-    });
-  const { client } = bench.world;
-  manager.addController(packageVariantSetController({ client: counting(client), store, clock, kinds: registry }));
-  await manager.start();
-  const select = (type: string) => ({ objectSelector: { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: { type } } });
-  await create([select('a')], {}, 'a');
-  await create([select('b')], {}, 'b');
-  const other = await bench.world.draft('blueprints/api/w1');
-  await bench.world.publish(other.name);
-  await create([{ repositories: [{ name: 'edge' }] }], { upstream: { repo: 'blueprints', package: 'api' } }, 'api');
-  const after = async (act: () => Promise<unknown>) => {
-    await manager.idle();
-    reconciled.length = 0;
-    await act();
-    await manager.idle();
-    return [...new Set(reconciled)].sort();
-  };
-  const key = (name: string) => ({ namespace: 'default', name });
-  expect(await after(() => map('site', { type: 'a' }))).toEqual(['a']);
-  expect(await after(() => client.patch(configMapKind, key('site'), { data: { x: 'y' } }))).toEqual([]);
-  expect(await after(() => client.patch(configMapKind, key('site'), { metadata: { labels: { type: 'b' } } }))).toEqual([
-    'a',
-    'b',
-  ]);
-  expect(await after(() => map('unrelated'))).toEqual([]);
-  expect(await after(() => bench.publishBlueprint({ 'a.yaml': 'a: 1\n' }))).toEqual(['a', 'b']);
-  expect(await after(() => bench.world.draft('edge/unrelated/w1'))).toEqual([]);
-  const [variant] = (await variants()).filter(({ metadata }) => metadata.name.startsWith('api'));
-  expect(await after(() => client.delete(packageVariantKind, key(variant?.metadata.name ?? '')))).toEqual(['api']);
 });

@@ -2,31 +2,34 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { writeStatus } from '../../src/controller/write-status.ts';
-import { isSluiceError, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, type SluiceError, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { type PackageVariantSet, packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { findCondition } from '../../src/resource/object/condition.ts';
+import { findCondition, type NewCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, type Stored } from '../../src/resource/object/object.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { selectUpstream } from '../package-variant/plan-variant.ts';
-import { listProblems, planVariants } from './plan-variants.ts';
-import { setSources } from './set-sources.ts';
-import { unrollTargets } from './unroll-targets.ts';
-import { VariantCounts } from './variant-counts.ts';
+import { listProblems, planVariants, type VariantPlan } from './plan-variants.ts';
+import { ReadRepositories } from './read-repositories.ts';
+import type { Place, TemplateInputs } from './render-template.ts';
+import { DOWNSTREAM_CLAIMED, setSources } from './set-sources.ts';
+import { type Unrolled, unrollTargets } from './unroll-targets.ts';
+import { VARIANTS_FAILING, VariantCounts } from './variant-counts.ts';
 
 const PACKAGE_VARIANT_SET_ACTOR = 'controller:package-variant-set';
 
 export interface PackageVariantSetOptions {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'list' | 'openingError'>;
+  readonly store: Pick<RevisionStore, 'list' | 'openingError' | 'findRepository' | 'onArrival'>;
   /** The kinds whose objects can be targets. */
-  readonly kinds: Pick<Registry, 'kindOf' | 'onChange'>;
+  readonly kinds: Pick<Registry, 'kindOf' | 'kinds' | 'onChange'>;
   readonly clock: Clock;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
@@ -37,6 +40,15 @@ interface Problem {
   readonly reason: string;
   readonly message: string;
   readonly isStalled: boolean;
+}
+
+/** How a reconciliation ended. */
+interface Outcome {
+  readonly problem?: Problem;
+  /** What is noteworthy, although it is no problem. */
+  readonly note?: string;
+  /** The upstream repository is not open yet, which is no failure: when it opens, the set is woken. */
+  readonly isOpening?: boolean;
 }
 
 /** Milliseconds after which a problem is examined again, in case no event reported its end. */
@@ -54,52 +66,59 @@ export function packageVariantSetController({
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: PACKAGE_VARIANT_SET_ACTOR });
   const events = new EventDeduplicator(recorder);
   const counts = new VariantCounts(clock);
+  const read = new ReadRepositories();
 
   return {
     name: 'package-variant-set',
-    sources: [...setSources(kinds).map((source) => counts.waking(source)), counts.source],
+    sources: [
+      ...setSources({ kinds, store, repositories: read }).map((source) => counts.waking(source)),
+      counts.source,
+    ],
     // One at a time: of two sets with one downstream package, the second one finds the variant of the first.
     maxConcurrentReconciles: 1,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
       const onlyCounts = counts.take(key);
       const set = await client.find(packageVariantSetKind, key);
-      if (set === undefined) return void events.forget(key);
+      if (set === undefined) {
+        read.replace(key, new Set());
+        return void events.forget(key);
+      }
       // Its variants have it as their owner: the garbage collection deletes them.
       if (set.metadata.deletionTimestamp !== undefined) return undefined;
-      if (onlyCounts && isCarriedOut(set)) {
-        await writeStatus(client, packageVariantSetKind, set, { fields: countsOf(set), now: clock.now() });
-        return undefined;
-      }
-      const problem = await ensure(set, signal);
-      await report(set, problem);
+      if (onlyCounts && (await reportCounts(set))) return undefined;
+      const { problem, note, isOpening = false } = await ensure(set, signal);
+      // Each start of the server opens repositories anew: what the last one reported holds until then.
+      if (!isOpening || !isCarriedOut(set)) await report(set, problem, note);
       return problem === undefined ? undefined : { requeueAfter: RETRY_MS, reason: problem.message };
     },
   };
 
-  async function ensure(set: Stored<PackageVariantSet>, signal: AbortSignal): Promise<Problem | undefined> {
+  async function ensure(set: Stored<PackageVariantSet>, signal: AbortSignal): Promise<Outcome> {
     const { namespace = '' } = set.metadata;
     const { upstream: wanted, maxTargets } = set.spec;
-    const stalled = (reason: string, message: string): Problem => ({ reason, message, isStalled: true });
+    const stalled = (reason: string, message: string) => ({ problem: { reason, message, isStalled: true } });
     const id = `${namespace}/${wanted.repo}`;
     const opening = store.openingError(id);
-    if (opening !== undefined) return stalled('UpstreamNotFound', opening.message);
+    if (opening !== undefined) return { ...stalled('UpstreamNotFound', opening.message), isOpening: true };
+    if (store.findRepository(id) === undefined)
+      return stalled(
+        'UpstreamNotFound',
+        `repository ${wanted.repo} is not registered, or cannot be opened; see "sluice repo get"`,
+      );
     const found = selectUpstream(wanted, store.list({ repository: id, package: wanted.package }));
     if ('problem' in found) return stalled('UpstreamNotFound', found.problem);
     // Its labels and annotations as clients see them.
     const upstream = await client.get(packageRevisionKind, { namespace, name: found.revision.name });
-    const places = await unroll(set);
-    if ('reason' in places) return places;
+    const unrolled = await unroll(set);
+    if (isSluiceError(unrolled)) return stalled('NoMatchingTargets', unrolled.message);
+    const { places, empty } = unrolled;
     if (places.length > maxTargets)
       return stalled(
         'TooManyTargets',
         `the set has ${places.length} targets, spec.maxTargets permits ${maxTargets}; nothing was changed: raise it, or select fewer`,
       );
-    const repositories = new Map(
-      (await client.list(repositoryKind, { namespace })).items.map((one) => [one.metadata.name, one]),
-    );
     const { items: present } = await client.list(packageVariantKind, { namespace });
-    const inputs = { upstream, repository: (name: string) => repositories.get(name) };
-    const { create, update, remove, problems, claims } = planVariants(set, places, inputs, present);
+    const { create, update, remove, problems, claims } = await plan(set, places, upstream, present);
     for (const variant of remove) {
       signal.throwIfAborted();
       const { uid } = variant.metadata;
@@ -115,51 +134,92 @@ export function packageVariantSetController({
       signal.throwIfAborted();
       await client.create(packageVariantKind, variant);
     }
-    const counts = Object.entries({ created: create, updated: update, deleted: remove }).filter(
+    const done = Object.entries({ created: create, updated: update, deleted: remove }).filter(
       ([, some]) => some.length > 0,
     );
-    if (counts.length > 0)
+    if (done.length > 0)
       recorder.record(
         set,
         'Normal',
         'Reconciled',
-        `variants: ${counts.map(([what, some]) => `${some.length} ${what}`).join(', ')}`,
+        `variants: ${done.map(([what, some]) => `${some.length} ${what}`).join(', ')}`,
       );
+    const failed = (reason: string, message: string) => ({ problem: { reason, message, isStalled: false } });
     if (problems.length > 0)
-      return {
-        reason: 'UnexpectedError',
-        message: `${listProblems(problems)}; no variant is deleted meanwhile`,
-        isStalled: false,
-      };
-    if (claims.length > 0) return { reason: 'DownstreamClaimed', message: listProblems(claims), isStalled: false };
-    return undefined;
+      return failed('UnexpectedError', `${listProblems(problems)}; no variant is deleted meanwhile`);
+    if (claims.length > 0) return failed(DOWNSTREAM_CLAIMED, listProblems(claims));
+    return empty.length === 0 ? {} : { note: empty.join(', ') };
   }
 
-  async function unroll(set: Stored<PackageVariantSet>) {
+  /** Plans until no repository changed between its reading and the moment from which its events wake the set. */
+  async function plan(
+    set: Stored<PackageVariantSet>,
+    places: readonly Place[],
+    upstream: TemplateInputs['upstream'],
+    present: readonly Stored<PackageVariant>[],
+  ): Promise<VariantPlan> {
+    const { namespace } = set.metadata;
+    const list = async () => {
+      const { items } = await client.list(repositoryKind, namespace === undefined ? {} : { namespace });
+      return new Map(items.map((one) => [one.metadata.name, one]));
+    };
+    let repositories = await list();
+    for (;;) {
+      const names = new Set<string>();
+      const repository = (name: string) => repositories.get(names.add(name) && name);
+      const planned = planVariants(set, places, { upstream, repository }, present);
+      const added = read.replace(keyOf(set), names);
+      if (added.length === 0) return planned;
+      const later = await list();
+      if (added.every((name) => sameValue(repositories.get(name)?.metadata, later.get(name)?.metadata))) return planned;
+      repositories = later;
+    }
+  }
+
+  async function unroll(set: Stored<PackageVariantSet>): Promise<Unrolled | SluiceError> {
     try {
       return await unrollTargets(set, client, kinds);
     } catch (error) {
       if (!isSluiceError(error, 'InvalidInput')) throw error;
-      return { reason: 'NoMatchingTargets', message: error.message, isStalled: true };
+      return error;
     }
   }
 
-  async function report(set: Stored<PackageVariantSet>, problem: Problem | undefined): Promise<void> {
+  async function report(set: Stored<PackageVariantSet>, problem: Problem | undefined, note: string | undefined) {
     const message = problem?.message.slice(0, MAX_MESSAGE_CHARACTERS) ?? '';
     if (problem !== undefined) events.record(set, 'Warning', problem.reason, message);
     else events.forget(keyOf(set));
+    const reconciled = 'package variants successfully reconciled';
     await writeStatus(client, packageVariantSetKind, set, {
       conditions: [
         problem?.isStalled === true
           ? { type: 'Stalled', status: 'True', reason: problem.reason, message }
           : { type: 'Stalled', status: 'False', reason: 'Valid', message: 'all validation checks passed' },
-        problem === undefined
-          ? { type: 'Ready', status: 'True', reason: 'Reconciled', message: 'package variants successfully reconciled' }
-          : { type: 'Ready', status: 'False', reason: problem.reason, message },
+        problem !== undefined
+          ? { type: 'Ready', status: 'False', reason: problem.reason, message }
+          : (failureOf(set) ?? {
+              ...{ type: 'Ready', status: 'True', reason: 'Reconciled' },
+              message: note === undefined ? reconciled : `${reconciled}; ${note}`.slice(0, MAX_MESSAGE_CHARACTERS),
+            }),
       ],
       fields: { observedGeneration: set.metadata.generation, ...countsOf(set) },
       now: clock.now(),
     });
+  }
+
+  /** Writes what follows from the states of the variants. Returns false if the set has to be carried out again for it. */
+  async function reportCounts(set: Stored<PackageVariantSet>): Promise<boolean> {
+    const failure = failureOf(set);
+    const failed = findCondition(set.status?.conditions, 'Ready')?.reason === VARIANTS_FAILING;
+    if (!isCarriedOut(set) || (failed && failure === undefined)) return false;
+    const conditions = failure === undefined ? [] : [failure];
+    await writeStatus(client, packageVariantSetKind, set, { conditions, fields: countsOf(set), now: clock.now() });
+    return true;
+  }
+
+  function failureOf({ metadata: { uid } }: Stored<PackageVariantSet>): NewCondition | undefined {
+    const message = counts.failureOf(uid)?.slice(0, MAX_MESSAGE_CHARACTERS);
+    return message === undefined ? undefined : { type: 'Ready', status: 'False', reason: VARIANTS_FAILING, message };
   }
 
   function countsOf({ metadata: { uid } }: Stored<PackageVariantSet>) {
@@ -168,9 +228,9 @@ export function packageVariantSetController({
   }
 }
 
-/** True if the last reconciliation had no problem, so that no other attempt is due. */
+/** True if the last reconciliation had no problem, whether or not variants have. */
 function isCarriedOut({ metadata, status }: Stored<PackageVariantSet>): boolean {
-  return (
-    status?.observedGeneration === metadata.generation && findCondition(status?.conditions, 'Ready')?.status === 'True'
-  );
+  const ready = findCondition(status?.conditions, 'Ready');
+  if (ready === undefined || status?.observedGeneration !== metadata.generation) return false;
+  return ready.status === 'True' || ready.reason === VARIANTS_FAILING;
 }

@@ -1,25 +1,36 @@
 import { createHash } from 'node:crypto';
-import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { type PackageVariantSet, SET_LABEL } from '../../src/resource/kinds/porch/package-variant-set.ts';
+import type { InvalidObjectDetails } from '../../src/resource/object/invalid-object.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { type Place, renderVariant, type TemplateInputs } from './render-template.ts';
 
 const MAX_NAME_CHARACTERS = 63;
 const HASH_CHARACTERS = 8;
-/** Problems that a message lists. */
+/** Problems that a message lists, and targets that it names for each. */
 const MAX_PROBLEMS = 5;
+const MAX_SUBJECTS = 5;
+
+/** Why a target has no variant. */
+export interface TargetProblem {
+  /** The target, as in Place. */
+  readonly field: string;
+  readonly subject: string;
+  /** Without the target, so that several targets can have the same problem. */
+  readonly message: string;
+}
 
 export interface VariantPlan {
   readonly create: readonly PackageVariant[];
   readonly update: readonly PackageVariant[];
   /** Empty while there are problems: then it is not known which variants are wanted. */
   readonly remove: readonly Stored<PackageVariant>[];
-  /** Targets without a variant, each with the reason. */
-  readonly problems: readonly string[];
-  /** Downstream packages that belong to variants of others. */
-  readonly claims: readonly string[];
+  /** Targets without a variant. */
+  readonly problems: readonly TargetProblem[];
+  /** Targets whose downstream packages belong to variants of others. */
+  readonly claims: readonly TargetProblem[];
 }
 
 /**
@@ -36,25 +47,29 @@ export function planVariants(
   const own = new Map<string, Stored<PackageVariant>>();
   for (const variant of present) (isOf(set, variant) ? own : others).set(downstreamOf(variant), variant);
   const names = new Set(present.map(({ metadata }) => metadata.name));
-  const problems: string[] = [];
-  const claims: string[] = [];
-  const wanted = new Map<string, { readonly variant: PackageVariant; readonly field: string }>();
+  const problems: TargetProblem[] = [];
+  const claims: TargetProblem[] = [];
+  const wanted = new Map<string, { readonly variant: PackageVariant; readonly place: Place }>();
   for (const place of places) {
+    const { field, subject } = place;
     try {
       const variant = variantOf(set, place, inputs);
       const id = downstreamOf(variant);
       const other = wanted.get(id);
       if (other !== undefined)
-        throw new SluiceError('InvalidInput', `${place.field}: downstream package ${id} is that of ${other.field} too`);
-      wanted.set(id, { variant, field: place.field });
+        throw new SluiceError(
+          'InvalidInput',
+          `downstream package ${id} is that of ${other.place.field} (${other.place.subject}) too`,
+        );
+      wanted.set(id, { variant, place });
     } catch (error) {
-      problems.push(messageOf(error));
+      problems.push({ field, subject, message: messageOf(error) });
     }
   }
   const create: PackageVariant[] = [];
   const update: PackageVariant[] = [];
   // In a fixed order, so that names are the same in every attempt.
-  for (const [id, { variant, field }] of [...wanted].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [id, { variant, place }] of [...wanted].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const before = own.get(id);
     const holder = others.get(id);
     if (before !== undefined) {
@@ -62,7 +77,8 @@ export function planVariants(
     } else if (holder !== undefined) {
       const owner = holder.metadata.ownerReferences?.find(({ controller }) => controller === true);
       const of = owner === undefined ? '' : ` of ${owner.kind} ${owner.name}`;
-      claims.push(`${field}: downstream package ${id} belongs to PackageVariant ${holder.metadata.name}${of}`);
+      const message = `downstream package ${id} belongs to PackageVariant ${holder.metadata.name}${of}`;
+      claims.push({ field: place.field, subject: place.subject, message });
     } else {
       const name = freeName(set.metadata.name, variant.spec.downstream, names);
       names.add(name);
@@ -73,10 +89,23 @@ export function planVariants(
   return { create, update, remove, problems, claims };
 }
 
-/** Up to some problems in one text. */
-export function listProblems(problems: readonly string[]): string {
-  const more = problems.length - MAX_PROBLEMS;
-  return `${problems.slice(0, MAX_PROBLEMS).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+/** Up to some problems in one text: each one once, with the targets that have it. */
+export function listProblems(problems: readonly TargetProblem[]): string {
+  const subjects = new Map<string, string[]>();
+  for (const { field, subject, message } of problems) {
+    const text = JSON.stringify([field, message]);
+    const known = subjects.get(text);
+    if (known === undefined) subjects.set(text, [subject]);
+    else known.push(subject);
+  }
+  const texts = [...subjects].slice(0, MAX_PROBLEMS).map(([text, of]) => {
+    const [field, message] = JSON.parse(text) as [string, string];
+    const names = [...new Set(of)];
+    const rest = names.length - MAX_SUBJECTS;
+    return `${field} (${names.slice(0, MAX_SUBJECTS).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}): ${message}`;
+  });
+  const more = subjects.size - MAX_PROBLEMS;
+  return `${texts.join('; ')}${more > 0 ? `; and ${more} more problems` : ''}`;
 }
 
 /** `<set>-<repository>-<package>`; with a hash if that is too long, no name, or taken. */
@@ -111,7 +140,11 @@ function variantOf(set: Stored<PackageVariantSet>, place: Place, inputs: Templat
   try {
     return packageVariantKind.parse({ metadata, spec }).object;
   } catch (error) {
-    throw new SluiceError('InvalidInput', `${place.field}: ${messageOf(error)}`, { cause: error });
+    if (!isSluiceError(error, 'InvalidInput')) throw error;
+    // Not the whole message: the variant has no name yet.
+    const { causes } = error.details as InvalidObjectDetails;
+    const texts = causes.map(({ field, message }) => `${field}: ${message}`);
+    throw new SluiceError('InvalidInput', `the variant is invalid: ${texts.join(', ')}`, { cause: error });
   }
 }
 

@@ -137,7 +137,7 @@ describe('templates', () => {
     await reconcile();
     expect((await variants()).map(({ spec }) => spec.labels)).toEqual([{ region: 'eu' }]);
     expect((await ready())[1]).toMatch(
-      /^Ready=False\/UnexpectedError: spec\.targets\[0\]\.template\.labelExprs\[0\]\.valueExpr: expression "target\.labels\.region", line 1, column \d+: .*; no variant is deleted meanwhile$/,
+      /^Ready=False\/UnexpectedError: spec\.targets\[0\] \(ConfigMap blueprints\): template\.labelExprs\[0\]\.valueExpr: expression "target\.labels\.region", line 1, column \d+: .*; no variant is deleted meanwhile$/,
     );
     await bench.world.client.delete(configMapKind, { namespace: 'default', name: 'edge' });
     await reconcile();
@@ -156,7 +156,7 @@ describe('templates', () => {
       ],
       [
         [{ repositories: [{ name: 'gone' }], template: {} }],
-        'spec.targets[0]: repository "gone" could not be loaded; register it',
+        'spec.targets[0] (Repository gone): repository "gone" could not be loaded; register it',
       ],
       [
         [{ repositories, template: { packageContext: { dataExprs: [{ keyExpr: "'na' + 'me'", value: 'x' }] } } }],
@@ -164,7 +164,7 @@ describe('templates', () => {
       ],
       [
         [{ repositories }, { repositories }],
-        'spec.targets[1]: downstream package edge/web is that of spec.targets[0] too',
+        'spec.targets[1] (Repository edge): downstream package edge/web is that of spec.targets[0] (Repository edge) too',
       ],
     ] as const) {
       const name = `s${message.length}`;

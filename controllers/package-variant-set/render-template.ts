@@ -18,6 +18,8 @@ type MapExpressions = NonNullable<Template['labelExprs']>;
 export interface Place {
   /** `spec.targets[2]`. */
   readonly field: string;
+  /** What the target names or selects: `ConfigMap berlin`, `Repository edge`. */
+  readonly subject: string;
   readonly template: Template | undefined;
   readonly repoDefault: string;
   readonly packageDefault: string;
@@ -31,15 +33,17 @@ export interface TemplateInputs {
   repository(name: string): { readonly metadata: ObjectMeta } | undefined;
 }
 
-/** The spec of the variant of a place. Throws InvalidInput, with the field, for an expression that fails or yields no text. */
+/**
+ * The spec of the variant of a place. Throws InvalidInput, with the field below the target, for an expression that fails or yields no text.
+ */
 export function renderVariant(
   upstream: Spec['upstream'],
-  { field, template, repoDefault, packageDefault, object }: Place,
+  { template, repoDefault, packageDefault, object }: Place,
   inputs: TemplateInputs,
 ): unknown {
   // As in Porch, only a template needs the repository to exist already.
   if (template === undefined) return { upstream, downstream: { repo: repoDefault, package: packageDefault } };
-  const at = `${field}.template`;
+  const at = 'template';
   const target = object === undefined ? { repo: repoDefault, package: packageDefault } : inputOf(object);
   const base = { repoDefault, packageDefault, upstream: inputOf(inputs.upstream), target };
   const { downstream = {} } = template;
@@ -49,7 +53,7 @@ export function renderVariant(
       : evaluate(downstream.repoExpr, base, REPOSITORY_VARIABLES, `${at}.downstream.repoExpr`);
   const repository = inputs.repository(repo);
   if (repository === undefined)
-    throw new SluiceError('InvalidInput', `${field}: repository "${repo}" could not be loaded; register it`);
+    throw new SluiceError('InvalidInput', `repository "${repo}" could not be loaded; register it`);
   const bindings = { ...base, repository: inputOf(repository) };
   const text = (expression: string, where: string) =>
     evaluate(expression, bindings, TEMPLATE_VARIABLES, `${at}.${where}`);

@@ -1,44 +1,63 @@
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import { specChanged, specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, type SourceContext, toObject, toOwner, watchKind } from '../../src/controller/source.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { type PackageVariantSet, packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
-import { type KubernetesObject, keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { type KubernetesObject, keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { labelSelector, matchesLabels } from '../../src/resource/selector/label-selector.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
+import type { ReadRepositories } from './read-repositories.ts';
 import { selectionOf } from './unroll-targets.ts';
 
 const UPSTREAM = 'package-variant-set-upstream';
+const UPSTREAM_REPOSITORY = 'package-variant-set-upstream-repository';
+const CLAIMING = 'package-variant-set-claiming';
+const SELECTED = 'package-variant-set-selected';
+
+/** Reason of `Ready` while a downstream package belongs to a variant of another object. */
+export const DOWNSTREAM_CLAIMED = 'DownstreamClaimed';
+
+export interface SetSourceOptions {
+  readonly kinds: Pick<Registry, 'kindOf' | 'onChange'>;
+  readonly store: Pick<RevisionStore, 'onArrival'>;
+  readonly repositories: ReadRepositories;
+}
 
 /**
- * Wakes for a set that changes, for the set of a variant, for the sets of an upstream package, for those that select an object, and for
- * those that report problems when a variant or repository comes or goes. Only names, labels and annotations of objects count:
- * expressions see nothing else.
+ * Wakes for a set that changes, for the set of a variant, for the sets of an upstream package or of a repository that opens, for those that
+ * select an object or read a repository, and for those whose downstream packages belong to others when a variant goes. Only names, labels and
+ * annotations of objects count: expressions see nothing else.
  */
-export function setSources(kinds: Pick<Registry, 'kindOf' | 'onChange'>): Source<ObjectKey>[] {
+export function setSources(options: SetSourceOptions): Source<ObjectKey>[] {
   return [
     watchKind(packageVariantSetKind, { predicate: specOrMetadataChanged, map: toObject }),
     // Not for the finalizer, which each variant gets.
     watchKind(packageVariantKind, { predicate: specChanged, map: toOwner(packageVariantSetKind) }),
-    { start: (context) => startSource(context, kinds) },
+    { start: (context) => startSource(context, options) },
   ];
 }
 
 function startSource(
   { informer, enqueue }: SourceContext<ObjectKey>,
-  kinds: Pick<Registry, 'kindOf' | 'onChange'>,
+  { kinds, store, repositories }: SetSourceOptions,
 ): () => void {
   const sets = informer(packageVariantSetKind);
   sets.addIndex(UPSTREAM, ({ metadata: { namespace }, spec: { upstream } }) => [
     `${namespace}/${upstream.repo}/${upstream.package}`,
   ]);
+  sets.addIndex(UPSTREAM_REPOSITORY, ({ metadata, spec }) => [`${metadata.namespace}/${spec.upstream.repo}`]);
+  sets.addIndex(SELECTED, (set) => new Set(selectionIds(set)));
+  sets.addIndex(CLAIMING, ({ metadata: { namespace = '' }, status }) =>
+    findCondition(status?.conditions, 'Ready')?.reason === DOWNSTREAM_CLAIMED ? [namespace] : [],
+  );
   const followed = new Map<string, () => void>();
-  const wake = (namespace: string, matches: (set: Stored<PackageVariantSet>) => boolean) => {
-    for (const set of sets.inNamespace(namespace)) if (matches(set)) enqueue(keyOf(set));
+  const wake = (index: string, value: string) => {
+    for (const set of sets.byIndex(index, value)) enqueue(keyOf(set));
   };
   /** Follows the kind of each target in the namespace of its set. */
   const follow = ({ metadata: { namespace = '' }, spec }: PackageVariantSet) => {
@@ -53,14 +72,19 @@ function startSource(
       followed.set(
         id,
         informer(kind, { namespace }).addHandler((event) => {
-          if (isVisibleChange(event)) wake(namespace, (set) => selects(set, event));
+          if (!isVisibleChange(event)) return;
+          for (const value of selectorsOf(event))
+            for (const set of sets.byIndex(SELECTED, value)) if (selects(set, event)) enqueue(keyOf(set));
         }),
       );
     }
     return isNew;
   };
-  const reportsProblem = ({ status }: PackageVariantSet) =>
-    findCondition(status?.conditions, 'Ready')?.status === 'False';
+  let ended = false;
+  // Its revisions may be none, or have been announced while it was not open yet.
+  store.onArrival((id) => {
+    if (!ended) wake(UPSTREAM_REPOSITORY, id);
+  });
   const ends = [
     sets.addHandler((event) => {
       if (event.type !== 'delete') follow(event.object);
@@ -71,33 +95,65 @@ function startSource(
     }),
     informer(packageRevisionKind).addHandler((event) => {
       const { metadata, spec } = event.object;
-      if (spec.lifecycle !== 'Published' || !isVisibleChange(event, spec.lifecycle)) return;
-      const place = `${metadata.namespace}/${spec.repository}/${spec.packageName}`;
-      for (const set of sets.byIndex(UPSTREAM, place)) enqueue(keyOf(set));
+      // Nothing is made from drafts, which change frequently.
+      const before = event.type === 'update' ? event.old.spec.lifecycle : undefined;
+      if (!isPublished(spec.lifecycle) && !isPublished(before)) return;
+      if (before !== spec.lifecycle || isVisibleChange(event))
+        wake(UPSTREAM, `${metadata.namespace}/${spec.repository}/${spec.packageName}`);
     }),
     informer(packageVariantKind).addHandler((event) => {
-      if (event.type === 'delete') wake(event.object.metadata.namespace ?? '', reportsProblem);
+      if (event.type === 'delete') wake(CLAIMING, event.object.metadata.namespace ?? '');
     }),
     informer(repositoryKind).addHandler((event) => {
-      // Templates can read each repository of the namespace.
-      if (isVisibleChange(event)) wake(event.object.metadata.namespace ?? '', () => true);
+      if (isVisibleChange(event)) for (const key of repositories.of(keyOf(event.object))) enqueue(key);
     }),
   ];
   return () => {
+    ended = true;
     for (const end of [...ends, ...followed.values()]) end();
     followed.clear();
   };
 }
 
+function isPublished(lifecycle: string | undefined): boolean {
+  return lifecycle === 'Published' || lifecycle === 'DeletionProposed';
+}
+
 /** True if what expressions and selectors see differs. */
-function isVisibleChange(event: InformerEvent<KubernetesObject>, lifecycle?: string): boolean {
+function isVisibleChange(event: InformerEvent<KubernetesObject>): boolean {
   if (event.type !== 'update') return true;
   const { old, object } = event;
-  const before = (old as { readonly spec?: { readonly lifecycle?: string } }).spec?.lifecycle;
   return (
-    (lifecycle !== undefined && lifecycle !== before) ||
     !sameValue(old.metadata.labels, object.metadata.labels) ||
     !sameValue(old.metadata.annotations, object.metadata.annotations)
+  );
+}
+
+const selectorId = (object: { apiVersion: string; kind: string }, namespace: string | undefined, by: string) =>
+  JSON.stringify([object.apiVersion, object.kind, namespace, by]);
+const byLabel = ([key, value]: readonly [string, string]) => `label ${key}=${value}`;
+
+/** A part of each selector of a set that an object has to match, as values of an index. */
+function* selectionIds({ metadata: { namespace }, spec }: PackageVariantSet): Generator<string> {
+  for (const target of spec.targets) {
+    const selection = selectionOf(target);
+    if (selection === undefined) continue;
+    const { name, labels } = selection;
+    const [label] = Object.entries(labels.matchLabels ?? {});
+    const by = label === undefined ? 'any' : byLabel(label);
+    yield selectorId(selection, namespace, name === undefined ? by : `name ${name}`);
+  }
+}
+
+/** The values of that index under which the sets are that may select an object. */
+function selectorsOf(event: InformerEvent<KubernetesObject>): Set<string> {
+  const versions = event.type === 'update' ? [event.old, event.object] : [event.object];
+  return new Set(
+    versions.flatMap((object) => {
+      const { name, namespace, labels = {} } = object.metadata;
+      const parts = ['any', `name ${name}`, ...Object.entries(labels).map(byLabel)];
+      return parts.map((part) => selectorId(object, namespace, part));
+    }),
   );
 }
 

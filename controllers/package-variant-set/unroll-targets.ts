@@ -1,4 +1,5 @@
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { nearMisses } from '../../src/foundation/text/near-misses.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
@@ -22,22 +23,30 @@ export function selectionOf({ repositorySelector, objectSelector }: Target) {
   return { apiVersion, kind, name, labels: { matchLabels, matchExpressions } };
 }
 
-/** The places of a set, in the order of its targets. Throws InvalidInput for objects of a kind that is not served. */
+/** Where the variants of a set belong, and the targets that select nothing. */
+export interface Unrolled {
+  /** In the order of the targets. */
+  readonly places: readonly Place[];
+  /** `spec.targets[2]: 0 ConfigMap objects match`, for each target that selects nothing. */
+  readonly empty: readonly string[];
+}
+
+/** The places of a set. Throws InvalidInput for objects of a kind that is not served. */
 export async function unrollTargets(
   { metadata: { namespace = '' }, spec }: Stored<PackageVariantSet>,
   client: Client,
-  kinds: Pick<Registry, 'kindOf'>,
-): Promise<Place[]> {
+  kinds: Pick<Registry, 'kindOf' | 'kinds'>,
+): Promise<Unrolled> {
   const places: Place[] = [];
-  const add = (place: Place) => {
-    places.push(place);
-  };
+  const empty: string[] = [];
   for (const [index, target] of spec.targets.entries()) {
     const field = `spec.targets[${index}]`;
     const { template, repositories = [] } = target;
     for (const { name, packageNames = [spec.upstream.package] } of repositories)
-      for (const packageDefault of packageNames)
-        add({ field, template, repoDefault: name, packageDefault, object: undefined });
+      for (const packageDefault of packageNames) {
+        const subject = `${repositoryKind.kind} ${name}`;
+        places.push({ field, subject, template, repoDefault: name, packageDefault, object: undefined });
+      }
     const selection = selectionOf(target);
     if (selection === undefined) continue;
     const kind = kinds.kindOf(selection);
@@ -45,12 +54,25 @@ export async function unrollTargets(
     if (kind?.namespaced !== true)
       throw new SluiceError(
         'InvalidInput',
-        `${field}: no namespaced objects of type ${selection.apiVersion}.${selection.kind} are served here; define the kind`,
+        `${field}: no namespaced objects of type ${selection.apiVersion}.${selection.kind} are served here; ${nextStep(selection, kinds)}`,
       );
     const { items } = await client.list(kind, { namespace, labelSelector: selection.labels });
-    for (const object of items)
-      if (selection.name === undefined || object.metadata.name === selection.name)
-        add({ field, template, repoDefault: object.metadata.name, packageDefault: spec.upstream.package, object });
+    const objects = items.filter(({ metadata: { name } }) => selection.name === undefined || selection.name === name);
+    if (objects.length === 0) empty.push(`${field}: 0 ${kind.kind} objects match`);
+    for (const object of objects) {
+      const { name } = object.metadata;
+      const subject = `${kind.kind} ${name}`;
+      places.push({ field, subject, template, repoDefault: name, packageDefault: spec.upstream.package, object });
+    }
   }
-  return places;
+  return { places, empty };
+}
+
+/** The kinds whose names are similar, or the advice to define the kind. */
+function nextStep({ apiVersion, kind }: { apiVersion: string; kind: string }, kinds: Pick<Registry, 'kinds'>): string {
+  const served = kinds.kinds().filter(({ namespaced }) => namespaced);
+  const named = new Map(served.map((one) => [`${one.apiVersion}.${one.kind}`, one]));
+  const same = [...named].filter(([, one]) => one.kind === kind).map(([name]) => name);
+  const near = [...new Set([...same, ...nearMisses(`${apiVersion}.${kind}`, named.keys(), 1)])];
+  return near.length === 0 ? 'define the kind' : `did you mean ${near.join(' or ')}? Otherwise define the kind`;
 }

@@ -6,8 +6,12 @@ import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-v
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
+import { messagesOf } from '../package-variant/describe-variant.ts';
 
 export type Counts = NonNullable<NonNullable<PackageVariantSet['status']>['variants']>;
+
+/** Reason of `Ready` while variants of the set report problems. */
+export const VARIANTS_FAILING = 'VariantsFailing';
 
 const OWNER = 'package-variant-set-owner';
 /** Milliseconds from the first change of a variant until the counts of its set are written: a thousand variants change together. */
@@ -78,6 +82,11 @@ export class VariantCounts {
     return this.#variants === undefined ? undefined : countVariants(this.#variants.byIndex(OWNER, uid));
   }
 
+  /** The message that variants of a set fail; undefined if none does. */
+  failureOf(uid: string): string | undefined {
+    return this.#variants === undefined ? undefined : describeFailing(this.#variants.byIndex(OWNER, uid));
+  }
+
   #schedule(key: ObjectKey, context: SourceContext<ObjectKey>): void {
     const id = keyText(key);
     if (this.#timers.has(id)) return;
@@ -98,6 +107,19 @@ export function countVariants(variants: Iterable<PackageVariant>): Counts {
     if (state !== undefined) counts[state] += 1;
   }
   return counts;
+}
+
+/** How many variants fail, and the reason of one of them; undefined if none does. */
+export function describeFailing(variants: readonly PackageVariant[]): string | undefined {
+  const failing = variants.filter((variant) => stateOf(variant) === 'failing');
+  const named = failing.reduce<PackageVariant | undefined>(
+    (first, one) => (first === undefined || one.metadata.name < first.metadata.name ? one : first),
+    undefined,
+  );
+  if (named === undefined) return undefined;
+  const { name, generation } = named.metadata;
+  const reason = messagesOf(generation, named.status).join('; ');
+  return `${failing.length} of ${variants.length} variants fail, such as ${name}: ${reason}`;
 }
 
 function stateOf({ metadata, status }: PackageVariant): 'ready' | 'waiting' | 'failing' | undefined {

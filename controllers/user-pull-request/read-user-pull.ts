@@ -1,6 +1,7 @@
 import type { Kptfile } from '../../kptfile-schema/index.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
+import { mergeBase } from '../../src/git/objects/merge-base.ts';
 import { isOid } from '../../src/git/objects/object-id.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
@@ -10,7 +11,6 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 import { type ChangedPackage, changedPackages } from './changed-packages.ts';
 import type { PulledPackage } from './describe-user-pull.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';
-import { mergeBase } from './merge-base.ts';
 import { mergePackage } from './merge-package.ts';
 
 /** Packages of one pull request that are judged. */

@@ -17,11 +17,18 @@ class PlanMemory {
   readonly #attempts = new Map<string, { readonly what: string; readonly atMs: number }>();
   readonly #monotonic: () => number;
   #sinceMs: number;
+  #wasFrozen = false;
 
   constructor(uid: string, monotonic: () => number) {
     this.uid = uid;
     this.#monotonic = monotonic;
     this.#sinceMs = monotonic();
+  }
+
+  /** To be called with each observation. A time at whose start or end a freeze is in force does not count. */
+  observed(isFrozen: boolean): void {
+    if (isFrozen || this.#wasFrozen) this.recorded();
+    this.#wasFrozen = isFrozen;
   }
 
   /** Milliseconds since the time of the plan was recorded. */

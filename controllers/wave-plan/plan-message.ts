@@ -1,9 +1,11 @@
+import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
 import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { analysesOf, currentWave, nextWave } from '../../src/rollout/wave/follow-waves.ts';
 import type { Observations } from '../../src/rollout/wave/observation.ts';
-import type { PlanState } from '../../src/rollout/wave/plan-state.ts';
+import { isFinal, type PlanState } from '../../src/rollout/wave/plan-state.ts';
 import { membersOf } from '../../src/rollout/wave/wave-members.ts';
 import type { PlanSpec } from '../../src/rollout/wave/wave-spec.ts';
+import { frozenText } from './plan-freezes.ts';
 import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
 
 const MAX_MESSAGE_CHARACTERS = 1000;
@@ -14,11 +16,14 @@ export function planMessage(
   state: PlanState,
   analysisOf: Observations['analysisOf'],
   unread: string | undefined,
+  freezes: readonly FreezeRule[],
 ): string {
   const spec = planSpecOf(plan);
   if (state.phase === 'Pending' && unread !== undefined)
     return `it starts once repository ${unread} can be read; "sluice repo get ${unread}" shows why it cannot`;
-  return textOf(plan, spec, state, analysisOf).slice(0, MAX_MESSAGE_CHARACTERS);
+  const text = textOf(plan, spec, state, analysisOf);
+  const isOver = isFinal(state.phase) || state.phase === 'Completed';
+  return (isOver || freezes.length === 0 ? text : `${frozenText(freezes)}; ${text}`).slice(0, MAX_MESSAGE_CHARACTERS);
 }
 
 function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Observations['analysisOf']): string {

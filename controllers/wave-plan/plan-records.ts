@@ -6,7 +6,12 @@ import {
   waveTargetKind,
 } from '../../src/resource/kinds/sluice/wave-target.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
-import { INITIAL_STATE, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
+import {
+  INITIAL_STATE,
+  type PlanState,
+  type TargetRecord,
+  type WaveRecord,
+} from '../../src/rollout/wave/plan-state.ts';
 import { restoreState } from '../../src/rollout/wave/restore-state.ts';
 import type { Transition } from '../../src/rollout/wave/transition.ts';
 
@@ -35,22 +40,29 @@ export function isOfPlan({ metadata }: WaveTarget, plan: Stored<WavePlan>): bool
 
 /** The state that a plan and its targets record. */
 export function stateOf({ status }: Pick<WavePlan, 'status'>, targets: readonly WaveTarget[]): PlanState {
-  const { phase, pause, pauses = 0, joins = 0, elapsedMs = 0, waves = [] } = status ?? {};
+  const { phase, pause, pauses = 0, joins = 0, elapsedMs = 0 } = status ?? {};
   const plan = {
     phase: phase ?? INITIAL_STATE.phase,
     ...(pause === undefined ? {} : { pause }),
     ...{ pauses, joins, elapsedMs },
-    waves: waves.map(({ name, startedMs, verifiedMs, analysis, analysedMs, completedMs, isPromoted }) => ({
+    waves: waveRecordsOf({ status }),
+  };
+  return restoreState(
+    plan,
+    targets.flatMap((target) => recordOf(target) ?? []),
+  );
+}
+
+/** The waves that a plan records. */
+export function waveRecordsOf({ status }: Pick<WavePlan, 'status'>): WaveRecord[] {
+  return (status?.waves ?? []).map(
+    ({ name, startedMs, verifiedMs, analysis, analysedMs, completedMs, isPromoted }) => ({
       ...{ name, startedMs, analysis },
       ...(verifiedMs === undefined ? {} : { verifiedMs }),
       ...(analysedMs === undefined ? {} : { analysedMs }),
       ...(completedMs === undefined ? {} : { completedMs }),
       ...(isPromoted === undefined ? {} : { isPromoted }),
-    })),
-  };
-  return restoreState(
-    plan,
-    targets.flatMap((target) => recordOf(target) ?? []),
+    }),
   );
 }
 

@@ -1,6 +1,7 @@
 import type { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
@@ -12,6 +13,7 @@ import type { PlanState } from '../../src/rollout/wave/plan-state.ts';
 import type { Step } from '../../src/rollout/wave/step.ts';
 import type { Transition } from '../../src/rollout/wave/transition.ts';
 import type { PlanSpec } from '../../src/rollout/wave/wave-spec.ts';
+import { freezeStatusOf, frozenText, withFrozenCondition } from './plan-freezes.ts';
 import { planMessage, waveMessage } from './plan-message.ts';
 import { logOf, statusOf, targetObject } from './plan-records.ts';
 
@@ -28,6 +30,8 @@ export interface WriteContext {
   readonly isDue: boolean;
   /** A repository that cannot be read yet. */
   readonly unread: string | undefined;
+  /** Those in force. */
+  readonly freezes: readonly FreezeRule[];
 }
 
 /** Writes of the targets of one plan at a time. */
@@ -49,7 +53,7 @@ export class PlanWriter {
     objects: ReadonlyMap<string, Stored<WaveTarget>>,
     before: PlanState,
     { state, transitions }: Step,
-    { spec, observations, isDue, unread }: WriteContext,
+    { spec, observations, isDue, unread, freezes }: WriteContext,
   ): Promise<boolean> {
     const { client, clock } = this.#options;
     const log = logOf(transitions, state.elapsedMs, new Date(clock.now()).toISOString());
@@ -64,17 +68,30 @@ export class PlanWriter {
     const fields = statusOf(state, plan.status, log.plan, (wave) =>
       waveMessage(spec, state, wave, observations.analysisOf),
     );
-    const message = planMessage(plan, state, observations.analysisOf, unread);
+    const message = planMessage(plan, state, observations.analysisOf, unread, freezes);
     const isDone = state.phase === 'Completed';
     const ready = { type: 'Ready', status: isDone ? 'True' : 'False', reason: state.phase, message } as const;
     const observedGeneration = plan.metadata.generation;
-    const conditions = setCondition(plan.status?.conditions, { ...ready, observedGeneration }, clock.now());
-    const status = { ...fields, message, conditions, observedGeneration };
+    const own = setCondition(plan.status?.conditions, { ...ready, observedGeneration }, clock.now());
+    const conditions = withFrozenCondition(own, freezes, observedGeneration, clock);
+    const frozen = freezeStatusOf(freezes);
+    const freezeFields = frozen === undefined ? {} : { freezes: frozen };
+    const status = { ...fields, ...freezeFields, message, conditions, observedGeneration };
     const isSame = sameValue({ ...plan.status, elapsedMs: 0 }, { ...status, elapsedMs: 0 });
     if (isSame && !(isDue && state.elapsedMs > before.elapsedMs)) return false;
     await client.updateStatus(wavePlanKind, { ...plan, status });
+    this.#reportFreezes(plan, freezes);
     this.#report(plan, state, transitions);
     return true;
+  }
+
+  #reportFreezes(plan: Stored<WavePlan>, freezes: readonly FreezeRule[]): void {
+    const wasFrozen = plan.status?.freezes !== undefined;
+    const isFrozen = freezes.length > 0;
+    if (isFrozen === wasFrozen) return;
+    const { recorder } = this.#options;
+    if (isFrozen) recorder.record(plan, 'Warning', 'Frozen', frozenText(freezes));
+    else recorder.record(plan, 'Normal', 'FreezeEnded', 'no Freeze is in force; the plan continues');
   }
 
   #report(plan: Stored<WavePlan>, state: PlanState, transitions: readonly Transition[]): void {

@@ -2,6 +2,8 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
+import { freezesInForce } from '../../src/package/store/freeze-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
@@ -14,6 +16,7 @@ import { type AnalysisRuns, runName } from './analysis-runs.ts';
 import { type ApproveOptions, approveTargets } from './approve-targets.ts';
 import { observeCandidates } from './observe-candidates.ts';
 import { isUnknown, type ObserveOptions, observeRevision, ProbeResults, verifyTargets } from './observe-targets.ts';
+import { untilFirstEndMs } from './plan-freezes.ts';
 import { PlanMemories } from './plan-memories.ts';
 import { isOfPlan, stateOf, targetId } from './plan-records.ts';
 import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
@@ -34,6 +37,8 @@ export interface WavePlanOptions extends ApproveOptions, Omit<ObserveOptions, 'm
   readonly monotonic?: () => number;
   /** See `waveSources`. */
   readonly quietMs?: number;
+  /** The namespace whose freezes are in force in all. */
+  readonly systemNamespace?: string;
 }
 
 /** After so many milliseconds a plan is observed again without an event, and its time is recorded. */
@@ -53,7 +58,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
 
   return {
     name: 'wave-plan',
-    sources: waveSources(clock, options.quietMs),
+    sources: waveSources(clock, options),
     maxConcurrentReconciles: 4,
     namespaceShare: { most: 2, mostFailing: 1 },
     reconcileTimeoutMs: 300_000,
@@ -88,6 +93,8 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const memory = memories.of(plan);
     const spec = planSpecOf(plan);
     const observations = await observe(plan, state, objects, signal);
+    const { freezes } = observations;
+    memory.observed(observations.isFrozen);
     const next = step(spec, state, observations, memory.elapsedMs());
     signal.throwIfAborted();
     const isRecorded = await writer.write(plan, objects, state, next, {
@@ -95,12 +102,13 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       observations,
       isDue: memory.isDue(OBSERVE_MS),
       unread: observations.unread,
+      freezes,
     });
     if (isRecorded) memory.recorded();
     const acted = await carryOut(plan, next.state, next.actions, signal);
     if (isFinal(next.state.phase) || next.state.phase === 'Completed') return undefined;
     if (acted || next.nextMs === 0) return 0;
-    return Math.min(next.nextMs ?? OBSERVE_MS, OBSERVE_MS);
+    return Math.min(next.nextMs ?? OBSERVE_MS, OBSERVE_MS, untilFirstEndMs(freezes, clock.now()) ?? OBSERVE_MS);
   }
 
   async function observe(
@@ -108,7 +116,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     state: PlanState,
     objects: ReadonlyMap<string, Stored<WaveTarget>>,
     signal: AbortSignal,
-  ): Promise<Observations & { readonly unread: string | undefined }> {
+  ): Promise<Observations & { readonly unread: string | undefined; readonly freezes: readonly FreezeRule[] }> {
     const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
     const selection = await readSelection(plan, { client, store });
     const unread = selection.repositories.find((name) => store.findRepository(`${namespace}/${name}`) === undefined);
@@ -117,6 +125,10 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const verifications = await verifyTargets(plan, state, objects, acting, own, signal);
     const runs = await readRuns(plan, state);
     const memory = memories.of(plan);
+    // Last: the less may begin after one has.
+    const { systemNamespace } = options;
+    const where = { namespace, ...(systemNamespace === undefined ? {} : { systemNamespace }) };
+    const freezes = await freezesInForce(client, where, clock.now());
     return {
       // A start must not miss the targets of a repository that is still being opened.
       candidates:
@@ -133,6 +145,8 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       },
       approvalsOf: (wave) => wavePlanApprovals(plan, wave).length,
       analysisOf: (run) => runs.get(runName(plan, run)),
+      isFrozen: freezes.length > 0,
+      freezes,
     };
   }
 

@@ -5,6 +5,7 @@ import type { Clock } from '../../src/foundation/time/clock.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { analysisRunKind } from '../../src/resource/kinds/sluice/analysis-run.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { freezeKind, SYSTEM_NAMESPACE } from '../../src/resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
@@ -14,8 +15,17 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 /** Milliseconds in which the events of a namespace are collected: a wave causes hundreds, and each reconciliation reads all targets. */
 const QUIET_MS = 200;
 
-/** Wakes for a plan that changes, and for those of a namespace in which a revision, a target or a policy changed. */
-export function waveSources(clock: Clock, quietMs = QUIET_MS): Source<ObjectKey>[] {
+/**
+ * Wakes for a plan that changes, and for those of a namespace in which a revision, a target, a policy or a freeze changed. Freezes of the system
+ * namespace concern all plans.
+ */
+export function waveSources(
+  clock: Clock,
+  {
+    quietMs = QUIET_MS,
+    systemNamespace = SYSTEM_NAMESPACE,
+  }: { readonly quietMs?: number; readonly systemNamespace?: string } = {},
+): Source<ObjectKey>[] {
   return [
     watchKind(wavePlanKind, { predicate: specOrMetadataChanged, map: toObject }),
     // What external programs report; records are written by this controller.
@@ -54,6 +64,12 @@ export function waveSources(clock: Clock, quietMs = QUIET_MS): Source<ObjectKey>
           }),
           informer(packagePolicyKind).addHandler((event) => {
             if (specOrMetadataChanged(event)) wake(event.object.metadata.namespace);
+          }),
+          informer(freezeKind).addHandler((event) => {
+            if (!specOrMetadataChanged(event)) return;
+            const { namespace } = event.object.metadata;
+            if (namespace !== systemNamespace) wake(namespace);
+            else for (const { metadata } of plans.list()) wake(metadata.namespace);
           }),
         ];
         return () => {

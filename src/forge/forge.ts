@@ -1,3 +1,4 @@
+import type { ForgeIssues } from './forge-issues.ts';
 import type { ForgeMerging } from './forge-merging.ts';
 import type { MergeQueue } from './merge-queue.ts';
 
@@ -20,6 +21,9 @@ export interface Forge extends ForgeMerging {
 
   /** Undefined where the host has no merge queues. */
   readonly mergeQueue?: MergeQueue;
+
+  /** Undefined where the host has no issues. */
+  readonly issues?: ForgeIssues;
 
   /** All open pull requests to a branch, at most `limit` of those that changed last. Leaves out those that `get` rejects as too long. */
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]>;
@@ -48,10 +52,10 @@ export interface Forge extends ForgeMerging {
   reviews(number: number, signal: AbortSignal): Promise<readonly Review[]>;
 
   /**
-   * Who closed a closed pull request, and the last comment of this user on it since `COMMENT_AGE_MS` before; undefined where the host does
-   * not know.
+   * Who closed a closed pull request or issue, and the last comment of this user on it since `COMMENT_AGE_MS` before; undefined where the host
+   * does not know.
    */
-  closing(pull: PullRequest, signal: AbortSignal): Promise<Closing | undefined>;
+  closing(ended: Pick<PullRequest, 'number' | 'closedAt'>, signal: AbortSignal): Promise<Closing | undefined>;
 
   /** Requests reviews. Returns those that the host refused, with its reason; the others are requested. */
   requestReviewers(
@@ -67,15 +71,15 @@ export interface Forge extends ForgeMerging {
   setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void>;
 
   /**
-   * Comments of the conversation of a pull request that were written or changed at or after `since` (RFC 3339), in the order in which they were
-   * written; at most `limit`, which are the first ones. Comments on lines of files and texts of reviews are left out.
+   * Comments of the conversation of a pull request or an issue that were written or changed at or after `since` (RFC 3339), in the order in
+   * which they were written; at most `limit`, which are the first ones. Comments on lines of files and texts of reviews are left out.
    */
   comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]>;
 
   /**
-   * Has one comment of Sluice about a topic (lower-case letters, digits and hyphens) in the conversation of a pull request: creates it, or
-   * changes its text in place. Only comments of the user or App that Sluice authenticates as are changed: others can copy its invisible marker.
-   * `body` is shortened to what hosts permit. Returns the comment.
+   * Has one comment of Sluice about a topic (lower-case letters, digits and hyphens) in the conversation of a pull request or an issue: creates
+   * it, or changes its text in place. Only comments of the user or App that Sluice authenticates as are changed: others can copy its invisible
+   * marker. `body` is shortened to what hosts permit. Returns the comment.
    */
   setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment>;
 

@@ -4,8 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, inject, test } from 'vitest';
 import { GiteaForge } from '../../src/forge/gitea/gitea-forge.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
-import { describeForge, type ForgeHost } from '../support/forge-conformance.ts';
-import { messagesOf } from '../support/merging-conformance.ts';
+import { describeForge } from '../support/forge/forge-conformance.ts';
+import type { ForgeHost } from '../support/forge/forge-host.ts';
+import { messagesOf } from '../support/forge/merging-conformance.ts';
 import { skipFor } from '../support/skip.ts';
 import { Gitea, type Login, OWNER } from './support/gitea.ts';
 
@@ -122,6 +123,10 @@ async function open(): Promise<Host> {
       void (await gitea.api('POST', `${path}/issues/${number}/comments`, { body }, as(user))),
     editComment: async (user, id, body) =>
       void (await gitea.api('PATCH', `${path}/issues/comments/${id}`, { body }, as(user))),
+    openIssue: async (user, title, body) =>
+      ((await gitea.api('POST', `${path}/issues`, { title, body }, as(user))) as { number: number }).number,
+    changeIssue: async (user, number, change) =>
+      void (await gitea.api('PATCH', `${path}/issues/${number}`, change, as(user))),
     setState: async (user, number, state) =>
       void (await gitea.api('PATCH', `${path}/pulls/${number}`, { state }, as(user))),
     merge: async (user, number, head) => {

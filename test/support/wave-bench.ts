@@ -19,6 +19,8 @@ export interface WaveBench {
   change(spec: object, name?: string): Promise<void>;
   /** Reconciles until the plan waits for something. */
   settle(name?: string): Promise<number | undefined>;
+  /** As after a kill of the process: what it remembered is lost. */
+  restart(): void;
   read(name?: string): Promise<Stored<WavePlan>>;
   targets(name?: string): Promise<Stored<WaveTarget>[]>;
   /** `package phase` of the targets, by package. */
@@ -67,6 +69,9 @@ export async function waveBench(world: Fixture, options: Partial<WavePlanOptions
       }
       throw new Error(`plan ${name} does not settle`);
     },
+    restart: () => {
+      controller = start();
+    },
     read: (name = 'web') => client.get(wavePlanKind, { ...KEY, name }),
     targets: async (name = 'web') => {
       const { items } = await client.list(waveTargetKind, { ...KEY, fieldSelector: `spec.plan=${name}` });
@@ -87,11 +92,13 @@ export async function waveBench(world: Fixture, options: Partial<WavePlanOptions
         .filter(({ revision }) => revision > 0)
         .map(({ key, revision }) => `${key.package} v${revision}`),
   };
-  const controller = wavePlanController({
-    ...{ client, store, clock, analyses, recorder: world.recorder('controller:wave-plan') },
-    monotonic: () => bench.monotonicMs,
-    probe: async () => 200,
-    ...options,
-  });
+  const start = () =>
+    wavePlanController({
+      ...{ client, store, clock, analyses, recorder: world.recorder('controller:wave-plan') },
+      monotonic: () => bench.monotonicMs,
+      probe: async () => 200,
+      ...options,
+    });
+  let controller = start();
   return bench;
 }

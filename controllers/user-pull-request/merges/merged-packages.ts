@@ -1,9 +1,9 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import type { Oid } from '../../../src/git/git-repository.ts';
+import { mergeBase } from '../../../src/git/objects/merge-base.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { changedPackages } from '../changed-packages.ts';
-import { mergeBase } from '../merge-base.ts';
 
 /** A package that a pull request has changed, as its merge left it. */
 export interface PackageAtMerge {

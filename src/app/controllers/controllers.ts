@@ -84,6 +84,8 @@ export interface ControllerSettings extends ControllerChoice {
   readonly onProblem: (revision: string, message: string) => void;
   /** Syncs that webhooks request. */
   readonly requests?: SyncRequests;
+  /** Delivery targets that webhooks report on. */
+  readonly targetRequests?: SyncRequests;
   /** See the repository controller. */
   readonly onWanted?: RepositoryControllerOptions['onWanted'];
   /** See the repository controller. */
@@ -192,6 +194,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, delivered, applicableResolvers: applicableResolversOf },
         analyses: analysisRuns(client.as({ name: WAVE_PLAN_ACTOR }, 'controller')),
         probe: httpProbe(session.network),
+        systemNamespace: readers.systemNamespace,
       }),
     'pull-request': () =>
       pullRequestController({
@@ -220,7 +223,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       deliveryController({
         ...{ client, store, clock, dataFolder, git, delivered },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage, openForge: forges.forTarget },
-        systemNamespace: readers.systemNamespace,
+        ...{ systemNamespace: readers.systemNamespace, requests: choice.targetRequests },
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },

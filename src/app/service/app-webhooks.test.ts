@@ -7,13 +7,14 @@ import { systemClock } from '../../foundation/time/clock.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { KubernetesObject, ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { startTestServer, type TestServer } from '../../server/testing.ts';
 import { SeenFile } from '../../server/webhooks/seen/seen-file.ts';
 import { WebhookEndpoint } from '../../server/webhooks/webhook-endpoint.ts';
-import { appWebhooks } from './app-webhooks.ts';
+import { appWebhooks, targetsIn } from './app-webhooks.ts';
 
 const SECRET = 'the secret of the App';
 const COMMIT = 'a'.repeat(40);
@@ -21,6 +22,7 @@ const COMMIT = 'a'.repeat(40);
 let server: TestServer;
 let folder: string;
 let reported: string[];
+let readers: Parameters<typeof appWebhooks>[0];
 let restart: () => void;
 const files: SeenFile[] = [];
 
@@ -28,7 +30,7 @@ beforeEach(async () => {
   reported = [];
   folder = mkdtempSync(join(tmpdir(), 'sluice-apps-'));
   let endpoint: WebhookEndpoint | undefined;
-  const kinds = [repositoryKind, secretKind, packagePolicyKind] as unknown as readonly Kind[];
+  const kinds = [repositoryKind, secretKind, packagePolicyKind, deliveryTargetKind] as unknown as readonly Kind[];
   server = await startTestServer({ webhooks: async (asked) => endpoint?.handle(asked) }, kinds);
   const client = new RegistryClient(server.registry, { name: 'admin' }, 'api');
   const repository = (namespace: string, name: string, repo: string) =>
@@ -45,10 +47,34 @@ beforeEach(async () => {
       spec: { review: { forge: { provider, api: 'https://api.github.com', secretRef: { name: secret } } } } as never,
     });
   const policies = [await policy('default', 'github', 'github'), await policy('default', 'gitea', 'gitea')];
-  for (const name of ['github', 'gitea', 'unused'])
+  for (const name of ['github', 'gitea', 'deliveries', 'unused'])
     await client.create(secretKind, { metadata: { name }, stringData: { githubAppWebhookSecret: SECRET } });
+  const target = (namespace: string, name: string, repo: string, secret: string) =>
+    client.create(deliveryTargetKind, {
+      metadata: { namespace, name },
+      spec: {
+        ...{ selector: {}, git: { repo, directory: name } },
+        pullRequest: {
+          forge: { provider: 'github', api: 'https://api.github.com', secretRef: { name: secret } },
+        } as never,
+      },
+    });
+  const targets = [
+    await target('default', 'edge', 'git@github.com:acme/infra', 'github'),
+    await target('default', 'site', 'https://github.com/acme/site', 'deliveries'),
+    await target('other', 'edge', 'https://github.com/acme/infra', 'github'),
+    await client.create(deliveryTargetKind, {
+      metadata: { name: 'pushed' },
+      spec: { selector: {}, git: { repo: 'https://github.com/acme/infra', directory: 'pushed' } },
+    }),
+  ];
   const reader = <T extends KubernetesObject>(objects: readonly T[]) =>
-    ({ listIn: (where: string) => objects.filter(({ metadata }) => metadata.namespace === where) }) as never;
+    ({
+      listIn: (where: string) => objects.filter(({ metadata }) => metadata.namespace === where),
+      get: ({ namespace, name }: ObjectKey) =>
+        objects.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
+    }) as never;
+  readers = { repositories: reader(repositories), policies: reader(policies), targets: reader(targets) };
   restart = () => {
     const file = new SeenFile(join(folder, 'webhooks.db'), (error) => {
       throw error;
@@ -58,7 +84,8 @@ beforeEach(async () => {
       ...{ client, clock: systemClock, seenFile: file },
       onMessage: ({ namespace, name }, scope, hint) =>
         reported.push(`${namespace}/${name} ${scope} ${JSON.stringify(hint)}`),
-      apps: appWebhooks({ repositories: reader(repositories), policies: reader(policies) }),
+      onTarget: ({ namespace, name }) => reported.push(`target ${namespace}/${name}`),
+      apps: appWebhooks(readers),
     });
   };
   restart();
@@ -93,11 +120,24 @@ test('an App reports on the repositories that it reviews, in the namespace of it
   expect(await post('github-app/default/github', suspended, { event: 'installation' })).toBe('202 accepted');
   expect(reported).toEqual([
     `default/infra undefined {"rerun":"${COMMIT}"}`,
+    'target default/edge',
     'default/apps undefined "merge-queue"',
     'default/apps branches undefined',
     'default/apps undefined undefined',
     'default/infra undefined undefined',
+    'target default/edge',
   ]);
+});
+
+test('an App reports on the targets that it delivers to, whether or not it reviews', async () => {
+  expect(await post('github-app/default/deliveries', repository('site'))).toBe('202 accepted');
+  expect(await post('github-app/default/deliveries', repository('infra'))).toBe('202 accepted');
+  expect(reported).toEqual(['target default/site']);
+});
+
+test('the webhook of a repository reports on targets of its namespace that deliver to it by pull requests', () => {
+  expect(targetsIn(readers, { namespace: 'default', name: 'infra' })).toEqual([{ namespace: 'default', name: 'edge' }]);
+  for (const name of ['apps', 'missing']) expect(targetsIn(readers, { namespace: 'default', name })).toEqual([]);
 });
 
 test('a message acts on no repository that it is not about, and none without the secret of a used App counts', async () => {

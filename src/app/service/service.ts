@@ -20,7 +20,7 @@ import type { Metrics } from '../../server/metrics/metrics.ts';
 import type { PathHandler } from '../../server/request/path-handler.ts';
 import { addControllers, type ControllerChoice } from '../controllers/controllers.ts';
 import type { Session } from '../session/session.ts';
-import { appWebhooks } from './app-webhooks.ts';
+import { appWebhooks, targetsIn } from './app-webhooks.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
 import { followFreezes } from './follow-freezes.ts';
@@ -94,6 +94,8 @@ export class SluiceService {
   readonly #heartbeat: Heartbeat;
   readonly #events: EventRecorder;
   readonly #requests: SyncRequests;
+  /** The same for delivery targets. */
+  readonly #targetRequests: SyncRequests;
   #started = false;
   #api: ServedApi | undefined;
   #webhooks: Listener | undefined;
@@ -139,6 +141,7 @@ export class SluiceService {
     this.manager.add({ name: 'signatures', start: () => undefined, busy });
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
     this.#requests = options.requests ?? new SyncRequests(clock);
+    this.#targetRequests = new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
     const mayUpdate = (subResource: 'approval' | 'status') =>
@@ -147,7 +150,7 @@ export class SluiceService {
     const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status'), mayCreate };
     addControllers(this.manager, session, {
       ...options,
-      ...{ onProblem, requests: this.#requests, onWanted, hasPeer, ...rights },
+      ...{ onProblem, requests: this.#requests, targetRequests: this.#targetRequests, onWanted, hasPeer, ...rights },
     });
   }
 
@@ -208,7 +211,9 @@ export class SluiceService {
       onMessage: (repository, scope, hint) => {
         if (hint !== undefined) this.#requests.addReview(repository, hint);
         this.#requests.add(repository, scope);
+        for (const target of targetsIn(session.readers, repository)) this.#targetRequests.wake(target);
       },
+      onTarget: (target) => this.#targetRequests.wake(target),
       apps: appWebhooks(session.readers),
       seenFile,
       onPush: async (repository, push) => {

@@ -18,6 +18,15 @@ const OTHER_VALUES = [
   ...['--repository', '--lifecycle', ...SELECTORS],
 ];
 
+/** Beginnings of arguments of `sluice why` that are no revisions. */
+const EXPLAINED: Readonly<Record<string, Kind>> = {
+  'packagevariant/': 'variants',
+  'packagevariantset/': 'variant sets',
+  'waveplan/': 'plans',
+  'analysisrun/': 'analysis runs',
+  'packagepolicy/': 'policies',
+};
+
 type Option = (typeof PLACE_VALUES)[number];
 type Kind = FolderRequest['kind'];
 
@@ -31,12 +40,35 @@ export async function completeNames(
   line: readonly string[],
   environment: NodeJS.ProcessEnv,
 ): Promise<string[]> {
+  if (kind === 'explained') return choose(await explainedNames(current, placeOptionsOf(line), environment), current);
   const request = kind === 'conditions' ? conditionArgument(current, line) : { kind: kind as Kind, revision: '' };
   const names =
     'known' in request ? request.known : await lookUp({ ...request, current }, placeOptionsOf(line), environment);
   const offered = kind === 'conditions' ? names.filter((name) => !OWN_TYPES.test(name)) : names;
-  const wanted = [...new Set(offered)].filter((name) => name.startsWith(current) && SAFE_NAME.test(name));
+  return choose(offered, current);
+}
+
+function choose(names: readonly string[], current: string): string[] {
+  const wanted = [...new Set(names)].filter((name) => name.startsWith(current) && SAFE_NAME.test(name));
   return wanted.sort().slice(0, MAX_NAMES);
+}
+
+/** What `sluice why` explains: revisions, and once the name of a kind has begun, `<kind>/<name>`. */
+async function explainedNames(
+  current: string,
+  options: PlaceOptions,
+  environment: NodeJS.ProcessEnv,
+): Promise<string[]> {
+  const begun = Object.entries(EXPLAINED).filter(
+    ([prefix]) => current !== '' && (prefix.startsWith(current) || current.startsWith(prefix)),
+  );
+  const objects = begun.map(async ([prefix, kind]) => {
+    const rest = current.slice(prefix.length);
+    return (await lookUp({ kind, current: rest, revision: '' }, options, environment)).map((name) => prefix + name);
+  });
+  const isObject = current.includes('/');
+  const revisions = isObject ? [] : await lookUp({ kind: 'revisions', current, revision: '' }, options, environment);
+  return [...revisions, ...(await Promise.all(objects)).flat()];
 }
 
 /** Which of the arguments of `rpkg condition set|rm` is completed. */

@@ -11,8 +11,20 @@ const MAX_NAMES = 1000;
 /** A git command that takes longer is too slow for a completion. */
 const GIT_TIMEOUT_MS = 1000;
 
+/** Kinds whose names are those of their objects, by their topics. */
+const TOPICS = {
+  targets: 'sluice.dev/v1alpha1/DeliveryTarget',
+  plans: 'sluice.dev/v1alpha1/WavePlan',
+  policies: 'sluice.dev/v1alpha1/PackagePolicy',
+  'analysis runs': 'sluice.dev/v1alpha1/AnalysisRun',
+  variants: 'config.porch.kpt.dev/v1alpha1/PackageVariant',
+  'variant sets': 'config.porch.kpt.dev/v1alpha2/PackageVariantSet',
+} as const;
+
+export type ObjectNames = keyof typeof TOPICS;
+
 export interface FolderRequest {
-  readonly kind: 'revisions' | 'repositories' | 'targets' | 'plans' | 'condition types';
+  readonly kind: 'revisions' | 'repositories' | ObjectNames | 'condition types';
   /** The beginning of the names. */
   readonly current: string;
   readonly namespace: string;
@@ -47,10 +59,7 @@ export async function folderNames(
         .all(topic)
         .map(({ object }) => JSON.parse(String(object)) as T)
         .filter(({ metadata }) => metadata.namespace === namespace);
-    if (kind === 'targets' || kind === 'plans') {
-      const topic = `sluice.dev/v1alpha1/${kind === 'targets' ? 'DeliveryTarget' : 'WavePlan'}`;
-      return objects<Repository>(topic).map(({ metadata }) => metadata.name);
-    }
+    if (kind in TOPICS) return objects<Repository>(TOPICS[kind as ObjectNames]).map(({ metadata }) => metadata.name);
     const repositories = objects<Repository>('config.porch.kpt.dev/v1alpha1/Repository');
     const names = repositories.map(({ metadata }) => metadata.name);
     if (kind === 'repositories') return names;

@@ -1,15 +1,31 @@
 import { explainSchema } from '../../package/model/revision/revision-readings.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { analysisRunKind } from '../../resource/kinds/sluice/analysis-run.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';
 import { openAccess } from '../access/open-access.ts';
 import { readRevision } from '../access/read-revision.ts';
 import type { PlaceOptions } from '../output/invocation.ts';
-import type { FolderRequest } from './folder-names.ts';
+import type { FolderRequest, ObjectNames } from './folder-names.ts';
 
 const MAX_NAMES = 1000;
+
+const KINDS: Readonly<Record<ObjectNames | 'repositories', Kind<KubernetesObject>>> = {
+  repositories: repositoryKind,
+  targets: deliveryTargetKind,
+  plans: wavePlanKind,
+  policies: packagePolicyKind,
+  'analysis runs': analysisRunKind,
+  variants: packageVariantKind,
+  'variant sets': packageVariantSetKind,
+};
 
 /** Names that a server has. */
 export async function serverNames(
@@ -31,17 +47,14 @@ export async function serverNames(
     if (kind === 'condition types') return await conditionTypes(access, revision);
     const [repository = '', ...more] = current.split('.');
     const filter = { namespace, limit: MAX_NAMES };
-    const { items } =
-      kind === 'repositories'
-        ? await client.list(repositoryKind, filter)
-        : kind === 'targets'
-          ? await client.list(deliveryTargetKind, filter)
-          : kind === 'plans'
-            ? await client.list(wavePlanKind, filter)
-            : await client.list(packageRevisionKind, {
-                ...filter,
-                ...(more.length === 0 ? {} : { fieldSelector: `spec.repository=${repository}` }),
-              });
+    if (kind !== 'revisions') {
+      const { items } = await client.list<KubernetesObject>(KINDS[kind], filter);
+      return items.map(({ metadata }) => metadata.name);
+    }
+    const { items } = await client.list(packageRevisionKind, {
+      ...filter,
+      ...(more.length === 0 ? {} : { fieldSelector: `spec.repository=${repository}` }),
+    });
     return items.map(({ metadata }) => metadata.name);
   } finally {
     await access.close();

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { builtIns } from '../../function/built-in/index.ts';
 
 /** Names that are looked up while a line is completed. */
-export type NameKind = 'revisions' | 'repositories' | 'targets' | 'plans' | 'conditions';
+export type NameKind = 'revisions' | 'repositories' | 'targets' | 'plans' | 'conditions' | 'explained';
 
 export interface Word {
   readonly word: string;
@@ -27,7 +27,6 @@ export interface CursorPosition {
 export type Places = ReadonlyMap<string, CursorPosition>;
 
 const REVISIONS: ReadonlySet<string> = new Set([
-  'why',
   ...['get', 'pull', 'history', 'tree', 'diff', 'preview', 'clone', 'copy', 'revert', 'upgrade', 'push'].map(
     (verb) => `rpkg ${verb}`,
   ),
@@ -91,6 +90,7 @@ function functionNames(): string[] {
 
 function namesOf(command: string): NameKind | undefined {
   if (REVISIONS.has(command)) return 'revisions';
+  if (command === 'why') return 'explained';
   if (CONDITIONS.has(command)) return 'conditions';
   if (TARGETS.has(command)) return 'targets';
   if (PLANS.has(command)) return 'plans';

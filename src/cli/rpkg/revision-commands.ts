@@ -28,12 +28,16 @@ export function addRevisionCommands(program: Command, invocation: Invocation, fi
   const why = program
     .command('why')
     .description('what one revision waits for: every gate, who can settle it, what to do next')
-    .argument('<revision>', 'name of a package revision; or packagevariant/<name>, packagevariantset/<name>');
+    .argument(
+      '<revision>',
+      'name of a package revision; or <kind>/<name> of a packagevariant, packagevariantset, waveplan, analysisrun or packagepolicy',
+    );
   examples(
     withOutput(withPlace(why), ['text', 'json', 'yaml']),
     'sluice why packages.web-shop.v1',
     'sluice why packages.web-shop.v1 -o json',
     'sluice why packagevariantset/fleet',
+    'sluice why waveplan/web-v2',
   ).action(async (name, options) => {
     finish(await (await import('../why/why.ts')).why(name, options, invocation));
   });
@@ -246,6 +250,29 @@ force-delete-replace discards local changes; copy-merge replaces the files that 
     'sluice rpkg upgrade --discover=upstream',
   ).action(async (names, options) => {
     finish(await (await import('./rpkg-upgrade.ts')).rpkgUpgrade(names, options, invocation));
+  });
+
+  const rebase = rpkg
+    .command('rebase')
+    .description('merge what changed in a package on the main branch into its drafts')
+    .argument('<names...>', 'names of drafts')
+    .option(
+      '--keep',
+      'leave the files of the drafts as they are: their approval replaces what changed on the main branch',
+    )
+    .option('--reason <text>', 'why; recorded with the change')
+    .addHelpText(
+      'after',
+      `
+Packages merge resource by resource, field by field, as in an upgrade. Warnings name the files that both sides changed. A proposal has to
+be rejected first.`,
+    );
+  examples(
+    withActor(withPlace(rebase)),
+    'sluice rpkg rebase packages.web-shop.v2',
+    'sluice rpkg rebase packages.web-shop.v2 --keep --reason "the hotfix is part of v2"',
+  ).action(async (names, options) => {
+    finish(await (await import('./rpkg-rebase.ts')).rpkgRebase(names, options, invocation));
   });
 
   const push = rpkg

@@ -77,7 +77,6 @@ test('clone, discover, upgrade', async () => {
   ]);
   expect(rows((await cli.run('rpkg', 'upgrade', 'blueprints.upf.v3', '--discover=downstream')).stdout)).toEqual([
     ['PACKAGE REVISION', 'DOWNSTREAM PACKAGE', 'DOWNSTREAM UPDATE'],
-    ['blueprints.upf.v3', 'edge.edge-upf.main', 'v1->v3'],
     ['blueprints.upf.v3', 'edge.edge-upf.v1', 'v1->v3'],
     [''],
   ]);
@@ -88,6 +87,18 @@ test('clone, discover, upgrade', async () => {
   expect((await cli.run('rpkg', 'diff', 'edge.edge-upf.v2')).stdout).toContain('-one\n+v2\n');
   await publish('edge.edge-upf.v2');
   await cli.run('rpkg', 'upgrade', 'edge.edge-upf.v2', '--workspace', 'v3', '--strategy', 'fast-forward');
+  // What was superseded is not upgraded any more.
+  expect(rows((await cli.run('rpkg', 'upgrade', '--discover=upstream')).stdout)).toEqual([
+    ['PACKAGE REVISION', 'UPSTREAM REPOSITORY', 'UPSTREAM UPDATES'],
+    ['edge.edge-upf.v2', 'blueprints', 'v3'],
+    ['edge.edge-upf.v3', 'blueprints', 'No update available'],
+    [''],
+  ]);
+  expect(rows((await cli.run('rpkg', 'upgrade', '--discover=downstream')).stdout)).toEqual([
+    ['PACKAGE REVISION', 'DOWNSTREAM PACKAGE', 'DOWNSTREAM UPDATE'],
+    ['blueprints.upf.v3', 'edge.edge-upf.v2', 'v2->v3'],
+    [''],
+  ]);
   const folder = join(cli.folder, 'latest');
   await cli.run('rpkg', 'pull', 'edge.edge-upf.v3', folder);
   expect(await readFile(join(folder, 'notes.txt'), 'utf8')).toBe('v3\n');

@@ -40,11 +40,25 @@ export function rpkgUpgrade(
     const upstreamOf = upstreamFinder(items);
     if (discover === 'upstream') {
       const named = await Promise.all(names.map((name) => findRevision(access, name)));
-      const all = items.filter(({ status }) => status?.upstreamLock !== undefined);
+      const all = currentRevisions(items).filter(({ status }) => status?.upstreamLock !== undefined);
       printUpstreams(names.length === 0 ? all : named, upstreamOf, invocation);
-    } else if (discover === 'downstream') printDownstreams(items, names, upstreamOf, invocation);
+    } else if (discover === 'downstream') printDownstreams(currentRevisions(items), names, upstreamOf, invocation);
     else return upgrade(access, names[0] ?? '', options, upstreamOf, invocation);
     return (await access.unreadRepositories(access.namespace)) === 0 ? 0 : 1;
+  });
+}
+
+/** The latest published revision of each package, and its drafts and proposals: no other one can be upgraded with effect. */
+function currentRevisions(revisions: readonly Revision[]): Revision[] {
+  const packageOf = ({ spec }: Revision) => JSON.stringify([spec.repository, spec.packageName]);
+  const latest = new Map<string, number>();
+  for (const revision of revisions)
+    latest.set(packageOf(revision), Math.max(revision.spec.revision ?? 0, latest.get(packageOf(revision)) ?? 0));
+  return revisions.filter((revision) => {
+    const { lifecycle, revision: number = 0 } = revision.spec;
+    const isOpen = lifecycle === 'Draft' || lifecycle === 'Proposed';
+    // What is on a branch alone counts where nothing is published with a number.
+    return isOpen || number === latest.get(packageOf(revision)) || latest.get(packageOf(revision)) === 0;
   });
 }
 

@@ -1,6 +1,7 @@
 import { wavePlanApprovals } from '../../../controllers/wave-plan/plan-spec.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { printFreezes } from '../access/frozen-banner.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
@@ -19,6 +20,7 @@ export function waveApprove(name: string, options: WaveApproveOptions, invocatio
     async (access) => {
       const plan = await expectPlan(access, name);
       const wave = waveOf(plan, options.wave);
+      await printFreezes(access, invocation.terminal, access.namespace);
       const { name: user, groups: own = [] } = await access.caller();
       const { approvals } = plan.spec;
       if (approvals.some((one) => one.wave === wave.name && one.user === user)) {

@@ -4,6 +4,7 @@ import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-pl
 import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
+import { printFreezes } from '../access/frozen-banner.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
@@ -29,6 +30,7 @@ export function waveGet(
     const { output, headers, allNamespaces = false } = options;
     const now = access.clock.now();
     const namespace = allNamespaces ? undefined : access.namespace;
+    await printFreezes(access, terminal, namespace);
     const plans =
       names.length > 0
         ? await Promise.all(names.map((name) => expectPlan(access, name)))

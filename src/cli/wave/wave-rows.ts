@@ -16,6 +16,15 @@ export function waveRows({ spec, status }: WavePlan): string[][] {
   return [...rows, ...waiting.map((wave) => [wave.name, sizeText(wave), 'Waiting', '', '', '', approvalText(wave)])];
 }
 
+/** The freezes that stop a plan: which, until when, and why. Undefined if there is none. */
+export function freezesText({ status }: WavePlan): string | undefined {
+  return status?.freezes
+    ?.map(
+      ({ namespace, name, reason, until }) => `Freeze ${namespace}/${name} until ${until ?? 'it is ended'} (${reason})`,
+    )
+    .join('; ');
+}
+
 function stateOf({ completedMs, isPromoted, verifiedMs }: NonNullable<WavePlan['status']>['waves'][number]): string {
   if (isPromoted === true) return 'Passed';
   if (completedMs !== undefined) return 'Completed';

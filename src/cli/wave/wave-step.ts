@@ -1,5 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { printFreezes } from '../access/frozen-banner.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
@@ -78,6 +79,7 @@ function change(
     async (access) => {
       const plan = await expectPlan(access, name);
       const { spec, text } = decide(plan);
+      await printFreezes(access, invocation.terminal, access.namespace);
       await access.client.update(wavePlanKind, { ...plan, spec: { ...plan.spec, ...spec } });
       const later = access.server === undefined ? ' once "sluice up" runs' : '';
       invocation.terminal.line(`${printable(name)} ${text}${later}`);

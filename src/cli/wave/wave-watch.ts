@@ -4,11 +4,12 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import type { Access } from '../access/access.ts';
+import { printFreezes } from '../access/frozen-banner.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { expectPlan } from './wave-get.ts';
-import { waveRows } from './wave-rows.ts';
+import { freezesText, waveRows } from './wave-rows.ts';
 
 export interface WaveWatchOptions extends PlaceOptions {
   readonly output: 'text' | 'json';
@@ -24,6 +25,7 @@ export function waveWatch(name: string, options: WaveWatchOptions, invocation: I
     throw new SluiceError('InvalidInput', `--timeout ${options.timeout} is no duration; use one such as 90s or 2h`);
   return inAccess(options, invocation, async (access) => {
     const first = await expectPlan(access, name);
+    await printFreezes(access, invocation.terminal, access.namespace);
     if (access.server === undefined && endOf(first) === undefined)
       invocation.terminal.note(`no server runs on ${printable(access.where)}, so nothing changes; start "sluice up"`);
     const stop = untilStopped(() => undefined);
@@ -74,6 +76,9 @@ async function follow(
       const counts = targets === '' ? '' : `, ${verified} of ${targets} verified, ${failed} failed`;
       print(`wave ${wave}`, `${wave} (${size}): ${state}${counts}${message === '' ? '' : `: ${message}`}`);
     }
+    const freezes = freezesText(plan);
+    if (freezes !== undefined) print('freeze', `Frozen: ${freezes}`);
+    else if (shown.has('freeze')) print('freeze', 'The freeze has ended');
     const { phase = 'Pending', message } = plan.status ?? {};
     const isNews = phase !== 'Running' || currentOf(plan) === undefined;
     if (isNews) print('plan', `${phase}${message === undefined ? '' : `: ${message}`}`);

@@ -92,6 +92,22 @@ test('approve counts each user once, and only those whom the wave counts', async
   ]);
 });
 
+test('get and watch name the freeze that stops a plan, and until when', async () => {
+  await cli.run('freeze', '--reason', 'core repair', '--name', 'core', '--until', '2030-01-01T00:00:00Z');
+  const freeze = { namespace: 'default', name: 'core', reason: 'core repair', until: '2030-01-01T00:00:00Z' };
+  await report({ ...RUNNING, freezes: [freeze] });
+  const { stdout, stderr } = await cli.run('wave', 'get', 'web');
+  expect(stdout).toMatch(/^NAME +PHASE +FROZEN +WAVE/);
+  expect(stdout).toMatch(/^web +Running +core +canary/m);
+  const banner = /^FROZEN: .*Freeze default\/core .* until 2030-01-01T00:00:00Z \(core repair\)$/m;
+  expect(stderr).toMatch(banner);
+  expect((await cli.run('wave', 'pause', 'web')).stderr).toMatch(banner);
+  await report({ ...RUNNING, freezes: [freeze], phase: 'Aborted' });
+  const watch = await cli.run('wave', 'watch', 'web', '--timeout', '10s');
+  expect(watch.stderr).toMatch(banner);
+  expect(watch.stdout).toContain('Frozen: Freeze default/core until 2030-01-01T00:00:00Z (core repair)\n');
+});
+
 test('watch prints a line for each wave and ends with the plan', async () => {
   await report({ ...RUNNING, phase: 'Paused', pause: { cause: 'MaxFailures', message: 'two' }, message: 'stopped' });
   const stopped = await cli.run('wave', 'watch', 'web', '--timeout', '10s');

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { completeNames } from '../completion/complete-names.ts';
 import { cli, draft, register, useRepository } from './testing.ts';
 
 useRepository();
@@ -18,7 +19,7 @@ test('a set and its variants are explained: what they make, and what they wait f
   await register(JSON.stringify(SET));
   const { stdout, code } = await cli.run('why', 'packagevariantset/fleet');
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^PackageVariantSet fleet {2}up to date$/m);
+  expect(stdout).toMatch(/^PackageVariantSet fleet {2}in progress \(1 of 2 variants up to date\)$/m);
   expect(stdout).toContain('variants of packages/web for its targets, 1000 at most and with 1 open drafts at most\n');
   expect(stdout).toContain('variants: 2, of which 1 up to date, 1 waiting, 0 failing\n');
   const [, waiting = ''] = /sluice why packagevariant\/(\S+)/.exec(stdout) ?? [];
@@ -41,9 +42,69 @@ test('a set and its variants are explained: what they make, and what they wait f
   expect(current.stdout).toContain(`  sluice why packages.${other}.packagevariant-1\n`);
 });
 
+const PLAN = `apiVersion: sluice.dev/v1alpha1
+kind: WavePlan
+metadata: {name: waves}
+spec: {waves: [{name: all, percent: 100}]}
+---
+apiVersion: sluice.dev/v1alpha1
+kind: PackagePolicy
+metadata: {name: office-hours}
+spec:
+  selector: {packages: [web]}
+  requiredGates: [{conditionType: example.com/Tested, approveOnly: true}]
+  approval:
+    quorum: {required: 2, from: [ben, carla]}
+    windows: [{cron: "0 0 29 2 *", duration: 1m, reason: leap days}]
+---
+apiVersion: sluice.dev/v1alpha1
+kind: AnalysisRun
+metadata: {name: errors}
+spec: {templateRef: {name: error-rate}, scope: {plan: waves, wave: all}}
+`;
+
+test('a plan, its targets that wait, a run of an analysis, and a policy are explained', async () => {
+  const name = await draft({});
+  expect((await cli.run('rpkg', 'propose', name)).code).toBe(0);
+  await register(PLAN);
+  const plan = await cli.run('why', 'waveplan/waves');
+  expect(plan.stdout).toMatch(/^WavePlan waves {2}Running$/m);
+  expect(plan.stdout).toContain('  - it approves its targets in the waves all\n');
+  expect(plan.stdout).toContain('targets: 1, of which 0 approved, 0 verified, 0 failed, 0 unreachable, 0 skipped\n');
+  expect(plan.stdout).toMatch(/^ {2}- wave all: 0 of 1 targets verified; 1 wait for approval, .* \(since \S+Z\)$/m);
+  expect(plan.stdout).toMatch(/^ {2}- packages\/web in wave all is Approving since \S+Z: .*example.com\/Tested/m);
+  expect(plan.stdout).toContain(`  sluice why ${name}\n`);
+
+  const policy = await cli.run('why', 'packagepolicy/office-hours');
+  expect(policy.stdout).toMatch(/^PackagePolicy office-hours {2}in force, forbids approvals now$/m);
+  expect(policy.stdout).toContain('  - it applies to packages web\n');
+  expect(policy.stdout).toMatch(/permits approvals only in its windows: .*leap days\), until \S+Z; resolved by users/);
+  expect(policy.stdout).toContain('  - required gates: example.com/Tested\n');
+  expect(policy.stdout).toContain('  - it requires 2 approvals by ben, carla\n');
+  expect(policy.stdout).toContain(`  - it selects 0 drafts, and 1 proposed revisions: ${name}\n`);
+  const run = await cli.run('why', 'analysisruns/errors');
+  expect(run.stdout).toContain(
+    'it measures the metrics of AnalysisTemplate error-rate for wave all of WavePlan waves\n',
+  );
+  expect(run.stdout).toContain('  sluice why waveplan/waves\n');
+});
+
+test('completion offers revisions, and objects of the kinds once their name has begun', async () => {
+  const name = await draft({});
+  await register(`${JSON.stringify(SET)}\n---\n${PLAN}`);
+  const offered = (current: string) => completeNames('explained', current, [], { SLUICE_DATA: cli.data });
+  expect(await offered('pack')).toEqual([
+    ...['packagepolicy/lax', 'packagepolicy/office-hours'],
+    ...[name, 'packagevariantset/fleet'].sort(),
+  ]);
+  expect(await offered('')).toEqual([name]);
+  expect(await offered('waveplan/w')).toEqual(['waveplan/waves']);
+  expect(await offered('analysisrun/')).toEqual(['analysisrun/errors']);
+});
+
 test('other kinds and missing objects are reported with the next step', async () => {
   expect(await cli.run('why', 'pod/a')).toMatchObject({
-    stderr: expect.stringContaining('packagevariant/<name> or packagevariantset/<name>'),
+    stderr: expect.stringContaining('packagevariant/<name> or packagevariantset/<name> or waveplan/<name>'),
     code: 2,
   });
   expect((await cli.run('why', 'packagevariant/gone')).stderr).toContain('"gone" not found');

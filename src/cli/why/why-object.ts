@@ -1,8 +1,18 @@
+import { describeRun } from '../../../controllers/analysis/describe-run.ts';
+import { describePolicy } from '../../../controllers/approval/describe-policy.ts';
 import { describeVariant, type ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
 import { describeSet } from '../../../controllers/package-variant-set/describe-set.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { describePlan } from '../../../controllers/wave-plan/describe-plan.ts';
+import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
+import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind, SET_LABEL } from '../../resource/kinds/porch/package-variant-set.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { analysisRunKind } from '../../resource/kinds/sluice/analysis-run.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
 import type { Access } from '../access/access.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
@@ -19,7 +29,31 @@ const EXPLAINED: Readonly<Record<string, Explain>> = {
     const labelSelector = { matchLabels: { [SET_LABEL]: set.metadata.uid } };
     return describeSet(set, (await client.list(packageVariantKind, { namespace, labelSelector })).items);
   }),
+  ...named(wavePlanKind, async ({ client, namespace }, name) => {
+    const plan = await client.get(wavePlanKind, { namespace, name });
+    const fieldSelector = `spec.plan=${name}`;
+    const { items } = await client.list(waveTargetKind, { namespace, fieldSelector });
+    return describePlan(
+      plan,
+      items.filter((target) => isOfPlan(target, plan)),
+    );
+  }),
+  ...named(analysisRunKind, async ({ client, namespace }, name) =>
+    describeRun(await client.get(analysisRunKind, { namespace, name })),
+  ),
+  ...named(packagePolicyKind, async ({ client, namespace, clock }, name) => {
+    const policy = await client.get(packagePolicyKind, { namespace, name });
+    const [revisions, repositories, variants] = await Promise.all([
+      client.list(packageRevisionKind, { namespace }),
+      client.list(repositoryKind, { namespace }),
+      unlessMissing(client.list(packageVariantKind, { namespace })),
+    ]);
+    const from = { revisions: revisions.items, repositories: repositories.items, variants: variants?.items ?? [] };
+    return describePolicy(policy, from, clock.now());
+  }),
 };
+
+const EXPLAINED_KINDS = Object.keys(EXPLAINED).filter((name) => !name.endsWith('s'));
 
 function named(
   { kind, plural }: { readonly kind: string; readonly plural: string },
@@ -35,7 +69,7 @@ export async function explainObject(access: Access, text: string): Promise<Objec
   const kind = text.slice(0, slash).toLowerCase();
   const explain = Object.hasOwn(EXPLAINED, kind) ? EXPLAINED[kind] : undefined;
   if (explain !== undefined) return explain(access, text.slice(slash + 1));
-  const known = Object.keys(EXPLAINED).filter((name) => !name.endsWith('s'));
+  const known = EXPLAINED_KINDS;
   throw new SluiceError(
     'InvalidInput',
     `cannot explain objects of the kind "${kind}"; use the name of a package revision, or ${known.join('/<name> or ')}/<name>`,

@@ -1,4 +1,3 @@
-import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { cleanAddress } from '../clean-address.ts';
@@ -13,6 +12,7 @@ import {
   type PullRequestChange,
   type Review,
 } from '../forge.ts';
+import type { ForgeIssues } from '../forge-issues.ts';
 import {
   type BranchRules,
   MAX_ENDED,
@@ -26,6 +26,8 @@ import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
 import { GiteaComments } from './gitea-comments.ts';
+import { GiteaIssues } from './gitea-issues.ts';
+import { GiteaLabels } from './gitea-labels.ts';
 import { branchRulesOf, mergePull } from './gitea-merge.ts';
 import {
   branchSchema,
@@ -33,8 +35,6 @@ import {
   combinedStatusSchema,
   type GiteaPull,
   type GiteaReview,
-  labelSchema,
-  labelsSchema,
   pullSchema,
   pullsSchema,
   reviewsSchema,
@@ -48,7 +48,6 @@ const PAGE = 50;
 const MAX_TITLE_CHARACTERS = 255;
 /** Requests at the same time end within this. */
 const RACE_MS = 60_000;
-const LABEL_COLOR = '#1d76db';
 /** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
 const MAX_PAGES = 20;
 
@@ -65,20 +64,21 @@ export interface GiteaForgeOptions extends ForgeHttpOptions {
 /** A repository on Gitea or Forgejo, through its REST API. */
 export class GiteaForge implements Forge {
   readonly address: string;
+  readonly issues: ForgeIssues;
   readonly #http: ForgeHttp;
   readonly #path: string;
   /** Its page for users. */
   readonly #page: string;
   readonly #mergedBy = new MergedBy();
   readonly #comments: GiteaComments;
-  /** Ids by name. */
-  readonly #knownLabels = new Map<string, number>();
-  readonly #labelling = new Mutex();
+  readonly #labels: GiteaLabels;
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
     this.#path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#comments = new GiteaComments(this.#http, this.#path);
+    this.#labels = new GiteaLabels(this.#http, this.#path);
+    this.issues = new GiteaIssues(this.#http, this.#path, this.#labels);
     const api = options.api.replace(/\/+$/, '');
     this.address = `${api}${this.#path}`;
     this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
@@ -147,7 +147,10 @@ export class GiteaForge implements Forge {
     );
   }
 
-  async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
+  async closing(
+    { number, closedAt }: Pick<PullRequest, 'number' | 'closedAt'>,
+    signal: AbortSignal,
+  ): Promise<Closing | undefined> {
     const ended = closedAt === undefined ? Number.NaN : Date.parse(closedAt);
     const since = Number.isNaN(ended) ? '' : `since=${new Date(ended - COMMENT_AGE_MS).toISOString()}&`;
     const path = `${this.#path}/issues/${number}/timeline?${since}`;
@@ -198,38 +201,8 @@ export class GiteaForge implements Forge {
     return refused;
   }
 
-  async addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
-    const missing = wanted.filter((name) => !labels.includes(name));
-    if (missing.length === 0) return;
-    // One after the other: Gitea makes a second label of the same name.
-    const ids = await this.#labelling.run(() => this.#labelIds(missing, signal));
-    try {
-      await this.#http.send('POST', `${this.#path}/issues/${number}/labels`, { body: { labels: ids }, signal });
-    } catch (error) {
-      // One of them was deleted and created again.
-      this.#knownLabels.clear();
-      throw error;
-    }
-  }
-
-  /** The ids of labels, created where they do not exist. */
-  async #labelIds(names: readonly string[], signal: AbortSignal): Promise<readonly number[]> {
-    const known = this.#knownLabels;
-    for (let page = 1; !names.every((name) => known.has(name)); page += 1) {
-      const path = `${this.#path}/labels?page=${page}&limit=${PAGE}`;
-      const labels = await this.#http.json(labelsSchema, 'GET', path, { signal });
-      for (const { id, name } of labels) known.set(name, id);
-      if (labels.length === 0) break;
-    }
-    const ids: number[] = [];
-    for (const name of names) {
-      const body = { name, color: LABEL_COLOR };
-      const id =
-        known.get(name) ?? (await this.#http.json(labelSchema, 'POST', `${this.#path}/labels`, { body, signal })).id;
-      known.set(name, id);
-      ids.push(id);
-    }
-    return ids;
+  addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#labels.add(number, labels, wanted, signal);
   }
 
   async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {

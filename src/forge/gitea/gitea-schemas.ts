@@ -71,7 +71,25 @@ export const conversationSchema = z
   .nullable()
   .transform((entries) => entries ?? []);
 
+export const issueSchema = z.object({
+  number: z.int().positive(),
+  html_url: z.string(),
+  state: z.string(),
+  title: z.string(),
+  body: z.string().nullish(),
+  user: user.nullish(),
+  original_author: z.string().nullish(),
+  labels: z.array(labelSchema).nullish(),
+  assignees: z.array(user).nullish(),
+  closed_at: z.string().nullish(),
+  updated_at: z.string(),
+  pull_request: z.unknown().optional(),
+});
+export const issuesSchema = z.array(issueSchema);
+export type GiteaIssue = z.infer<typeof issueSchema>;
+
 export const ownUserSchema = user;
+export const usersSchema = z.array(user);
 export const permissionSchema = z.object({ permission: z.string() });
 
 const statusSchema = z.object({

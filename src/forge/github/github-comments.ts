@@ -3,23 +3,14 @@ import { cleanAddress } from '../clean-address.ts';
 import type { Comment } from '../forge.ts';
 import { readPages } from '../read-pages.ts';
 import { commentText, type HostComment, setTopicComment, withoutOwner } from '../topic-comment.ts';
+import { type Account, readAccount } from './github-account.ts';
 import type { GitHubClient } from './github-client.ts';
-import {
-  anySchema,
-  commentSchema,
-  commentsSchema,
-  type GitHubComment,
-  ownUserSchema,
-  permissionSchema,
-} from './github-schemas.ts';
+import { anySchema, commentSchema, commentsSchema, type GitHubComment, permissionSchema } from './github-schemas.ts';
 
 const PAGE = 100;
 /** GitHub permits 2,500 comments. */
 const MAX_COMMENTS = 5000;
 const WRITES: readonly string[] = ['admin', 'write'];
-
-/** Distinguishes own comments from those of others. */
-type IsOwn = (comment: GitHubComment) => boolean;
 
 /** The conversation of pull requests on GitHub, which are issues there. */
 export class GitHubComments {
@@ -36,7 +27,7 @@ export class GitHubComments {
   }
 
   async set(number: number, topic: string, text: string, signal: AbortSignal): Promise<Comment> {
-    const isOwn = await this.#ownership(signal);
+    const { isOwn } = await readAccount(this.#client, signal);
     const of = this.#repository;
     const written = (comment: GitHubComment): Comment => withoutOwner(commentOf(comment, isOwn));
     const comments = {
@@ -71,21 +62,11 @@ export class GitHubComments {
     return WRITES.includes((await unlessMissing(read))?.permission ?? '');
   }
 
-  /** An App cannot read its own name, but GitHub names the App of each comment; users can also act through one. */
-  async #ownership(signal: AbortSignal): Promise<IsOwn> {
-    const app = await this.#client.app(signal);
-    if (app !== undefined) return ({ user, performed_via_github_app: by }) => by?.id === app && user?.type === 'Bot';
-    const { login } = await this.#client.call(ownUserSchema, signal, ({ users }, options) =>
-      users.getAuthenticated(options),
-    );
-    return ({ user }) => user?.login === login;
-  }
-
   async #read(
     number: number,
     filter: { readonly since?: string },
     limit: number,
-    isOwn: IsOwn,
+    isOwn: Account['isOwn'],
     signal: AbortSignal,
   ): Promise<HostComment[]> {
     const issue = { ...this.#repository, issue_number: number, ...filter };
@@ -105,7 +86,7 @@ export class GitHubComments {
   }
 }
 
-function commentOf(comment: GitHubComment, isOwn: IsOwn): HostComment {
+function commentOf(comment: GitHubComment, isOwn: Account['isOwn']): HostComment {
   const { id, user, body, html_url: url, created_at: createdAt, updated_at: updatedAt } = comment;
   return {
     ...{ id: String(id), author: user?.login ?? '', body: commentText(body), url: cleanAddress(url) },

@@ -1,9 +1,10 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { describeForge, type ForgeHost } from '../../../test/support/forge-conformance.ts';
+import { describeForge } from '../../../test/support/forge/forge-conformance.ts';
+import type { ForgeHost } from '../../../test/support/forge/forge-host.ts';
+import { openGitHub } from '../../../test/support/github/github-host.ts';
 import { APP, type Fault, GitHubServer, GRANTED } from '../../../test/support/github/github-server.ts';
-import { messagesOf } from '../../../test/support/merging-conformance.ts';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import type { Check, ForgeErrorDetails } from '../forge.ts';
@@ -15,7 +16,6 @@ const PAGE_SIZE = 100;
 const NO_SIGNAL = new AbortController().signal;
 
 const server = new GitHubServer();
-let repositories = 0;
 beforeAll(() => server.listen());
 afterAll(async () => {
   await server.close();
@@ -34,126 +34,9 @@ function documentedPermissions(): Record<string, string> {
   );
 }
 
-interface ConnectOptions {
-  readonly token?: 'unknown' | 'read-only';
-  readonly name?: string;
-  readonly timeoutMs?: number;
-}
-
-type Host = ForgeHost & {
-  readonly connectWith: (options: ConnectOptions) => GitHubForge;
-  readonly repository: ReturnType<GitHubServer['createRepository']>;
-};
-
-/** Makes a repository, in which Sluice is an App or a user. */
-async function open(kind: 'app' | 'user'): Promise<Host> {
-  repositories += 1;
-  const name = `packages-${repositories}`;
-  const sluice = kind === 'app' ? APP.user : 'sluice-user';
-  const [anna, ben] = ['anna', 'ben'];
-  const repository = server.createRepository(OWNER, name, [OWNER, anna, ben, 'sluice-user']);
-  repository.teams.add('reviewers');
-  const tokens = {
-    unknown: 'ghp_0123456789abcdef0123456789abcdef0123',
-    'read-only': server.createToken('sluice-user', 'read'),
-    own: server.createToken('sluice-user'),
-  };
-  const users = new Map([OWNER, anna, ben].map((user) => [user, server.createToken(user)]));
-  const forges: GitHubForge[] = [];
-
-  const connect = (options: ConnectOptions): GitHubForge => {
-    const credentials: GitHubCredentials =
-      kind === 'app' && options.token === undefined
-        ? { app: { id: APP.id, privateKey: server.privateKey } }
-        : { token: tokens[options.token ?? 'own'] };
-    const forge = new GitHubForge({
-      ...{ api: server.api, owner: OWNER, name: options.name ?? name, network: DEFAULT_NETWORK },
-      ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
-      mayMerge: true,
-      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-    });
-    forges.push(forge);
-    return forge;
-  };
-  /** Calls the API as a user. Returns the status and the JSON. */
-  const call = async (user: string, method: string, path: string, body?: object) => {
-    const response = await fetch(`${server.api}/repos/${OWNER}/${name}${path}`, {
-      ...{ method, headers: { authorization: `Bearer ${users.get(user)}` } },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, json: (await response.json()) as { number: number } };
-  };
-  const expectDone = async (...request: Parameters<typeof call>) => {
-    const result = await call(...request);
-    expect(result.status, JSON.stringify(result.json)).toBeLessThan(300);
-    return result.json;
-  };
-
-  return {
-    connectWith: connect,
-    repository,
-    forge: connect({}),
-    names: { sluice, anna, ben, team: 'reviewers', permissions: { writer: true, other: false } },
-    secrets: [...Object.values(tokens), 'ghs_', server.privateKey.slice(40, 80)],
-    connect: async (other) => connect(other),
-    commit: async (branch, file) => repository.commit(branch, file),
-    protect: async (branch, { check, upToDate = false }) =>
-      void repository.protections.set(branch, { isStrict: upToDate, ...(check === undefined ? {} : { check }) }),
-    log: async (branch, count) => messagesOf(repository.gitDir, branch, count),
-    branch: async (branch, commit) => repository.branch(branch, commit),
-    deleteBranch: async (branch) => repository.deleteBranch(branch),
-    openFromFork: async (user, branch) => {
-      server.fork(repository, user).commit(branch);
-      const wanted = { head: `${user}:${branch}`, base: 'main', title: 'from a fork' };
-      return (await expectDone(user, 'POST', '/pulls', wanted)).number;
-    },
-    review: async (user, number, verdict) => {
-      const event = { approve: 'APPROVE', 'request-changes': 'REQUEST_CHANGES', comment: 'COMMENT' }[verdict];
-      await expectDone(user, 'POST', `/pulls/${number}/reviews`, { event, body: 'a review' });
-    },
-    dismiss: async (user, number, review) =>
-      void (await expectDone(user, 'PUT', `/pulls/${number}/reviews/${review}/dismissals`, { message: 'outdated' })),
-    comment: async (user, number, body) =>
-      void (await expectDone(user, 'POST', `/issues/${number}/comments`, { body })),
-    editComment: async (user, id, body) => void (await expectDone(user, 'PATCH', `/issues/comments/${id}`, { body })),
-    setState: async (user, number, state) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { state })),
-    merge: async (user, number, sha) => (await call(user, 'PUT', `/pulls/${number}/merge`, { sha })).status === 200,
-    label: async (user, number, label) =>
-      void (await expectDone(user, 'POST', `/issues/${number}/labels`, { labels: [label] })),
-    labels: async () => [...repository.labels.keys()],
-    checks: async (commit) => {
-      const runs = repository.runs.filter((run) => run.commit === commit);
-      const statuses = repository.statuses.filter((status) => status.commit === commit);
-      const all = [
-        ...runs.map(({ name: check, conclusion, title }) => ({ name: check, state: conclusion ?? 'pending', title })),
-        ...statuses.map(({ context, state, description }) => ({ name: context, state, title: description ?? '' })),
-      ] as Check[];
-      const current = [...new Map(all.map((check) => [check.name, check])).values()];
-      return { current, written: repository.written };
-    },
-    text: async (commit, check) =>
-      repository.runs.findLast((one) => one.commit === commit && one.name === check)?.text ?? undefined,
-    annotations: async (commit, check) => {
-      const run = repository.runs.findLast((one) => one.commit === commit && one.name === check);
-      const status = repository.statuses.findLast((one) => one.commit === commit && one.context === check);
-      if (run === undefined) return status?.url ?? '';
-      return run.annotations.map(({ path, start_line: line, annotation_level: level, title = '', message }) => ({
-        ...{ path, line, level, title, message },
-      }));
-    },
-    requested: async (number) => {
-      const pull = repository.pulls.find((one) => one.number === number);
-      return [...(pull?.requestedUsers ?? []), ...(pull?.requestedTeams ?? [])];
-    },
-    close: async () => {
-      for (const forge of forges) await forge.close();
-      server.fault = () => undefined;
-    },
-  };
-}
+const open = (kind: 'app' | 'user') => openGitHub(server, kind);
 
 describeForge('pull requests of GitHub, as an App', { open: () => open('app'), pageSize: PAGE_SIZE });
-describeForge('pull requests of GitHub, as a user', { open: () => open('user'), pageSize: PAGE_SIZE });
 
 /** The SluiceError that a call rejects with, which contains no secret. */
 async function failure(
@@ -418,8 +301,7 @@ describe('a GitHub App', () => {
   });
 
   function connect(credentials: GitHubCredentials, now?: () => number): GitHubForge {
-    repositories += 1;
-    const name = `installed-${repositories}`;
+    const name = `installed-${randomUUID().slice(0, 8)}`;
     server.createRepository(OWNER, name, [OWNER]);
     const forge = new GitHubForge({
       ...{ api: `${server.api}/`, owner: OWNER, name, network: DEFAULT_NETWORK },
@@ -518,7 +400,9 @@ function abortSoon(reason: Error): AbortSignal {
 }
 
 test('the page that users create their App by has exactly the permissions that it needs', async () => {
-  const { forge, names, commit, close } = await open('app');
+  const { connectWith, names, commit, close } = await open('app');
+  // Only callers that open issues need the permission for them.
+  const forge = connectWith({ usesIssues: false });
   const before = server.requests.length;
   server.used.clear();
   try {
@@ -539,4 +423,19 @@ test('the page that users create their App by has exactly the permissions that i
   const { permissions } = (token?.body ?? {}) as { permissions?: Record<string, string> };
   expect(Object.fromEntries(server.used)).toEqual(permissions);
   expect(documentedPermissions()).toEqual({ metadata: 'read', ...permissions });
+});
+
+test('a token is for issues only where they are used', async () => {
+  const { connectWith, close } = await open('app');
+  try {
+    const ticket = { topic: 'task', since: '1970-01-01T00:00:00Z', title: 'task', body: '' };
+    const without = connectWith({ usesIssues: false }).issues;
+    const error = await failure(without.open(ticket, NO_SIGNAL));
+    expect(`${error.code}: ${error.message}`).toMatch(/^Refused: .*lacks a permission .*issues=/);
+    server.used.clear();
+    await connectWith({}).issues.open(ticket, NO_SIGNAL);
+    expect(server.used.get('issues')).toBe('write');
+  } finally {
+    await close();
+  }
 });

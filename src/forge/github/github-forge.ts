@@ -11,6 +11,7 @@ import {
   type PullRequestChange,
   type Review,
 } from '../forge.ts';
+import type { ForgeIssues } from '../forge-issues.ts';
 import {
   type BranchRules,
   MAX_ENDED,
@@ -26,6 +27,8 @@ import { shorten } from '../shorten.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
 import { GitHubComments } from './github-comments.ts';
+import { GitHubIssues } from './github-issues.ts';
+import { addLabels } from './github-labels.ts';
 import { GitHubMergeQueue } from './github-merge-queue.ts';
 import { GitHubMerging } from './github-merging.ts';
 import {
@@ -43,7 +46,6 @@ const PAGE = 100;
 /** Pages of one pull request's events, and of the comments at its end; what is on further ones does not count. */
 const MAX_PAGES = 20;
 const MAX_TITLE_CHARACTERS = 256;
-const LABEL_COLOR = '1d76db';
 
 const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
   APPROVED: 'approved',
@@ -55,6 +57,7 @@ const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
 export class GitHubForge implements Forge {
   readonly address: string;
   readonly mergeQueue: MergeQueue;
+  readonly issues: ForgeIssues;
   readonly #client: GitHubClient;
   readonly #repository: { readonly owner: string; readonly repo: string };
   readonly #mergedBy = new MergedBy();
@@ -67,6 +70,7 @@ export class GitHubForge implements Forge {
     this.#repository = { owner, repo: name };
     this.mergeQueue = new GitHubMergeQueue(this.#client, this.#repository);
     this.#comments = new GitHubComments(this.#client, this.#repository);
+    this.issues = new GitHubIssues(this.#client, this.#repository);
     this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#merging = new GitHubMerging(this.#client, this.#repository, (number, signal) => this.get(number, signal));
   }
@@ -127,7 +131,10 @@ export class GitHubForge implements Forge {
     });
   }
 
-  async closing({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<Closing | undefined> {
+  async closing(
+    { number, closedAt }: Pick<PullRequest, 'number' | 'closedAt'>,
+    signal: AbortSignal,
+  ): Promise<Closing | undefined> {
     const issue = { ...this.#repository, issue_number: number, per_page: PAGE };
     const events = await allPages((page) =>
       this.#client.call(eventsSchema, signal, ({ issues }, options) =>
@@ -170,15 +177,8 @@ export class GitHubForge implements Forge {
     return refused;
   }
 
-  async addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
-    // Names of labels are case-insensitive.
-    const present = new Set(labels.map((name) => name.toLowerCase()));
-    const missing = wanted.filter((name) => !present.has(name.toLowerCase()));
-    if (missing.length === 0) return;
-    for (const name of missing) await this.#createLabel(name, signal);
-    await this.#client.call(anySchema, signal, ({ issues }, options) =>
-      issues.addLabels({ ...this.#repository, issue_number: number, labels: missing, ...options }),
-    );
+  addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
+    return addLabels(this.#client, { ...this.#repository, number, present: labels }, wanted, signal);
   }
 
   async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {
@@ -223,26 +223,6 @@ export class GitHubForge implements Forge {
 
   close(): Promise<void> {
     return this.#client.close();
-  }
-
-  /** Creates a label unless there is one. */
-  async #createLabel(name: string, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#client.call(anySchema, signal, ({ issues }, options) =>
-        issues.getLabel({ ...this.#repository, name, ...options }),
-      );
-      return;
-    } catch (error) {
-      if (!isSluiceError(error, 'NotFound')) throw error;
-    }
-    try {
-      await this.#client.call(anySchema, signal, ({ issues }, options) =>
-        issues.createLabel({ ...this.#repository, name, color: LABEL_COLOR, ...options }),
-      );
-    } catch (error) {
-      // Created meanwhile; or not valid, which adding it reports.
-      if (!isSluiceError(error, 'InvalidInput')) throw error;
-    }
   }
 
   #pullOf(pull: GitHubPull): PullRequest {

@@ -49,6 +49,25 @@ export const commentSchema = z.object({
 export const commentsSchema = z.array(commentSchema);
 export type GitHubComment = z.infer<typeof commentSchema>;
 
+export const issueSchema = z.object({
+  number: z.int().positive(),
+  html_url: z.string(),
+  state: z.string(),
+  state_reason: z.string().nullish(),
+  title: z.string(),
+  body: z.string().nullish(),
+  user,
+  /** GitHub also permits names alone. */
+  labels: z.array(z.union([z.string(), z.object({ name: z.string().nullish() })])),
+  assignees: z.array(z.object({ login: z.string() })).nullish(),
+  closed_at: z.string().nullish(),
+  updated_at: z.string(),
+  pull_request: z.unknown().optional(),
+  performed_via_github_app: z.object({ id: z.int() }).nullish(),
+});
+export const issuesSchema = z.array(issueSchema);
+export type GitHubIssue = z.infer<typeof issueSchema>;
+
 export const ownUserSchema = z.object({ login: z.string() });
 export const permissionSchema = z.object({ permission: z.string() });
 

@@ -9,7 +9,6 @@ import { installationSchema, installationTokenSchema } from './github-schemas.ts
 
 /** What a token is narrowed to; docs/github-app.md explains each. */
 const PERMISSIONS = { checks: 'write', contents: 'read', pull_requests: 'write' } as const;
-const MERGE_PERMISSIONS = { ...PERMISSIONS, contents: 'write' } as const;
 /** A token is not used in the last part of its hour. */
 const MARGIN_MS = 5 * 60_000;
 const DOCUMENTATION = 'see docs/github-app.md';
@@ -30,6 +29,8 @@ export interface InstallationTokensOptions {
   readonly tokenName: string;
   /** The token is used to merge. */
   readonly mayMerge?: boolean;
+  /** The token is used for issues. */
+  readonly usesIssues?: boolean;
   /** Milliseconds. Default: the time of the system. */
   readonly now?: () => number;
 }
@@ -78,8 +79,12 @@ export class InstallationTokens {
   }
 
   async #create({ id, privateKey, installation }: AppCredentials): Current['token'] {
-    const { transport, owner, name, tokenName, mayMerge = false } = this.#options;
-    const permissions = mayMerge ? MERGE_PERMISSIONS : PERMISSIONS;
+    const { transport, owner, name, tokenName, mayMerge = false, usesIssues = false } = this.#options;
+    const permissions = {
+      ...PERMISSIONS,
+      ...(mayMerge ? { contents: 'write' as const } : {}),
+      ...(usesIssues ? { issues: 'write' as const } : {}),
+    };
     // Shared by callers: that one of them ends must not end it, and each request has a limit of its own.
     const { signal } = new AbortController();
     const fetch = githubFetch(transport);

@@ -13,7 +13,11 @@ const MAX_SHOWN_REVISIONS = 3;
  * The rules that forbid to publish a proposed revision at this time, for every approver: freezes, windows, soak times and the maximum in
  * flight. All policies count; `now` is RFC 3339. A rule that cannot be evaluated blocks.
  */
-export function blockingRules(facts: BlockingFacts, policy: EffectivePolicy, now: string): BlockingRule[] {
+export function blockingRules(
+  facts: BlockingFacts,
+  policy: Pick<EffectivePolicy, 'approvalRules' | 'freezes'>,
+  now: string,
+): BlockingRule[] {
   const time = Date.parse(now);
   const stops = freezesAt(policy.freezes, time).map((freeze): BlockingRule => {
     const { name, namespace, isInstallation, since, until } = freeze;

@@ -194,6 +194,7 @@ describe('the kernel against its model', () => {
     expect([...seen.done.keys()].sort()).toEqual([...ACTIONS].sort());
     expect([...seen.codes.keys()].sort()).toEqual([
       'Conflict',
+      'Conflicted',
       'GateUnmet',
       'InUse',
       'NestedPackage',

@@ -26,6 +26,7 @@ import {
   refuseUnapproved,
 } from './approver.ts';
 import { blockingRules } from './blocking-rules.ts';
+import { refuseEdited } from './main-edit.ts';
 
 /**
  * The one decision on every lifecycle transition, for every actor and every face. Pure and total: for every state and
@@ -129,6 +130,9 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     refusals.push(refuseUnseen(state, state.pushedSince));
   const { merged } = request;
   if (merged !== undefined) refusals.push(...refuseMerge(state, merged));
+  // A merge has combined both sides already, and moves the main branch no more.
+  const edited = merged === undefined ? refuseEdited(state) : undefined;
+  if (edited !== undefined) refusals.push(edited);
   const isRecorded = merged?.recordBypass === true;
   const refused =
     refuseMerger(state, merged) ?? refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);

@@ -13,7 +13,14 @@ import {
 } from '../model/identity/layout.ts';
 import { approvalsElsewhere, approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
-import type { Lifecycle, MergeFacts, PushedSince, RevisionState, Sibling } from '../model/revision/revision-state.ts';
+import type {
+  Lifecycle,
+  MergeFacts,
+  PackageOnMain,
+  PushedSince,
+  RevisionState,
+  Sibling,
+} from '../model/revision/revision-state.ts';
 
 /** The gates and conditions of a Kptfile; empty if it cannot be read. */
 export interface KptfileFacts {
@@ -42,6 +49,7 @@ export interface StateSources {
   readonly dependents: readonly string[];
   readonly mainHead: Oid | undefined;
   readonly merge?: MergeFacts | undefined;
+  readonly onMain?: PackageOnMain | undefined;
   refAt(name: string): Oid | undefined;
 }
 
@@ -83,6 +91,7 @@ export function stateFrom(sources: StateSources): RevisionState {
     mainHead,
     deletionProposed: sources.refAt(deletionProposed),
     merge: sources.merge,
+    onMain: sources.onMain,
   };
 }
 

@@ -14,6 +14,7 @@ import type { MergeFacts, PushedSince, RevisionState } from '../model/revision/r
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
 import { conditionsWithFacts, type MergedFacts, recordWithFacts } from './merged-facts.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
+import { readOnMain } from './records/on-main.ts';
 import { currentRecord } from './records/record-at-tip.ts';
 
 /** Reads the input of the kernel for a revision at one point in time. */
@@ -45,6 +46,8 @@ export async function readState(
       : recordWithFacts(own, known.facts, { ...known, content, namespace });
   const pushedSince = await pushedSinceProposal(repo, revision, record);
   const merge = merged === undefined ? undefined : await readMerge(repo, revision, merged, mainHead);
+  const head = mainHead ?? repo.index.mainHead;
+  const onMain = merged === undefined ? await readOnMain(repo, revision, record, head) : undefined;
   // There is no await from here on, so that the data of several revisions is consistent.
   const { layout, index } = repo;
   const kptfile = kptfileFacts(revision);
@@ -61,8 +64,8 @@ export async function readState(
     ofPackage: index.ofPackage(revision.key.package),
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? repo.dependentsOf(revision) : [],
-    mainHead: mainHead ?? index.mainHead,
-    merge,
+    mainHead: head,
+    ...{ merge, onMain },
     refAt: (name) => index.ref(name),
   });
   return { state, record, content };

@@ -40,6 +40,15 @@ export const GATES_ANNOTATION = 'sluice.dev/gates';
 /** The fields of a revision that policies select by. */
 export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
 
+/** A package with the labels of its Kptfile and of its record. */
+interface LabelledPackage {
+  readonly key: PackageRevision['key'];
+  readonly kptfile?:
+    | { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> | undefined } | undefined }
+    | undefined;
+  readonly record?: { readonly labels?: Readonly<Record<string, string>> | undefined } | undefined;
+}
+
 /** Reads what a decision about a revision depends on besides policies, when it needs it. */
 export interface PolicySurroundings {
   people(): People;
@@ -278,7 +287,7 @@ function mergedFreezes(own: readonly FreezeRule[], other: readonly FreezeRule[])
 }
 
 /** The rules of a policy for approvals; none if it has none. */
-function approvalRuleOf(policy: DeepReadonly<PackagePolicy>, lists: PolicySurroundings | undefined): ApprovalRule[] {
+export function approvalRuleOf(policy: DeepReadonly<PackagePolicy>, lists?: PolicySurroundings): ApprovalRule[] {
   // Policies that earlier versions stored have no lists.
   const { quorum, windows = [], freezes = [], maxInFlight, soak } = policy.spec.approval;
   const hasSoak = soak?.proposed !== undefined || soak?.sincePublished !== undefined;
@@ -323,7 +332,7 @@ function selectedBy(
 /** True if a package selector matches a revision. An absent field is no restriction. */
 export function selects(
   selector: Omit<DeepReadonly<PackagePolicy>['spec']['selector'], 'variantSets'>,
-  revision: SelectedRevision,
+  revision: LabelledPackage,
   repository: DeepReadonly<Repository> | undefined,
 ): boolean {
   if (selector.repositories !== undefined && !selector.repositories.includes(revision.key.repository)) return false;

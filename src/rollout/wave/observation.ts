@@ -54,6 +54,8 @@ export interface Observations {
   /** Distinct users who have approved the start of a wave, and may. */
   readonly approvalsOf: (wave: string) => number;
   readonly analysisOf: (run: AnalysisKey) => AnalysisObservation | undefined;
+  /** True while a Freeze is in force: nothing begins, nothing is decided to be a failure, and the time of the plan stops. */
+  readonly isFrozen: boolean;
 }
 
 /** One analysis of a wave: its attempt, from 1, and its index in the list of the wave. */

@@ -45,9 +45,7 @@ test('after any events the state machine is where an independent model is, and a
         ({ state, actions } = next);
       }
     }),
-    // The same sequences each time: in about one of 100,000 others both differ about a target that is withdrawn, proposed again and published
-    // while candidates cannot be read. Which of them is right is open.
-    { numRuns: ALL_RUNS ? 100_000 : runs(20_000), seed: 1 },
+    { numRuns: ALL_RUNS ? 100_000 : runs(20_000) },
   );
   if (ALL_RUNS) expect(phases.size).toBe(7);
 }, 600_000);
@@ -102,7 +100,7 @@ test('with crashes at any write: no wave before the one before it is done, no ap
           actions = [];
           continue;
         }
-        log.check(spec, recorded, next);
+        log.check(spec, recorded, next, world.observations.isFrozen);
         recorded = restoreState(next.state, next.state.targets.values());
         expect(recorded).toEqual(next.state);
         ({ actions } = next);
@@ -135,8 +133,9 @@ function crash(before: PlanState, { state }: Step, written: number): PlanState {
 class Log {
   #isFinal = false;
 
-  check(spec: PlanSpec, before: PlanState, { state, actions }: Step): void {
+  check(spec: PlanSpec, before: PlanState, { state, actions }: Step, isFrozen: boolean): void {
     const approvals = approvalsIn(actions);
+    if (isFrozen) this.#checkFrozen(before, state, actions);
     if (this.#isFinal) expect(actions).toEqual([]);
     if (this.#isFinal) expect(state.phase).toBe(before.phase);
     this.#isFinal = state.phase === 'Aborted' || state.phase === 'RolledBack';
@@ -166,6 +165,14 @@ class Log {
         expect(fresh).toBeLessThanOrEqual(Math.max(0, percentOf(size.percent, targets.length) - earlier));
       if (size !== undefined && 'count' in size) expect(fresh).toBeLessThanOrEqual(size.count);
     }
+  }
+
+  /** Nothing begins, nothing becomes too old, and no failure has a consequence. */
+  #checkFrozen(before: PlanState, state: PlanState, actions: readonly Action[]): void {
+    expect(state.elapsedMs).toBe(before.elapsedMs);
+    expect(state.waves.length).toBe(before.waves.length);
+    expect(state.pauses).toBe(before.pauses);
+    expect(actions.filter(({ type }) => type !== 'RollBack')).toEqual([]);
   }
 
   /** A wave that ended in this step. */

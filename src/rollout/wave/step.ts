@@ -18,11 +18,12 @@ export interface Step {
 
 /**
  * One step of a wave plan: total and deterministic. `elapsedMs` are the milliseconds since the step before, by a clock that never jumps; 0
- * after a restart.
+ * after a restart. They do not count while a Freeze is in force.
  */
 export function step(spec: PlanSpec, state: PlanState, observations: Observations, elapsedMs: number): Step {
   const editor = new StateEditor(state);
-  if (elapsedMs > 0 && !isFinal(state.phase)) editor.apply({ type: 'Elapsed', ms: Math.floor(elapsedMs) });
+  if (elapsedMs > 0 && !observations.isFrozen && !isFinal(state.phase))
+    editor.apply({ type: 'Elapsed', ms: Math.floor(elapsedMs) });
   followApprovals(editor, observations);
   if (isFinal(state.phase)) return end(editor, []);
   if (spec.abort) {
@@ -46,7 +47,8 @@ function pauseOrResume(editor: StateEditor, spec: PlanSpec, observations: Observ
     acceptResults(editor);
     editor.apply({ type: 'Resumed', pause: pauses });
   } else if (phase === 'Paused' && !spec.paused) editor.apply({ type: 'Unpaused' });
-  const stop = stopCause(editor.state, spec, observations);
+  // What fails in a freeze may be repaired in it: the state at its end decides.
+  const stop = observations.isFrozen ? undefined : stopCause(editor.state, spec, observations);
   if (stop !== undefined && editor.state.phase !== 'Paused') {
     if (spec.onFailure === 'Rollback' && stop.cause !== 'AnalysisInconclusive') return stop.message;
     editor.apply({ type: 'Paused', ...stop });
@@ -66,15 +68,15 @@ function acceptResults(editor: StateEditor): void {
 }
 
 function advance(editor: StateEditor, spec: PlanSpec, observations: Observations): Step {
-  // A pause lets nothing begin; the current wave is verified and soaks on.
-  const isPaused = editor.state.phase === 'Paused';
+  // A pause and a freeze let nothing begin; the current wave is verified, and in a pause it soaks on.
+  const isStopped = editor.state.phase === 'Paused' || observations.isFrozen;
   const goesOn = () => {
     const { length } = editor.transitions;
     followWave(editor, spec, observations);
-    return editor.transitions.length > length || (!isPaused && startNextWave(editor, spec, observations));
+    return editor.transitions.length > length || (!isStopped && startNextWave(editor, spec, observations));
   };
   while (goesOn());
-  if (isPaused) return end(editor, [], dueMs(editor.state, spec));
+  if (isStopped) return end(editor, [], observations.isFrozen ? undefined : dueMs(editor.state, spec));
   beginApprovals(editor, spec);
   const { state } = editor;
   const isLast = state.waves.length > 0 && currentWave(state) === undefined && nextWave(state, spec) === undefined;

@@ -6,6 +6,7 @@ interface Entry {
   readonly id: string;
   readonly joined: number;
   readonly key: string;
+  revision: string;
   commit: string;
   isOut: boolean;
   wave: string | undefined;
@@ -42,7 +43,7 @@ export class WaveModel {
   /** The targets that may be approved after these observations, sorted. */
   observe(spec: PlanSpec, seen: Observations, ms: number): string[] {
     if (this.ended === 'aborted') return [];
-    this.#time += ms;
+    if (!seen.isFrozen) this.#time += ms;
     for (const one of this.entries)
       if (
         !one.isOut &&
@@ -58,7 +59,7 @@ export class WaveModel {
     for (const one of this.entries) if (!one.isOut && one.wave !== undefined) this.#judge(one, spec, seen);
     this.#stopOrGoOn(spec, seen);
     if (this.ended !== undefined) return [];
-    const mayBegin = !this.isHeld && !this.isStopped;
+    const mayBegin = !this.isHeld && !this.isStopped && !seen.isFrozen;
     while (this.#advance(spec, seen, mayBegin));
     if (!mayBegin) return [];
     for (const part of this.parts) this.#begin(part.name, spec);
@@ -83,18 +84,29 @@ export class WaveModel {
   #list({ candidates, isUnknown, of }: Observations): void {
     if (candidates === undefined) return;
     const joined = this.parts.length === 0 ? 0 : this.#joins + 1;
-    for (const { id, key, commit } of candidates.values()) {
+    for (const { id, key, revision, commit } of candidates.values()) {
       const at = this.entries.findIndex((one) => one.id === id);
       const known = this.entries[at];
       if (known === undefined || (known.isOut && known.commit !== commit)) {
         const empty = { isOut: false, wave: undefined, isBegun: false, published: false, isAccepted: false };
-        const entry = { id, joined, key, commit, ...empty, result: undefined, blocked: undefined, since: this.#time };
+        const entry = {
+          id,
+          joined,
+          key,
+          revision,
+          commit,
+          ...empty,
+          result: undefined,
+          blocked: undefined,
+          since: this.#time,
+        };
         if (at < 0) this.entries.push(entry);
         else this.entries[at] = entry;
         this.#joins = Math.max(this.#joins, joined);
-      } else if (!known.isOut && known.commit !== commit && !known.published) known.commit = commit;
+      } else if (!known.isOut && known.commit !== commit && !known.published)
+        Object.assign(known, { revision, commit });
       else if (!known.isOut && known.commit !== commit && known.wave === undefined)
-        Object.assign(known, { commit, published: false, since: this.#time });
+        Object.assign(known, { revision, commit, published: false, since: this.#time });
     }
     for (const one of this.entries) {
       if (one.isOut || one.published || candidates.has(one.id) || isUnknown(one.id)) continue;
@@ -128,7 +140,7 @@ export class WaveModel {
     Object.assign(one, { result, since: this.#time, isAccepted: false });
   }
 
-  #stopOrGoOn(spec: PlanSpec, { analysisOf }: Observations): void {
+  #stopOrGoOn(spec: PlanSpec, { analysisOf, isFrozen }: Observations): void {
     const part = this.parts.find(({ isDone }) => !isDone);
     if (this.isStopped) {
       if (spec.resume < this.stops) return;
@@ -143,7 +155,7 @@ export class WaveModel {
       all.filter((one) => one.result === wanted && !one.isAccepted).length > this.#limit(limit, all.length);
     const exceeded = tooMany('failed', spec.maxFailures) || tooMany('unreachable', spec.maxUnreachable);
     const bad = part?.okSince === undefined ? undefined : this.#bad(part, spec, analysisOf);
-    if (exceeded || bad !== undefined) {
+    if (!isFrozen && (exceeded || bad !== undefined)) {
       if (spec.onFailure === 'Rollback' && (exceeded || bad !== 'Inconclusive')) this.ended = 'back';
       else {
         this.isStopped = true;

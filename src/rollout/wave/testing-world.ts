@@ -12,7 +12,9 @@ import type { TargetRecord } from './plan-state.ts';
 import type { PlanSpec, WaveSpec } from './wave-spec.ts';
 
 interface Revision {
+  readonly name: string;
   state: 'Proposed' | 'Gone' | 'Published';
+  /** Unique among the revisions of its package. */
   commit: number;
   observation: TargetObservation;
 }
@@ -22,13 +24,15 @@ const RESULTS = ['Verified', 'Pending', 'Degraded', 'Failed', 'Unreachable', und
 const ANALYSES = ['Successful', 'Running', 'Failed', 'Error', 'Inconclusive'] as const;
 
 export type WorldEvent =
-  | { readonly type: 'propose' | 'withdraw' | 'publish'; readonly id: string }
+  /** `isOther`: in another workspace than the last revision of the package. */
+  | { readonly type: 'propose'; readonly id: string; readonly isOther: boolean }
+  | { readonly type: 'withdraw' | 'publish'; readonly id: string }
   | { readonly type: 'verify'; readonly ids: readonly string[]; readonly result: (typeof RESULTS)[number] }
   | { readonly type: 'refuse' | 'fail'; readonly id: string; readonly on: boolean }
   | { readonly type: 'carryOut'; readonly most: number }
   | { readonly type: 'analyse'; readonly phase: (typeof ANALYSES)[number] }
   | { readonly type: 'approveWave' }
-  | { readonly type: 'hide'; readonly on: boolean }
+  | { readonly type: 'hide' | 'freeze'; readonly on: boolean }
   | { readonly type: 'spec'; readonly spec: Partial<PlanSpec> }
   | { readonly type: 'wait'; readonly ms: number }
   | { readonly type: 'crash'; readonly written: number };
@@ -77,7 +81,7 @@ const specChange: fc.Arbitrary<Partial<PlanSpec>> = fc.oneof(
 /** Events of any kind; `crashes` says whether the process may end while it writes. */
 export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
   const event: fc.Arbitrary<WorldEvent> = fc.oneof(
-    { weight: 4, arbitrary: fc.record({ type: fc.constant('propose' as const), id }) },
+    { weight: 4, arbitrary: fc.record({ type: fc.constant('propose' as const), id, isOther: fc.boolean() }) },
     { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('withdraw' as const, 'publish' as const), id }) },
     {
       weight: 6,
@@ -100,7 +104,10 @@ export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
       }),
     },
     { weight: 1, arbitrary: fc.constant({ type: 'approveWave' as const }) },
-    { weight: 1, arbitrary: fc.record({ type: fc.constant('hide' as const), on: fc.boolean() }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ type: fc.constantFrom('hide' as const, 'freeze' as const), on: fc.boolean() }),
+    },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('spec' as const), spec: specChange }) },
     {
       weight: 5,
@@ -115,21 +122,23 @@ export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
 
 /** What surrounds a plan, apart from the plan itself. */
 export class World {
-  readonly #revisions = new Map<string, Revision>();
+  /** Of each package its revisions, the last one at the end. Only that one may be Proposed. */
+  readonly #packages = new Map<string, Revision[]>();
   readonly #runs = new Map<string, AnalysisObservation>();
   #approvals = 0;
   #isHidden = false;
+  #isFrozen = false;
   /** Times that each target was published by the plan. */
   readonly published: string[] = [];
 
   constructor(proposed: readonly string[]) {
-    for (const name of proposed) this.#propose(name);
+    for (const id of proposed) this.#propose(id, false);
   }
 
   apply(event: WorldEvent, actions: readonly Action[], targets: ReadonlyMap<string, TargetRecord>): void {
     switch (event.type) {
       case 'propose':
-        this.#propose(event.id);
+        this.#propose(event.id, event.isOther);
         break;
       case 'withdraw':
         this.#move(event.id, 'Gone');
@@ -161,23 +170,25 @@ export class World {
       case 'hide':
         this.#isHidden = event.on;
         break;
+      case 'freeze':
+        this.#isFrozen = event.on;
+        break;
     }
   }
 
   get observations(): Observations {
     const candidates = new Map<string, Candidate>();
-    for (const [name, { state, commit }] of this.#revisions)
-      if (state === 'Proposed')
-        candidates.set(name, {
-          ...{ id: name, key: orderKey(name, 'salt'), revision: name, commit: String(commit) },
-          selectedBy: name < 'd' ? ['one'] : ['two'],
-        });
-    const of = ({ id: name, ...target }: TargetRecord): TargetObservation => {
-      const found = this.#revisions.get(name);
-      if (found === undefined || (target.revision !== undefined && target.commit !== String(found.commit)))
-        return { revision: { state: 'Gone' } };
-      const revision = found.state === 'Published' ? { state: found.state, number: 1 } : { state: found.state };
-      return { ...found.observation, revision, rollback: 'Done' };
+    for (const id of this.#packages.keys()) {
+      const { name: revision, state, commit } = this.#last(id) ?? {};
+      if (revision === undefined || state !== 'Proposed') continue;
+      const selectedBy = id < 'd' ? ['one'] : ['two'];
+      candidates.set(id, { id, key: orderKey(id, 'salt'), revision, commit: String(commit), selectedBy });
+    }
+    // A revision is found by its name, whatever became of the commit that is recorded.
+    const of = ({ id, revision }: TargetRecord): TargetObservation => {
+      const { state, observation } = this.#packages.get(id)?.find(({ name }) => name === revision) ?? {};
+      if (state === undefined) return { revision: { state: 'Gone' } };
+      return { ...observation, revision: state === 'Published' ? { state, number: 1 } : { state }, rollback: 'Done' };
     };
     return {
       candidates: this.#isHidden ? undefined : candidates,
@@ -185,6 +196,7 @@ export class World {
       of,
       approvalsOf: () => this.#approvals,
       analysisOf: (run) => this.#runs.get(runName(run)),
+      isFrozen: this.#isFrozen,
     };
   }
 
@@ -192,30 +204,38 @@ export class World {
     for (const action of actions) {
       if (action.type === 'Analyse') this.#runs.set(runName(action.run), { phase: 'Running', message: '' });
       if (action.type !== 'Approve') continue;
-      const found = this.#revisions.get(action.id);
+      const found = this.#last(action.id);
       if (found?.state !== 'Proposed' || found.observation.refusal !== undefined) continue;
-      // An approval is for the commit that is recorded.
-      if (targets.get(action.id)?.commit !== String(found.commit)) continue;
+      // An approval is for the revision and the commit that are recorded.
+      const { revision, commit } = targets.get(action.id) ?? {};
+      if (revision !== found.name || commit !== String(found.commit)) continue;
       found.state = 'Published';
       this.published.push(`${action.id} ${found.commit}`);
     }
   }
 
-  #propose(name: string): void {
-    const commit = (this.#revisions.get(name)?.commit ?? 0) + 1;
-    const { state } = this.#revisions.get(name) ?? {};
-    if (state === undefined || state === 'Gone')
-      this.#revisions.set(name, { state: 'Proposed', commit, observation: {} });
+  #last(id: string): Revision | undefined {
+    return this.#packages.get(id)?.at(-1);
   }
 
-  #move(name: string, state: 'Gone' | 'Published'): void {
-    const found = this.#revisions.get(name);
+  #propose(id: string, isOther: boolean): void {
+    const revisions = this.#packages.get(id) ?? [];
+    const last = revisions.at(-1);
+    if (last?.state === 'Proposed') return;
+    const commit = (last?.commit ?? 0) + 1;
+    if (last?.state === 'Gone' && !isOther) Object.assign(last, { state: 'Proposed', commit, observation: {} });
+    else revisions.push({ name: `${id}.w${revisions.length + 1}`, state: 'Proposed', commit, observation: {} });
+    this.#packages.set(id, revisions);
+  }
+
+  #move(id: string, state: 'Gone' | 'Published'): void {
+    const found = this.#last(id);
     if (found?.state === 'Proposed') found.state = state;
   }
 
-  #note(name: string, observation: { [Key in keyof TargetObservation]?: TargetObservation[Key] | undefined }): void {
-    const found = this.#revisions.get(name);
-    if (found !== undefined) found.observation = withoutUndefined({ ...found.observation, ...observation });
+  #note(id: string, observation: { [Key in keyof TargetObservation]?: TargetObservation[Key] | undefined }): void {
+    for (const revision of this.#packages.get(id) ?? [])
+      revision.observation = withoutUndefined({ ...revision.observation, ...observation });
   }
 }
 

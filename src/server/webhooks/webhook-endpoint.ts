@@ -29,10 +29,12 @@ const EVENTS_OF_REFS: ReadonlySet<string> = new Set([
 ]);
 
 export interface AppWebhookOptions {
-  /** True for a Secret that a policy names for its reviews, from memory. */
+  /** True for a Secret that a policy names for its reviews, or a target for its deliveries, from memory. */
   readonly isUsed: (secret: ObjectKey) => boolean;
   /** The repositories that a message of this App may be about: those which it reviews, in the namespace of its Secret. From memory. */
   readonly repositories: (secret: ObjectKey, event: HostEvent) => readonly ObjectKey[];
+  /** The same for targets that it delivers to by pull requests. */
+  readonly targets: (secret: ObjectKey, event: HostEvent) => readonly ObjectKey[];
 }
 
 export interface WebhookOptions {
@@ -43,6 +45,8 @@ export interface WebhookOptions {
   readonly isRegistered?: (repository: ObjectKey) => boolean;
   /** Called for each authenticated message; without a scope if it names no refs. Must be cheap however often it is called. */
   readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined, hint: ReviewHint | undefined) => void;
+  /** Called for each authenticated message of an App about the repository of a delivery target. Must be as cheap. */
+  readonly onTarget?: (target: ObjectKey) => void;
   /** Webhooks of GitHub Apps. Default: they are not served. */
   readonly apps?: AppWebhookOptions;
   /** Where messages that were seen outlast a restart. Default: nowhere. */
@@ -74,7 +78,7 @@ const PROVEN_HEADERS: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Answers `POST /webhooks/git/<namespace>/<repository>`: a Git host reports a push, or a change of a pull request; and
- * `POST /webhooks/github-app/<namespace>/<secret>`: a GitHub App reports the same of the repositories that it reviews. The sender needs no account, only the
+ * `POST /webhooks/github-app/<namespace>/<secret>`: a GitHub App reports the same of the repositories that it reviews or delivers to. The sender needs no account, only the
  * secret of the webhook (see `SignatureCheck`). A message is a hint to read the repository: Sluice takes the content from
  * the repository itself. Only the pusher cannot be read there, see `HostPush`. The response for a missing repository, a repository
  * without a webhook and a wrong signature is the same, Unauthenticated, and is sent only after the whole body has arrived. See `SecretReads`
@@ -138,22 +142,23 @@ export class WebhookEndpoint {
     const id = messageId(`${isApp ? 'app ' : ''}${keyText(target)}`, headers, digest.digest('base64'));
     if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
     const event = hostEventIn(body);
-    if (isApp) this.#reportToRepositories(target, event, headers, body);
+    if (isApp) this.#reportOfApp(target, event, headers, body);
     else await this.#report(target, event?.hint, headers, body);
     return textResponse(202, 'text/plain; charset=utf-8', 'accepted\n');
   }
 
   /** A message of an App triggers reads; who pushed is for the webhook of the repository to report. */
-  #reportToRepositories(
+  #reportOfApp(
     app: ObjectKey,
     event: HostEvent | undefined,
     headers: IncomingHttpHeaders,
     body: Buffer | undefined,
   ): void {
-    const { apps, onMessage } = this.#options;
+    const { apps, onMessage, onTarget } = this.#options;
     if (event === undefined) return;
     for (const repository of apps?.repositories(app, event) ?? [])
       onMessage(repository, syncHint(headers, body), event.hint);
+    for (const target of apps?.targets(app, event) ?? []) onTarget?.(target);
   }
 
   async #report(

@@ -1,4 +1,4 @@
-import type { GitHubRepository, Protection, Pull, Run, Status } from './github-repository.ts';
+import type { GitHubRepository, Issue, Protection, Pull, Run, Status, Thread } from './github-repository.ts';
 import type { OpenApi } from './openapi.ts';
 
 type Json = Record<string, unknown>;
@@ -89,16 +89,42 @@ export class GitHubJson {
     return { ...example, id, event, actor: this.user(actor), created_at: at, performed_via_github_app: null };
   }
 
-  comment(repository: GitHubRepository, pull: Pull, comment: Pull['comments'][number]): Json {
+  comment(repository: GitHubRepository, thread: Thread, comment: Thread['comments'][number]): Json {
     const { id, user, app, body, at, updatedAt } = comment;
     const [example] = this.#api.example('issue-comment-items') as Json[];
-    const run = this.#api.example('check-run-example-of-completed-conclusion') as { app: Json };
     return {
       ...{ ...example, id, user: this.user(user), body, created_at: at, updated_at: updatedAt },
-      html_url: `${this.#url}/${repository.owner}/${repository.name}/pull/${pull.number}#issuecomment-${id}`,
+      html_url: `${this.#pageOf(repository, thread)}#issuecomment-${id}`,
       author_association: repository.writers.has(user) ? 'COLLABORATOR' : 'NONE',
-      performed_via_github_app: app === undefined ? null : { ...run.app, id: app },
+      performed_via_github_app: this.#app(app),
     };
+  }
+
+  /** Also of a pull request, which is an issue too. */
+  issue(repository: GitHubRepository, thread: Thread | Issue): Json {
+    const { pull_request: pull, closed_by: _, ...example } = this.#api.example('issue') as Json;
+    const { app, reason, assignees } = 'assignees' in thread ? thread : { app: undefined, reason: null, assignees: [] };
+    const users = [...assignees].map((login) => this.user(login));
+    return {
+      ...{ ...example, number: thread.number, title: thread.title, body: thread.body, user: this.user(thread.author) },
+      html_url: this.#pageOf(repository, thread),
+      ...{ state: thread.closedAt === undefined ? 'open' : 'closed', state_reason: reason },
+      ...{ created_at: thread.createdAt, updated_at: thread.updatedAt, closed_at: thread.closedAt ?? null },
+      ...{ assignee: users[0] ?? null, assignees: users, milestone: null, comments: thread.comments.length },
+      labels: [...thread.labels].map((name) => this.label(name, repository.labels.get(name) ?? 'ededed')),
+      performed_via_github_app: this.#app(app),
+      ...('assignees' in thread ? {} : { pull_request: pull }),
+    };
+  }
+
+  #pageOf({ owner, name }: GitHubRepository, thread: Thread): string {
+    const kind = 'assignees' in thread ? 'issues' : 'pull';
+    return `${this.#url}/${owner}/${name}/${kind}/${thread.number}`;
+  }
+
+  #app(id: number | undefined): Json | null {
+    const run = this.#api.example('check-run-example-of-completed-conclusion') as { app: Json };
+    return id === undefined ? null : { ...run.app, id };
   }
 
   ownUser(login: string): Json {

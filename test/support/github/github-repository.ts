@@ -2,18 +2,37 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { git, initBare } from '../git/git-cli.ts';
 
-export interface Pull {
+/** What pull requests and issues have in common. */
+export interface Thread {
   readonly number: number;
   title: string;
   body: string | null;
   readonly author: string;
-  readonly head: { readonly repository: GitHubRepository; readonly branch: string; commit: string };
-  readonly base: string;
   readonly createdAt: string;
   updatedAt: string;
   closedAt?: string;
-  merged?: { readonly commit: string; readonly by: string; readonly at: string; readonly base: string };
   readonly labels: Set<string>;
+  readonly comments: {
+    readonly id: number;
+    readonly user: string;
+    readonly app: number | undefined;
+    body: string;
+    readonly at: string;
+    updatedAt: string;
+  }[];
+  readonly events: { readonly id: number; readonly event: string; readonly actor: string; readonly at: string }[];
+}
+
+export interface Issue extends Thread {
+  readonly app: number | undefined;
+  reason: string | null;
+  readonly assignees: Set<string>;
+}
+
+export interface Pull extends Thread {
+  readonly head: { readonly repository: GitHubRepository; readonly branch: string; commit: string };
+  readonly base: string;
+  merged?: { readonly commit: string; readonly by: string; readonly at: string; readonly base: string };
   readonly requestedUsers: Set<string>;
   readonly requestedTeams: Set<string>;
   readonly reviews: {
@@ -24,15 +43,6 @@ export interface Pull {
     readonly commit: string;
     readonly at: string;
   }[];
-  readonly comments: {
-    readonly id: number;
-    readonly user: string;
-    readonly app: number | undefined;
-    body: string;
-    readonly at: string;
-    updatedAt: string;
-  }[];
-  readonly events: { readonly id: number; readonly event: string; readonly actor: string; readonly at: string }[];
 }
 
 /** A rule for a branch. */
@@ -107,6 +117,7 @@ export class GitHubRepository {
   readonly writers: Set<string>;
   readonly teams = new Set<string>();
   readonly pulls: Pull[] = [];
+  readonly issues: Issue[] = [];
   readonly labels = new Map<string, string>();
   readonly runs: Run[] = [];
   readonly statuses: Status[] = [];
@@ -225,7 +236,7 @@ export class GitHubRepository {
       throw new Invalid({ resource, code: 'custom', message: `No commits between ${wanted.base} and ${wanted.head}` });
     const now = timeNow();
     const pull: Pull = {
-      ...{ number: this.pulls.length + 1, title: wanted.title, body: wanted.body ?? null, author },
+      ...{ number: this.#nextNumber(), title: wanted.title, body: wanted.body ?? null, author },
       ...{ head: { repository: head, branch, commit }, base: wanted.base, createdAt: now, updatedAt: now },
       ...{ labels: new Set<string>(), requestedUsers: new Set<string>(), requestedTeams: new Set<string>() },
       ...{ reviews: [], comments: [], events: [] },
@@ -234,7 +245,22 @@ export class GitHubRepository {
     return pull;
   }
 
-  setState(pull: Pull, state: 'open' | 'closed', actor: string): void {
+  openIssue(author: string, app: number | undefined, { title, body }: { title: string; body?: string }): Issue {
+    const now = timeNow();
+    const issue: Issue = {
+      ...{ number: this.#nextNumber(), title, body: body ?? null, author, app, createdAt: now, updatedAt: now },
+      ...{ labels: new Set<string>(), assignees: new Set<string>(), reason: null, comments: [], events: [] },
+    };
+    this.issues.push(issue);
+    return issue;
+  }
+
+  /** One sequence for both. */
+  #nextNumber(): number {
+    return this.pulls.length + this.issues.length + 1;
+  }
+
+  setState(pull: Thread, state: 'open' | 'closed', actor: string): void {
     if ((pull.closedAt === undefined) === (state === 'open')) return;
     const at = timeNow();
     if (state === 'closed') pull.closedAt = at;

@@ -1,5 +1,5 @@
 import { git } from '../git/git-cli.ts';
-import type { GitHubJson } from './github-json.ts';
+import { ISSUE_ROUTES } from './github-issue-routes.ts';
 import {
   type GitHubRepository,
   Invalid,
@@ -9,51 +9,9 @@ import {
   type RunAnnotation,
   timeNow,
 } from './github-repository.ts';
+import { type Call, Failure, list, pageOf, REPOSITORY, type Route } from './github-route.ts';
 
-/** A response with another status than 2xx. */
-export class Failure extends Error {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(message);
-    this.status = status;
-    this.headers = headers;
-  }
-}
-
-export interface Call {
-  readonly repository: GitHubRepository;
-  /** Values of the template. */
-  readonly path: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams;
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly user: string;
-  /** The App, if one authenticates. */
-  readonly app: number | undefined;
-  readonly json: GitHubJson;
-  /** Finds the repository of a user, for pull requests from forks. */
-  readonly repositoryOf: (owner: string) => GitHubRepository | undefined;
-}
-
-export interface Result {
-  readonly status?: number;
-  readonly body: unknown;
-  /** All entries of a list, of which the response has one page. */
-  readonly entries?: readonly unknown[];
-}
-
-export interface Route {
-  /** `<permission>:<access>`, as GitHub names them. */
-  readonly needs: string;
-  readonly handle: (call: Call) => Result;
-}
-
-const REPOSITORY = '/repos/{owner}/{repo}';
 const PULL = `${REPOSITORY}/pulls/{pull_number}`;
-const ISSUE = `${REPOSITORY}/issues/{issue_number}`;
-const COMMENT = `${REPOSITORY}/issues/comments/{comment_id}`;
-const MAX_COMMENT_CHARACTERS = 65_536;
 const REVIEW_STATES: Readonly<Record<string, string>> = {
   APPROVE: 'APPROVED',
   REQUEST_CHANGES: 'CHANGES_REQUESTED',
@@ -89,9 +47,10 @@ const GIT_ROUTES: Readonly<Record<string, Route>> = {
   },
 };
 
-/** The routes of repositories, by method and the template of GitHub's description. */
+/** The routes of pull requests and commits, by method and the template of GitHub's description. */
 export const ROUTES: Readonly<Record<string, Route>> = {
   ...GIT_ROUTES,
+  ...ISSUE_ROUTES,
   [`GET ${REPOSITORY}/pulls`]: {
     needs: 'pull_requests:read',
     handle: ({ repository, query, json }) => {
@@ -227,83 +186,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { status: 201, body: call.json.pull(repository, pull, true) };
     },
   },
-  [`GET ${ISSUE}/events`]: {
-    needs: 'pull_requests:read',
-    handle: (call) => list(pullOf(call).events, call.query, (event) => call.json.event(event)),
-  },
-  [`GET ${ISSUE}/comments`]: {
-    needs: 'pull_requests:read',
-    handle: (call) => {
-      const since = Date.parse(call.query.get('since') ?? '1970-01-01T00:00:00Z');
-      const comments = pullOf(call).comments.filter(({ updatedAt }) => Date.parse(updatedAt) >= since);
-      return list(comments, call.query, (comment) => call.json.comment(call.repository, pullOf(call), comment));
-    },
-  },
-  [`POST ${ISSUE}/comments`]: {
-    needs: 'pull_requests:write',
-    handle: (call) => {
-      const pull = pullOf(call);
-      const at = timeNow();
-      const { user, app } = call;
-      const comment = { id: nextId(), user, app, body: bodyOf(call), at, updatedAt: at };
-      pull.comments.push(comment);
-      pull.updatedAt = comment.at;
-      return { status: 201, body: call.json.comment(call.repository, pull, comment) };
-    },
-  },
-  [`PATCH ${COMMENT}`]: {
-    needs: 'pull_requests:write',
-    handle: (call) => {
-      const { pull, comment } = commentOf(call);
-      comment.body = bodyOf(call);
-      comment.updatedAt = timeNow();
-      pull.updatedAt = comment.updatedAt;
-      return { body: call.json.comment(call.repository, pull, comment) };
-    },
-  },
-  [`DELETE ${COMMENT}`]: {
-    needs: 'pull_requests:write',
-    handle: (call) => {
-      const { pull, comment } = commentOf(call);
-      pull.comments.splice(pull.comments.indexOf(comment), 1);
-      return { status: 204, body: undefined };
-    },
-  },
   [`GET ${REPOSITORY}/collaborators/{username}/permission`]: {
     needs: 'metadata:read',
     handle: ({ repository, path, json }) => ({ body: json.permission(repository, path.username ?? '') }),
-  },
-  [`POST ${ISSUE}/labels`]: {
-    needs: 'pull_requests:write',
-    handle: (call) => {
-      const pull = pullOf(call);
-      const { labels } = call.repository;
-      for (const wanted of call.body.labels as string[]) {
-        const known = labelOf(call.repository, wanted);
-        if (known === undefined) labels.set(wanted, 'ededed');
-        pull.labels.add(known ?? wanted);
-      }
-      pull.updatedAt = timeNow();
-      return { body: [...pull.labels].map((name) => call.json.label(name, labels.get(name) ?? '')) };
-    },
-  },
-  [`GET ${REPOSITORY}/labels/{name}`]: {
-    needs: 'pull_requests:read',
-    handle: ({ repository, path, json }) => {
-      const name = labelOf(repository, path.name ?? '');
-      if (name === undefined) throw new Failure(404, 'Not Found');
-      return { body: json.label(name, repository.labels.get(name) ?? '') };
-    },
-  },
-  [`POST ${REPOSITORY}/labels`]: {
-    needs: 'pull_requests:write',
-    handle: ({ repository, body, json }) => {
-      const { name, color } = body as { name: string; color: string };
-      if (labelOf(repository, name) !== undefined)
-        throw new Invalid({ resource: 'Label', code: 'already_exists', field: 'name' });
-      repository.labels.set(name, color);
-      return { status: 201, body: json.label(name, color) };
-    },
   },
   [`GET ${REPOSITORY}/commits/{ref}/status`]: {
     needs: 'statuses:read',
@@ -398,18 +283,8 @@ function changed(run: Run, body: Readonly<Record<string, unknown>>): Run {
   });
 }
 
-function list<Entry>(all: readonly Entry[], query: URLSearchParams, render: (entry: Entry) => unknown): Result {
-  return { body: pageOf(all, query).map(render), entries: all };
-}
-
-function pageOf<Entry>(all: readonly Entry[], query: URLSearchParams): readonly Entry[] {
-  const size = Math.min(Number(query.get('per_page') ?? '30'), 100);
-  const page = Number(query.get('page') ?? '1');
-  return all.slice((page - 1) * size, page * size);
-}
-
 function pullOf({ repository, path }: Call): Pull {
-  const number = path.pull_number ?? path.issue_number;
+  const number = path.pull_number;
   const pull = repository.pulls.find((one) => String(one.number) === number);
   if (pull === undefined) throw new Failure(404, 'Not Found');
   return pull;
@@ -420,27 +295,7 @@ function branchOf(repository: GitHubRepository, branch = ''): string {
   return branch;
 }
 
-function commentOf({ repository, path }: Call): { readonly pull: Pull; readonly comment: Pull['comments'][number] } {
-  for (const pull of repository.pulls) {
-    const comment = pull.comments.find(({ id }) => String(id) === path.comment_id);
-    if (comment !== undefined) return { pull, comment };
-  }
-  throw new Failure(404, 'Not Found');
-}
-
-function bodyOf({ body }: Call): string {
-  const text = String(body.body);
-  if (text.trim() === '' || text.length > MAX_COMMENT_CHARACTERS)
-    throw new Invalid({ resource: 'IssueComment', code: 'unprocessable', field: 'data' });
-  return text;
-}
-
 function commitOf(repository: GitHubRepository, commit: unknown): string {
   if (typeof commit === 'string' && repository.has(commit)) return commit;
   throw new Failure(422, `No commit found for SHA: ${String(commit)}`);
-}
-
-/** Names of labels are case-insensitive. */
-function labelOf({ labels }: GitHubRepository, name: string): string | undefined {
-  return [...labels.keys()].find((known) => known.toLowerCase() === name.toLowerCase());
 }

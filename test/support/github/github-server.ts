@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { answerGraphql } from './github-graphql.ts';
 import { GitHubJson } from './github-json.ts';
 import { GitHubRepository, Invalid, nextId } from './github-repository.ts';
-import { Failure, type Result, ROUTES, type Route } from './github-routes.ts';
+import { Failure, type Result, type Route } from './github-route.ts';
+import { ROUTES } from './github-routes.ts';
 import { OpenApi } from './openapi.ts';
 
 const DOCUMENTATION = { documentation_url: 'https://docs.github.com/rest', status: '' };
@@ -21,7 +22,7 @@ let api: OpenApi | undefined;
 export const APP = { id: 4242, installation: 77, user: 'sluice[bot]' } as const;
 /** What the installation was granted. */
 export const GRANTED: Readonly<Record<string, string>> = {
-  ...{ metadata: 'read', contents: 'write', checks: 'write', pull_requests: 'write' },
+  ...{ metadata: 'read', contents: 'write', checks: 'write', pull_requests: 'write', issues: 'write' },
 };
 
 export interface GitHubRequest {
@@ -218,7 +219,8 @@ export class GitHubServer {
     const mayRead = repositories?.includes(repository?.name ?? '') ?? repository?.writers.has(user);
     if (repository === undefined || (mayRead !== true && !isFork(repository, user, this.#repositories)))
       throw new Failure(404, 'Not Found');
-    const [permission = '', access = ''] = route.needs.split(':');
+    const needs = typeof route.needs === 'string' ? route.needs : route.needs({ repository, path: values });
+    const [permission = '', access = ''] = needs.split(':');
     if (app !== undefined && this.used.get(permission) !== 'write') this.used.set(permission, access);
     // Every token of an App has it.
     const all = typeof permissions === 'string' ? undefined : { metadata: 'read', ...permissions };

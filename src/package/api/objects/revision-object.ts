@@ -13,10 +13,11 @@ import type { PackageRepository } from '../../store/package-repository.ts';
 
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
-/** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
 /** On a write of the status: a condition type that counts as set again although it is unchanged. The annotation is not stored. */
 export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
-
+/** On an update: bases the draft on the main branch, see `RebaseMode`. The annotation is not stored. */
+export const REBASE_ANNOTATION = 'sluice.dev/rebase';
+/** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
 export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
 
 /** The Kubernetes object of a revision, as Porch shows it. */

@@ -12,7 +12,13 @@ import { APPROVAL_ANNOTATIONS } from '../../model/revision/lifecycle-annotations
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Action, Lifecycle } from '../../model/revision/revision-state.ts';
 import type { RevisionChange } from '../../plan/edit/change.ts';
-import { AFFIRM_ANNOTATION, BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from '../objects/revision-object.ts';
+import { REBASE_MODES, type RebaseMode } from '../../plan/edit/rebase.ts';
+import {
+  AFFIRM_ANNOTATION,
+  BREAK_GLASS_ANNOTATION,
+  PROBLEM_ANNOTATION,
+  REBASE_ANNOTATION,
+} from '../objects/revision-object.ts';
 
 /**
  * Warns the writer about parts of a write that are ignored: the server determines names, and the tasks of a package cannot be changed
@@ -87,6 +93,17 @@ export function affirmedTypeOf({ metadata }: RevisionObject): string | undefined
     : undefined;
 }
 
+/** How the draft is to be based on the main branch; undefined if the request does not contain it. */
+function rebaseOf(object: RevisionObject): RebaseMode | undefined {
+  const { annotations } = object.metadata;
+  if (annotations === undefined || !Object.hasOwn(annotations, REBASE_ANNOTATION)) return undefined;
+  const value = annotations[REBASE_ANNOTATION];
+  const mode = REBASE_MODES.find((one) => one === value);
+  if (mode !== undefined) return mode;
+  const path = ['metadata', 'annotations', REBASE_ANNOTATION];
+  throw invalidRevision(object, path, value, `value can be only ${REBASE_MODES.join(' or ')}`);
+}
+
 /** Returns the other changes; undefined if there are none. */
 export function changeOf(
   stored: RevisionObject,
@@ -103,8 +120,9 @@ export function changeOf(
       `spec can only update package with lifecycle value one of Draft,Proposed; this one is ${revision.lifecycle}`,
     );
   }
-  if (kptfile.length === 0 && metadata === undefined) return undefined;
-  return { kptfile, ...(metadata === undefined ? {} : { metadata }) };
+  const rebase = rebaseOf(object);
+  if (kptfile.length === 0 && metadata === undefined && rebase === undefined) return undefined;
+  return { kptfile, ...(metadata === undefined ? {} : { metadata }), ...(rebase === undefined ? {} : { rebase }) };
 }
 
 function kptfileEdits(
@@ -217,6 +235,7 @@ export function ownMetadata(object: RevisionObject) {
     [PROBLEM_ANNOTATION]: _problem,
     [BREAK_GLASS_ANNOTATION]: _breakGlass,
     [AFFIRM_ANNOTATION]: _affirm,
+    [REBASE_ANNOTATION]: _rebase,
     ...annotations
   } = object.metadata.annotations ?? {};
   return {

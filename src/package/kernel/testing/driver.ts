@@ -147,6 +147,7 @@ export class Driver {
       this.#give(workspace, draws.of(TYPES) ?? '', status, `${draws.below(2)}`, draws.of(ACTORS) ?? ACTORS[0]);
     } else if (kind === 25) this.#withdraw(workspace, draws.of(TYPES) ?? '');
     else if (kind === 26) this.#keep(edited);
+    else if (kind === 28 && edited.lifecycle === 'Draft' && draws.below(2) === 0) this.#rebase(edited);
     else if (kind === 27 && (this.#foreign || edited.lifecycle === 'Draft')) this.#moves.pushChange(edited, draws);
     else this.#edit(edited, draws);
     return {};
@@ -239,7 +240,9 @@ export class Driver {
     this.world.create(workspace, data, source, actor);
     const commit = this.world.store.last;
     this.model.entries.set(workspace, this.#moves.draft(data, commit));
-    const kept = emptyKept(commit, given);
+    const tree = source === undefined ? undefined : this.model.records.treeAt(source.commit);
+    const base = this.model.main === undefined ? undefined : { commit: this.model.main, tree };
+    const kept = emptyKept(commit, given, base);
     if (source === undefined && faceOf(actor) !== 'controller') kept.contributors.add(actor.name);
     this.#wrote(workspace, kept);
   }
@@ -268,6 +271,18 @@ export class Driver {
     const kept = this.model.kept(revision.workspace);
     this.world.keep(revision);
     this.#wrote(revision.workspace, kept);
+  }
+
+  /** Keeps the draft as it is, with the present main branch as its base. */
+  #rebase(revision: ListedRevision): void {
+    const { main, records } = this.model;
+    if (main === undefined) return;
+    const { workspace } = revision;
+    const entry = this.#entry(workspace);
+    const kept = this.model.kept(workspace);
+    this.world.rebase(revision, main);
+    entry.commit = this.world.store.last;
+    this.#wrote(workspace, { ...kept, base: { commit: main, tree: records.treeAt(main) } });
   }
 
   /** Other content, object, gates or a Kptfile that cannot be read. In a proposed revision gates can be added. */

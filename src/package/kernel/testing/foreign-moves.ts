@@ -35,7 +35,7 @@ export class ForeignMoves {
   }
 
   make(draws: Draws, targets: readonly ListedRevision[], edited: ListedRevision | undefined): ForeignMove {
-    const kind = draws.below(20);
+    const kind = draws.below(22);
     for (const { tag, commit } of targets) this.#note(tag, commit);
     if (kind < 2) return this.#on(edited, (revision) => this.#pushConditions(revision, draws));
     if (kind === 2) return this.#on(edited, (revision) => this.#pushMove(revision));
@@ -52,7 +52,9 @@ export class ForeignMoves {
       return this.#on(proposed, (revision) => this.#subvert(revision, draws));
     }
     if (kind === 18) return this.#lose(draws);
-    return this.#rotate(draws);
+    if (kind === 19) return this.#rotate(draws);
+    if (kind === 20) return this.#on(edited, (revision) => this.#pushMerge(revision, draws));
+    return this.#editMain(targets, draws);
   }
 
   fresh(draws: Draws): PackageData {
@@ -214,6 +216,27 @@ export class ForeignMoves {
     return this.#setMain(commit);
   }
 
+  /** Another user merges the main branch into a draft, and maybe takes over what is there. */
+  #pushMerge(revision: ListedRevision, draws: Draws): ForeignMove {
+    if (this.#model.main === undefined) return NOTHING;
+    const entry = this.#entry(revision.workspace);
+    if (draws.below(2) === 0) entry.content = this.#world.data(this.#model.main)?.content ?? entry.content;
+    this.#world.pushMerge(revision, (data) => this.dataOf(entry, data));
+    entry.commit = this.#world.store.last;
+    return NOTHING;
+  }
+
+  /** A direct commit to the main branch changes the package, makes it that of another revision, or removes it. */
+  #editMain(targets: readonly ListedRevision[], draws: Draws): ForeignMove {
+    const { store, at } = this.#world;
+    if (this.#model.main === undefined) return NOTHING;
+    const other = draws.of(targets);
+    const kind = draws.below(4);
+    const data =
+      kind === 0 ? undefined : kind === 1 || other === undefined ? this.fresh(draws) : this.#world.data(other.commit);
+    return this.#setMain(store.commit({ data, parents: [this.#model.main], action: undefined, time: at }));
+  }
+
   /** A commit on the main branch, which may claim to be an approval. */
   #moveMain(draws: Draws): ForeignMove {
     const head = this.#model.main;
@@ -273,6 +296,7 @@ export class ForeignMoves {
   #lose(draws: Draws): ForeignMove {
     if (draws.below(2) === 0) return NOTHING;
     this.#world.records.lose();
+    this.#model.deletedContent = undefined;
     this.#world.store.forget();
     this.#model.records.lose();
     return { attack: 'lost ledger' };

@@ -40,9 +40,13 @@ interface Publication {
   wasThere: boolean;
 }
 
-export function emptyKept(commit: string, given: ReadonlyMap<string, ModelVerdict> = new Map()): ModelRecord {
+export function emptyKept(
+  commit: string,
+  given: ReadonlyMap<string, ModelVerdict> = new Map(),
+  base?: ModelRecord['base'],
+): ModelRecord {
   const sets = { contributors: new Set<string>(), approvals: new Map<string, string>(), required: [] };
-  return { commit, given: new Map(given), ...sets, lost: false, proposer: undefined };
+  return { commit, given: new Map(given), ...sets, lost: false, proposer: undefined, base };
 }
 
 function copy(kept: ModelRecord): ModelRecord {
@@ -145,6 +149,26 @@ export class ModelRecords {
 
   commitAt(oid: string): CommitData | undefined {
     return this.#commits.get(oid);
+  }
+
+  /** The tree of the package at a commit. */
+  treeAt(oid: string): string | undefined {
+    const data = this.#commits.get(oid)?.data;
+    return data && treeOf(data);
+  }
+
+  /** The last commit that is in the histories of both. Commits are numbered in the order in which they were made. */
+  lastCommon(one: string, other: string): string | undefined {
+    const others = this.#history(other);
+    return [...this.#history(one)]
+      .filter((oid) => others.has(oid))
+      .sort((a, b) => Number(b.slice(1)) - Number(a.slice(1)))[0];
+  }
+
+  #history(tip: string): Set<string> {
+    const all = new Set([tip]);
+    for (const oid of all) for (const parent of this.#commits.get(oid)?.parents ?? []) all.add(parent);
+    return all;
   }
 
   /** `tags` are the published revisions. */

@@ -34,6 +34,8 @@ export interface ModelRecord {
   /** It was proposed, and with which gates is not known. */
   lost: boolean;
   proposer: string | undefined;
+  /** The commit of the main branch that the server based the draft on, and the tree that its content is derived from. */
+  base?: { commit: string; tree: string | undefined } | undefined;
 }
 
 export interface ModelRequest {

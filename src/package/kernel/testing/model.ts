@@ -22,6 +22,8 @@ import { PACKAGE, treeOf } from './package-data.ts';
  * - A Git host may merge a proposal. The commit that it made is published in the place of one of the server if it lies on the main
  *   branch, after another commit, and holds just what is proposed. If gates or approvals are missing, this is refused, or noted as a
  *   publication that does not count, as the request says.
+ * - An approval does not replace what others wrote into the package on the main branch since: what is there has to be what is
+ *   proposed, what that is derived from, or the latest publication. A package that others removed there is not restored.
  * - The commit that the actor evaluated must be the current one.
  * - What is known beyond the branch itself is what the server wrote last, as long as that is there: see model-records.ts.
  */
@@ -33,6 +35,8 @@ export class Model {
   /** Head of the main branch; undefined if it does not exist. */
   main: string | undefined;
   policy: EffectivePolicy;
+  /** Tree of a publication that was deleted in order, while the main branch had it. */
+  deletedContent: string | undefined;
   nested = false;
   inUse = false;
   /** Milliseconds since the epoch. */
@@ -115,6 +119,7 @@ export class Model {
     if (asked.action === 'approve') {
       if (this.main === undefined || this.nextNumber() > 999_999_999) reasons.add('Conflict');
       if (kept.lost) reasons.add('WrongState');
+      if (asked.merged === undefined && this.#isConflict(entry, kept)) reasons.add('Conflicted');
       if (asked.merged !== undefined && !this.#isMerge(entry, asked.merged.commit)) reasons.add('NotMerged');
       if (asked.merged?.recordBypass !== true) {
         const flaw = this.unapproved(entry, kept, asked);
@@ -147,6 +152,25 @@ export class Model {
     const proposed = this.records.commitAt(entry.commit)?.data;
     const same = data !== undefined && proposed !== undefined && treeOf(data) === treeOf(proposed);
     return same && parents.length > 0 && this.records.isOnLine(commit, this.main);
+  }
+
+  #isConflict({ commit }: ModelRevision, { base }: ModelRecord): boolean {
+    if (this.main === undefined) return false;
+    const there = this.records.treeAt(this.main);
+    if (there === this.records.treeAt(commit)) return false;
+    const common = this.records.lastCommon(commit, this.main);
+    const bases = [base?.commit, common].filter((one) => one !== undefined);
+    if (there === undefined) {
+      const trees = bases.map((one) => this.records.treeAt(one));
+      return trees.length > 0 && !trees.includes(undefined);
+    }
+    const [latest] = this.tags()
+      .filter(({ number }) => number > 0)
+      .sort((a, b) => b.number - a.number);
+    const known = [latest && this.records.treeAt(latest.commit), this.deletedContent, base?.tree];
+    // What a push merged; the server's own draft replaced what was there when it was made.
+    if (common !== undefined && common !== base?.commit) known.push(this.records.treeAt(common));
+    return !known.includes(there);
   }
 
   /** Number of users who have approved this content including this approval, and number of required users. */
@@ -201,10 +225,17 @@ export class Model {
         this.marks.delete(entry.version);
         return;
       case 'delete':
+        this.#keepDeleted(entry);
         this.entries.delete(workspace);
         if (this.isMarked(entry)) this.marks.delete(entry.version);
         if (entry.place === 'main') this.main = made;
     }
+  }
+
+  #keepDeleted({ place, commit }: ModelRevision): void {
+    const tree = this.records.treeAt(commit);
+    if (place === 'tag' && tree !== undefined && this.main !== undefined && this.records.treeAt(this.main) === tree)
+      this.deletedContent = tree;
   }
 
   /** Every ref of the package and the main branch that there should be. */

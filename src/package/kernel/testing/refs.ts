@@ -181,6 +181,23 @@ export class Refs {
     return false;
   }
 
+  /** The newest common ancestor: the ids of later commits have higher numbers. */
+  mergeBase(one: Oid, other: Oid): Oid | undefined {
+    const waiting = new Map([
+      [one, 1],
+      [other, one === other ? 3 : 2],
+    ]);
+    for (let number = this.commits.size; number > 0; number--) {
+      const oid = `c${number}`;
+      const sides = waiting.get(oid) ?? 0;
+      if (sides === 3) return oid;
+      if (sides > 0)
+        for (const parent of this.commits.get(oid)?.parents ?? [])
+          waiting.set(parent, (waiting.get(parent) ?? 0) | sides);
+    }
+    return undefined;
+  }
+
   #isAncestor(older: Oid, newer: Oid): boolean {
     if (older === newer) return true;
     const record = this.#records.commits.get(newer);

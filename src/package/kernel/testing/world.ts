@@ -16,14 +16,17 @@ import type {
   Lifecycle,
   MergedProposal,
   MergeFacts,
+  PackageOnMain,
   RevisionState,
 } from '../../model/revision/revision-state.ts';
+import { deletedContentScope } from '../../trust/ledger/trust-ledger.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import { decide } from '../decide.ts';
+import { isEdited } from '../main-edit.ts';
 import { recordAfter } from '../record-after.ts';
 import { stateFrom } from '../revision-state.ts';
-import { inputsOf, PACKAGE, type PackageData, REPOSITORY, treeOf, without } from './package-data.ts';
+import { inputsOf, PACKAGE, PATH, type PackageData, REPOSITORY, treeOf, without } from './package-data.ts';
 import { LAYOUT, type ListedRevision, MAIN, recordRefOf, revisionKeyOf } from './places.ts';
 import { recordAtTip } from './record-at-tip.ts';
 import { Records, scope, signedBy } from './records.ts';
@@ -124,6 +127,29 @@ export class World {
     };
   }
 
+  /** As `readOnMain` reads it in Git. */
+  #onMain(revision: ListedRevision): PackageOnMain | undefined {
+    const head = this.refs.get(MAIN);
+    const { commit, lifecycle } = revision;
+    if (head === undefined || (lifecycle !== 'Draft' && lifecycle !== 'Proposed')) return undefined;
+    const treeAt = (oid: Oid | undefined) => {
+      const data = oid === undefined ? undefined : this.data(oid);
+      return data && treeOf(data);
+    };
+    const tags = this.list().filter(({ tag, revision: number }) => tag !== undefined && number > 0);
+    const latest = tags.sort((a, b) => b.revision - a.revision)[0]?.commit;
+    const deleted = this.records.trust.mark(deletedContentScope(PATH))?.digest;
+    const { base } = this.#record(revision);
+    const known = {
+      ...{ tree: treeAt(head), proposed: treeAt(commit), atBase: treeAt(base?.commit) },
+      ...{ derivedFrom: base === undefined ? [] : [base.tree], published: treeAt(latest), deleted },
+    };
+    if (!isEdited(known) && (base !== undefined || known.tree !== undefined)) return known;
+    const common = this.store.mergeBase(commit, head);
+    if (common === undefined || common === base?.commit) return known;
+    return { ...known, atBase: treeAt(common), derivedFrom: [...known.derivedFrom, treeAt(common)] };
+  }
+
   stateOf(revision: ListedRevision, merged?: MergedProposal): RevisionState {
     const data = this.data(revision.commit);
     const nameOf = (workspace: string) => revisionName(revisionKeyOf(workspace));
@@ -142,6 +168,7 @@ export class World {
       dependents: this.dependents,
       mainHead: this.refs.get(MAIN),
       merge: this.#mergeOf(revision, merged),
+      onMain: merged === undefined ? this.#onMain(revision) : undefined,
       refAt: (name) => this.refs.get(name),
     });
   }
@@ -212,7 +239,25 @@ export class World {
     this.store.set(draftRef(LAYOUT, revisionKeyOf(workspace)), commit, true);
     const context = { actor, face: faceOf(actor) };
     const contributors = source === undefined ? withContributor([], context, this.at, commit) : [];
-    this.#write(workspace, { ...emptyRecord(commit), verdicts, contributors }, true);
+    const [head] = this.store.mainParents();
+    const from = source === undefined ? undefined : this.data(source.commit);
+    const base =
+      head === undefined ? {} : { base: { commit: head, ...(from === undefined ? {} : { tree: treeOf(from) }) } };
+    this.#write(workspace, { ...emptyRecord(commit), verdicts, contributors, ...base }, true);
+  }
+
+  /** A push that merges the main branch. */
+  pushMerge(revision: ListedRevision, change: (data: PackageData) => PackageData): void {
+    this.#advance(revision, change, undefined, false, this.store.mainParents());
+  }
+
+  /** The server bases a draft on the main branch as it is. */
+  rebase(revision: ListedRevision, head: Oid): void {
+    const record = this.#record(revision);
+    const commit = this.#advance(revision, (data) => data, 'edit', true, [head]);
+    const data = this.data(head);
+    const base = { commit: head, ...(data === undefined ? {} : { tree: treeOf(data) }) };
+    this.#write(revision.workspace, { ...record, commit, base });
   }
 
   /** A commit by another actor on a draft or proposed branch. */
@@ -280,8 +325,21 @@ export class World {
     if (decision.next !== undefined && !isPublished) this.#write(workspace, { ...record, commit: revision.commit });
     else {
       this.store.set(recordRefOf(workspace), undefined, true);
-      if (!isPublished) this.records.end(workspace, current);
+      if (!isPublished) {
+        this.records.end(workspace, current);
+        if (revision.tag !== undefined) this.#keepDeleted(revision);
+      }
     }
+  }
+
+  /** The main branch keeps its files, which are published content no more. */
+  #keepDeleted({ commit }: ListedRevision): void {
+    const [data, head] = [this.data(commit), this.refs.get(MAIN)];
+    const onMain = head === undefined ? undefined : this.data(head);
+    if (data === undefined || onMain === undefined || treeOf(data) !== treeOf(onMain)) return;
+    const scope = { ...deletedContentScope(PATH), repository: REPOSITORY };
+    const sequence = (this.records.trust.mark(scope)?.sequence ?? 0) + 1;
+    this.records.trust.raise([{ scope, sequence, digest: treeOf(data), proven: true }], true);
   }
 
   /** The approval commit with its statement, or the commit of the Git host with a tag that has it. */
@@ -329,10 +387,16 @@ export class World {
     change: (data: PackageData) => PackageData,
     action: string | undefined,
     byServer: boolean,
+    merged: readonly Oid[] = [],
   ): Oid {
     const data = this.data(revision.commit);
     if (data === undefined) throw new Error(`${revision.workspace} holds nothing`);
-    const commit = this.store.commit({ data: change(data), parents: [revision.commit], action, time: this.at });
+    const commit = this.store.commit({
+      data: change(data),
+      parents: [revision.commit, ...merged],
+      action,
+      time: this.at,
+    });
     const key = revisionKeyOf(revision.workspace);
     this.store.set(revision.lifecycle === 'Draft' ? draftRef(LAYOUT, key) : proposedRef(LAYOUT, key), commit, byServer);
     return commit;

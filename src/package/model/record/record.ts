@@ -135,6 +135,12 @@ const recordSchema = z.object({
   commands: executedCommandsSchema.optional(),
   /** The published revision that this one was created from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
+  /**
+   * The commit of the main branch that the draft was last based on, and the tree of the package that its content is derived from: that of
+   * the revision that it was copied from, or of the main branch when an edit there was merged. Without a tree, of none. Absent for a pushed
+   * draft: then Git's merge base counts.
+   */
+  base: z.object({ commit: z.string(), tree: z.string().optional() }).optional(),
   /** The task that created the revision, in the form of Porch. */
   task: z.unknown().optional(),
   /** The content at which pipeline and resolvers last settled, and which resolvers had claimed the package. */

@@ -94,6 +94,36 @@ export interface RevisionState {
   readonly deletionProposed: Oid | undefined;
   /** The commit of `TransitionRequest.merged`; undefined if there is no such commit, or none in the request. */
   readonly merge?: MergeFacts | undefined;
+  /** Of an unpublished revision: the package that its approval replaces. */
+  readonly onMain?: PackageOnMain | undefined;
+}
+
+/** The package on the main branch by the ids of its trees, each undefined where there is none. */
+export interface PackageOnMain {
+  /** At the head of the main branch. */
+  readonly tree: Oid | undefined;
+  /** In the revision. */
+  readonly proposed: Oid | undefined;
+  /** At the commit of the main branch that the revision is based on. */
+  readonly atBase: Oid | undefined;
+  /** What the content of the revision is derived from. */
+  readonly derivedFrom: readonly (Oid | undefined)[];
+  /** In the latest published revision. */
+  readonly published: Oid | undefined;
+  /** In a revision that was deleted in order, while its files stayed on the main branch. */
+  readonly deleted: Oid | undefined;
+  /** Set where it was edited. */
+  readonly sides?: EditedSides;
+}
+
+/** Both sides of a conflict. Paths of files are relative to the package, and sorted. */
+export interface EditedSides {
+  /** The commit of the main branch that the revision is based on; undefined if none was found. */
+  readonly base: Oid | undefined;
+  /** The first and the last commit that changed the package on the main branch since, as far as they were found. */
+  readonly commits: readonly Oid[];
+  readonly filesOnMain: readonly string[];
+  readonly filesInRevision: readonly string[];
 }
 
 /** A push brought content that no request proposed. */
@@ -147,6 +177,8 @@ export type RefusalCode =
   | 'NotMerged'
   | 'Blocked'
   | 'Conflict'
+  /** The package was edited on the main branch since. */
+  | 'Conflicted'
   | 'Unreadable'
   | 'InvalidKptfile'
   | 'InUse';
@@ -158,6 +190,8 @@ export interface Refusal {
   readonly gate?: Gate;
   /** The rule of a policy, or the freeze, that blocks. */
   readonly blockedBy?: BlockingRule;
+  /** The edit on the main branch that would be replaced, and that of the revision. */
+  readonly conflict?: EditedSides;
 }
 
 /** A rule that blocks an approval at present, whichever user approves. Texts are without a full stop. */

@@ -86,6 +86,7 @@ async function planDraft(
     ...emptyRecord(commit),
     verdicts: [...verdicts],
     ...(start.source === undefined ? {} : { source: start.source }),
+    base: { commit: head, ...(start.basedOn === undefined ? {} : { tree: start.basedOn }) },
     createdAt: at,
     contributors: contributorsOf(repo, wanted, context, at, commit),
     task: start.task,

@@ -25,6 +25,7 @@ export async function startCopy(
     // Verdicts are copied and stay valid as long as their inputs are unchanged.
     verdicts: (await currentRecord(repo, source, content)).verdicts,
     source: { kind: 'copy', name: source.name, commit: source.commit, content: content.content },
+    basedOn: content.tree,
   };
 }
 

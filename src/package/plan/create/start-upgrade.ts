@@ -80,6 +80,7 @@ export async function startUpgrade(
     // They are valid as long as their inputs are unchanged.
     verdicts: (await currentRecord(repo, local.revision, content)).verdicts,
     source: { kind: 'upgrade', name: local.revision.name, commit: local.revision.commit, content: content.content },
+    basedOn: content.tree,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { TreeEdit } from '../../../git/git-repository.ts';
+import type { Oid, TreeEdit } from '../../../git/git-repository.ts';
 import type { RevisionRecord, Verdict } from '../../model/record/record.ts';
 
 /** The initial state of a draft. */
@@ -10,4 +10,6 @@ export interface Start {
   /** Those that are carried over; undefined if the creator of the draft counts as the issuer of the conditions in the files. */
   readonly verdicts?: readonly Verdict[];
   readonly source?: NonNullable<RevisionRecord['source']>;
+  /** Tree of the published revision that the content is derived from. */
+  readonly basedOn?: Oid;
 }

@@ -26,6 +26,7 @@ import {
   sameData,
   writtenKptfiles,
 } from './package-edits.ts';
+import { planRebase, type RebaseMode, treeOnto, withMergedAuthors } from './rebase.ts';
 import { permittedRendering, recordRendering, renderFiles } from './render.ts';
 import { renderFailed, savesUnrendered } from './render-failure.ts';
 
@@ -53,6 +54,8 @@ export interface RevisionChange extends PackageEdits {
   >;
   /** A command in a comment of the pull request `source`, recorded with its effect; rejects with AlreadyExists if it was executed before. */
   readonly command?: ExecutedCommand & { readonly source: string };
+  /** Bases the revision on the head of the main branch, with a merge commit. */
+  readonly rebase?: RebaseMode;
   /** First line of the commit. */
   readonly subject?: string;
   readonly expectedCommit?: Oid;
@@ -65,14 +68,17 @@ export async function planChange(
   requested: RevisionChange,
   context: RequestContext,
 ): Promise<WritePlan | undefined> {
-  const change = withoutComputed(requested, context);
   const policy = repo.policyFor(revision);
-  checkAllowed(revision, change, policy, context);
   const at = timestamp(repo.clock.now());
+  const own = withoutComputed(requested, context);
+  checkAllowed(revision, own, policy, context);
   const content = await repo.content(revision);
+  const before = await currentRecord(repo, revision, content);
+  const rebase = own.rebase && (await planRebase(repo, revision, before, own.rebase, context));
+  // Files of the request replace merged ones.
+  const change = rebase === undefined ? own : { ...own, files: new Map([...rebase.files, ...(own.files ?? [])]) };
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
-  const before = await currentRecord(repo, revision, content);
   const known = before.contributors ?? [];
   for (const problem of kptfileProblems(writtenKptfiles(content, change, edits)))
     context.warn?.(`${problem} Until it is repaired ${revision.name} cannot be proposed`);
@@ -114,6 +120,7 @@ export async function planChange(
   if (next.content !== content.content && draft) {
     const contributors = withContributor(known, context, at, revision.commit);
     if (contributors.length > known.length) record = { ...record, contributors };
+    if (rebase !== undefined && rebase.files.size > 0) record = withMergedAuthors(record, rebase, at);
   }
   if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
   if (draft)
@@ -128,13 +135,15 @@ export async function planChange(
   }
 
   const contentChanged = next.tree !== content.tree;
+  if (rebase !== undefined) record = { ...record, base: rebase.base };
   if (contentChanged && context.face === 'controller') record = spendBudget(record, policy, revision.name, at);
   const updates: RefUpdate[] = [];
   let commit = revision.commit;
-  if (contentChanged) {
+  const hasCommit = contentChanged || rebase !== undefined;
+  if (hasCommit) {
     commit = await repo.git.writeCommit({
-      tree: root,
-      parents: [revision.commit],
+      tree: rebase === undefined ? root : await treeOnto(repo, revision, rebase, next.tree),
+      parents: [revision.commit, ...(rebase === undefined ? [] : [rebase.head])],
       ...signatures(repo, context),
       message: formatCommitMessage(change.subject ?? describe(change), {
         annotation: { package: revision.path, workspaceName: revision.key.workspace },
@@ -145,12 +154,11 @@ export async function planChange(
     updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
   }
   const learned = change.recordPush === true && needsRecording(revision, before);
-  if (!contentChanged && record === before && !learned) return undefined;
+  if (!hasCommit && record === before && !learned) return undefined;
   // The head of the main branch is not specific to one package on it.
-  if (!contentChanged && !isPlaceholder(revision))
-    updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
+  if (!hasCommit && !isPlaceholder(revision)) updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
   const subject = `${change.subject ?? describe(change)} (${revision.name})`;
-  const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
+  const note = { subject, action: 'edit', ...(hasCommit ? { made: commit } : {}) };
   const { update, mark } = await writeRecord(repo, revision, { ...record, commit }, note, context);
   updates.push(update);
   return { updates, name: revision.name, marks: [mark], revokes: revokesVerdict(before, record) };
@@ -325,6 +333,7 @@ function describe(change: RevisionChange): string {
   for (const given of change.conditions ?? []) parts.push(`${given.type} is ${given.status}`);
   for (const type of change.withdraw ?? []) parts.push(`withdraw ${type}`);
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
+  if (change.rebase !== undefined) parts.push('Merge the main branch');
   if (change.metadata !== undefined) parts.push('Change metadata');
   if (parts.length === 0 && change.command !== undefined) parts.push('Command of a comment');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');

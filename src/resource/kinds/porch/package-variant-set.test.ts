@@ -105,6 +105,10 @@ test('targets and alternatives that exclude each other are refused at their fiel
   expect(causes({})[0]).toMatch(new RegExp(`^spec\\.targets\\[0\\]: .*${one}$`));
   expect(causes({ repositorySelector: {}, objectSelector: { apiVersion: 'v1', kind: 'A' } })[0]).toContain(one);
   expect(causes({ repositories: [{ name: 'a', packageNames: [''] }] })[0]).toContain('repositories[0].packageNames[0]');
+  expect(causes({ repositories: [{ name: 'a', packageNames: ['b', 'c/../d'] }] })[0]).toMatch(
+    /^spec\.targets\[0\]\.repositories\[0\]\.packageNames\[1\]: Invalid value: "c\/\.\.\/d": segment "\.\." must be lower case/,
+  );
+  expect(template({ downstream: { package: '/web' } })[0]).toContain('template.downstream.package: Invalid value');
   expect(causes({ repositorySelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } })[0]).toContain(
     'spec.targets[0].repositorySelector',
   );

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import type { DeepReadonly } from '../../object/object.ts';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
@@ -7,6 +8,7 @@ import { labelSelector, labelSelectorSchema } from '../../selector/label-selecto
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import {
+  downstreamCauses,
   kptFunctionSchema,
   MAX_ENTRIES,
   MAX_FUNCTIONS,
@@ -176,6 +178,18 @@ const target = z
     ]),
   );
 
+/** The fixed paths of downstream packages. */
+function* pathsIn(targets: readonly DeepReadonly<z.output<typeof target>>[]) {
+  for (const [index, { repositories = [], template: fields }] of targets.entries()) {
+    const at = ['spec', 'targets', index];
+    for (const [place, { packageNames = [] }] of repositories.entries())
+      for (const [position, path] of packageNames.entries())
+        yield { path, at: [...at, 'repositories', place, 'packageNames', position] };
+    const path = fields?.downstream?.package;
+    if (path !== undefined) yield { path, at: [...at, 'template', 'downstream', 'package'] };
+  }
+}
+
 export const packageVariantSetKind = defineKind({
   group: 'config.porch.kpt.dev',
   version: 'v1alpha2',
@@ -185,7 +199,9 @@ export const packageVariantSetKind = defineKind({
   description: 'Package variants of one upstream package, one for each of its targets.',
   // Lists of repositories and packages.
   maxValues: 40_000,
-  strategy: { validate: ({ spec }) => expressionCauses(spec.targets) },
+  strategy: {
+    validate: (set) => [...downstreamCauses(set, pathsIn(set.spec.targets)), ...expressionCauses(set.spec.targets)],
+  },
   spec: z
     .object({
       upstream: upstreamSchema,

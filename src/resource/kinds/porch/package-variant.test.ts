@@ -62,5 +62,15 @@ test('what the controller could not carry out is refused at its field', () => {
   expect(causes({ ...whole, injectors: [{ name: 'a' }, { kind: 'b' }] })).toEqual([
     'spec.injectors[1].name: Required value',
   ]);
+  for (const path of ['/web', 'web/', 'a//b', '../web', 'Web', 'a b', `${'x'.repeat(64)}`])
+    expect(causes({ ...whole, downstream: { repo: 'edge', package: path } })[0]).toMatch(
+      /^spec\.downstream\.package: Invalid value: .*: segment ".*" must be lower case letters/,
+    );
+  // What others pushed may be cloned.
+  expect(causes({ ...whole, upstream: { repo: 'a', package: 'Web' } })).toEqual([]);
+  // An object of an earlier version can end.
+  const ending = { name: 'old', deletionTimestamp: '2026-01-01T00:00:00Z' };
+  const spec = { ...whole, downstream: { repo: 'edge', package: 'Web' } };
+  expect(packageVariantKind.parse({ metadata: ending, spec }).object.spec).toMatchObject(spec);
   expect(causes({ ...whole, deletionPolicy: 'keep' })[0]).toMatch(/^spec\.deletionPolicy: /);
 });

@@ -1,5 +1,8 @@
 import { z } from 'zod';
 import { findCondition } from '../../object/condition.ts';
+import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
+import { DNS_LABEL, followsRule } from '../../object/name-rules.ts';
+import type { KubernetesObject } from '../../object/object.ts';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
@@ -23,6 +26,26 @@ export const MAX_ENTRIES = 100;
 /** Name of an object, and path of a package, in a variant and in a set of variants. */
 export const objectName = z.string().min(1).max(253);
 export const packagePath = z.string().min(1).max(1000);
+
+/** A package path, and its place in the object. */
+interface PlacedPath {
+  readonly path: string;
+  readonly at: readonly (string | number)[];
+}
+
+/**
+ * The causes by which paths cannot be those of new packages. Packages that others pushed may have further paths, so this concerns downstream
+ * packages only; an object that ends must not be kept by it.
+ */
+export function downstreamCauses({ metadata }: KubernetesObject, paths: Iterable<PlacedPath>): FieldCause[] {
+  if (metadata.deletionTimestamp !== undefined) return [];
+  return [...paths].flatMap(({ path, at }) => {
+    const wrong = path.split('/').find((segment) => !followsRule(segment, DNS_LABEL));
+    return wrong === undefined
+      ? []
+      : [invalidValue(at, path, `segment ${JSON.stringify(wrong)} ${DNS_LABEL.rule}; segments are separated by "/"`)];
+  });
+}
 
 const selector = z.object({
   apiVersion: z.string().optional().describe('API version of the resources.'),
@@ -112,6 +135,10 @@ export const packageVariantKind = defineKind({
   plural: 'packagevariants',
   categories: ['kpt', 'all'],
   description: 'A package that is cloned from an upstream package, adapted, and kept up to date with it.',
+  strategy: {
+    validate: (variant) =>
+      downstreamCauses(variant, [{ path: variant.spec.downstream.package, at: ['spec', 'downstream', 'package'] }]),
+  },
   spec: z
     .object({
       upstream: upstreamSchema,

@@ -13,6 +13,9 @@ const MAX_APPROVALS = 500;
 /** Of the last transitions of the plan as a whole; those of targets are in their WaveTargets. */
 export const MAX_LOG_ENTRIES = 50;
 
+/** Freezes in force that a plan names. */
+export const MAX_FREEZES = 10;
+
 const milliseconds = z.number().min(0);
 
 const approvalRecord = z.object({
@@ -127,6 +130,22 @@ export const wavePlanKind = defineKind({
         })
         .optional()
         .describe('Present pause.'),
+      freezes: z
+        .array(
+          z.object({
+            namespace: z.string().describe('Namespace of the Freeze.'),
+            name: z.string().describe('Name of the Freeze.'),
+            reason: z.string().describe('Its reason.'),
+            until: z
+              .string()
+              .meta({ format: 'date-time' })
+              .optional()
+              .describe('Time at which it ends, in RFC 3339. Without it, it ends when the object is deleted.'),
+          }),
+        )
+        .max(MAX_FREEZES)
+        .optional()
+        .describe('Freezes in force, the first ones. Meanwhile nothing is approved, and the time of the plan stops.'),
       pauses: z.int().default(0).describe('Number of pauses so far, apart from requested ones.'),
       joins: z.int().default(0).describe('Number of times that targets joined after the start.'),
       elapsedMs: milliseconds
@@ -172,6 +191,12 @@ export const wavePlanKind = defineKind({
   printerColumns: [
     NAME_COLUMN,
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', value: ({ status }) => status?.phase },
+    {
+      name: 'Frozen',
+      type: 'string',
+      jsonPath: '.status.freezes[0].name',
+      value: ({ status }) => status?.freezes?.[0]?.name,
+    },
     {
       name: 'Wave',
       type: 'string',

@@ -1,5 +1,5 @@
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import type { Commit, GitRepository, Oid } from '../../src/git/git-repository.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { Commit, GitRepository, Oid } from '../git-repository.ts';
 
 /** Commits that are read on both sides together. */
 const MAX_COMMITS = 5000;
@@ -16,7 +16,7 @@ export async function mergeBase(
   git: Pick<GitRepository, 'readCommit'>,
   one: Oid,
   other: Oid,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<Oid | undefined> {
   if (one === other) return one;
   const sides = new Map<Oid, number>([
@@ -29,7 +29,7 @@ export async function mergeBase(
     if (commit !== undefined) waiting.push(commit);
   }
   for (let count = 0; waiting.length > 0 && count < MAX_COMMITS; count += 1) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     const newest = waiting.reduce(
       (best, { committer }, at) => (committer.time > (waiting[best]?.committer.time ?? 0) ? at : best),
       0,

@@ -1,14 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
-import type { PullRequest } from '../../src/forge/forge.ts';
-import type { MergeOutcome, MergeRequest } from '../../src/forge/forge-merging.ts';
-import type { ForgeHost } from './forge-conformance.ts';
-import { GIT_ENVIRONMENT } from './git/git-cli.ts';
+import type { MergeOutcome, MergeRequest } from '../../../src/forge/forge-merging.ts';
+import { GIT_ENVIRONMENT } from '../git/git-cli.ts';
+import type { StartedHost } from './forge-host.ts';
 
 const NO_SIGNAL = new AbortController().signal;
 const WAIT = { timeout: 20_000, interval: 200 };
-
-type Started = ForgeHost & { readonly pull: PullRequest; readonly head: string };
 
 /** Messages of the last commits of a branch, newest first, without the names of those who made them. */
 export function messagesOf(gitDir: string, branch: string, count: number): readonly string[] {
@@ -18,13 +15,13 @@ export function messagesOf(gitDir: string, branch: string, count: number): reado
 }
 
 /** What every implementation of `ForgeMerging` has to do. */
-export function describeMerging(start: () => Promise<Started>): void {
+export function describeMerging(start: () => Promise<StartedHost>): void {
   const wanted = (headCommit: string, method: MergeRequest['method'] = 'merge'): MergeRequest => ({
     ...{ headCommit, method, title: 'Deliver shop v1', message: 'Sluice-Target: edge\nSluice-Package: apps/shop' },
   });
 
   /** Merges once the host knows whether that is possible. */
-  async function merge(host: Started, request: MergeRequest): Promise<MergeOutcome> {
+  async function merge(host: StartedHost, request: MergeRequest): Promise<MergeOutcome> {
     return vi.waitFor(async () => {
       const outcome = await host.forge.merge(host.pull.number, request, NO_SIGNAL);
       if (outcome.state === 'refused') expect(outcome.obstacle).not.toBe('unknown');

@@ -1,0 +1,112 @@
+import { timestamp } from '../../src/foundation/time/clock.ts';
+import { blockingRules } from '../../src/package/kernel/blocking-rules.ts';
+import { approvalRuleOf, selects } from '../../src/package/store/policy-objects.ts';
+import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
+import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
+import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
+import type { PackagePolicy } from '../../src/resource/kinds/sluice/package-policy.ts';
+import type { Stored } from '../../src/resource/object/object.ts';
+import type { ObjectExplanation } from '../package-variant/describe-variant.ts';
+
+/** Revisions that are named. */
+const MAX_NAMED = 5;
+
+/** The objects of the namespace by which a policy selects. */
+export interface SelectedFrom {
+  readonly revisions: readonly Stored<PackageRevision>[];
+  readonly repositories: readonly Repository[];
+  readonly variants: readonly Stored<PackageVariant>[];
+}
+
+/** What a policy requires, what it forbids at this time, and which revisions wait that it selects. `now`: milliseconds since the epoch. */
+export function describePolicy(policy: PackagePolicy, from: SelectedFrom, now: number): ObjectExplanation {
+  const { metadata, spec } = policy;
+  const blocked = blockedNow(policy, now);
+  const open = selectedBy(policy, from).filter(
+    ({ spec: { lifecycle } }) => lifecycle === 'Draft' || lifecycle === 'Proposed',
+  );
+  const proposed = open.filter((one) => one.spec.lifecycle === 'Proposed').map((one) => one.metadata.name);
+  const shown = proposed.slice(0, MAX_NAMED);
+  const more = proposed.length > shown.length ? ` and ${proposed.length - shown.length} more` : '';
+  const names = shown.length === 0 ? '' : `: ${shown.join(', ')}${more}`;
+  return {
+    subject: `PackagePolicy ${metadata.name}`,
+    state: blocked.length === 0 ? 'in force' : 'in force, forbids approvals now',
+    reasons: [
+      `it applies to ${selectionText(spec.selector)}`,
+      ...blocked,
+      ...requirementsOf(spec),
+      `it selects ${open.length - proposed.length} drafts, and ${proposed.length} proposed revisions${names}`,
+    ],
+    next: shown,
+  };
+}
+
+function selectionText(selector: PackagePolicy['spec']['selector']): string {
+  const { repositories, packages, repositorySelector, packageSelector, variantSets } = selector;
+  const parts = [
+    ...(repositories === undefined ? [] : [`repositories ${repositories.join(', ')}`]),
+    ...(packages === undefined ? [] : [`packages ${packages.join(', ')}`]),
+    ...(repositorySelector === undefined ? [] : [`repositories with the labels ${JSON.stringify(repositorySelector)}`]),
+    ...(packageSelector === undefined ? [] : [`packages with the labels ${JSON.stringify(packageSelector)}`]),
+    ...(variantSets === undefined ? [] : [`the variants of ${variantSets.join(', ')}`]),
+  ];
+  return parts.length === 0 ? 'all packages of its namespace' : parts.join('; ');
+}
+
+/** Windows and freezes of the policy that forbid every approval at this time. */
+function blockedNow(policy: PackagePolicy, now: number): string[] {
+  const approvalRules = approvalRuleOf(policy).map((rule) => ({ ...rule, soak: {}, maxInFlight: undefined }));
+  const facts = { name: '', proposal: undefined, lastPublishedAt: undefined };
+  return blockingRules(facts, { approvalRules, freezes: [] }, timestamp(now)).map(
+    ({ message, since, until, resolvedBy }) =>
+      `${message}${since === undefined ? '' : `, since ${since}`}${until === undefined ? '' : `, until ${until}`}; resolved by ${resolvedBy}`,
+  );
+}
+
+function requirementsOf({ requiredGates, approval, autoPropose, validFor }: PackagePolicy['spec']): string[] {
+  const { quorum, windows, freezes, maxInFlight, soak, automatic, forbidSelfApproval, breakGlass } = approval;
+  const number = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+  const by = quorum === undefined || quorum.from.length === 0 ? 'users who may approve' : quorum.from.join(', ');
+  return [
+    ...(requiredGates.length === 0
+      ? []
+      : [`required gates: ${requiredGates.map((gate) => gate.conditionType).join(', ')}`]),
+    ...validFor.map(({ conditionType, duration }) => `a condition ${conditionType} is valid for ${duration}`),
+    ...(quorum === undefined ? [] : [`it requires ${number(quorum.required, 'approval')} by ${by}`]),
+    ...(forbidSelfApproval ? ['contributors and the proposer may not approve'] : []),
+    ...(windows.length === 0 ? [] : [`it permits approvals in ${number(windows.length, 'window')} only`]),
+    ...(freezes.length === 0 ? [] : [`it forbids approvals in ${number(freezes.length, 'period')}`]),
+    ...(maxInFlight === undefined ? [] : [`it permits ${number(maxInFlight, 'package')} in flight`]),
+    ...(soak?.proposed === undefined ? [] : [`a revision must be proposed for ${soak.proposed}`]),
+    ...(soak?.sincePublished === undefined ? [] : [`the revision before must be published for ${soak.sincePublished}`]),
+    ...(automatic ? ['it approves automatically what meets all rules'] : []),
+    ...(autoPropose ? ['it proposes drafts whose gates are all open'] : []),
+    ...(breakGlass.length === 0 ? [] : [`break-glass is permitted to ${breakGlass.join(', ')}`]),
+  ];
+}
+
+function selectedBy({ spec: { selector } }: PackagePolicy, from: SelectedFrom): Stored<PackageRevision>[] {
+  const repositories = new Map(from.repositories.map((one) => [one.metadata.name, one]));
+  const { variantSets, ...packages } = selector;
+  const ofSets = new Set(
+    from.variants
+      .filter(({ metadata }) =>
+        metadata.ownerReferences?.some(
+          ({ kind, name }) => kind === packageVariantSetKind.kind && variantSets?.includes(name) === true,
+        ),
+      )
+      .map(({ metadata }) => metadata.uid),
+  );
+  return from.revisions.filter(({ metadata, spec }) => {
+    const key = { repository: spec.repository, package: spec.packageName, workspace: spec.workspaceName };
+    const { labels = {} } = spec.packageMetadata ?? {};
+    const revision = { key, kptfile: { metadata: { labels } }, record: { labels: metadata.labels ?? {} } };
+    if (!selects(packages, revision, repositories.get(spec.repository))) return false;
+    if (variantSets === undefined) return true;
+    return (
+      metadata.ownerReferences?.some(({ kind, uid }) => kind === packageVariantKind.kind && ofSets.has(uid)) === true
+    );
+  });
+}

@@ -1,0 +1,14 @@
+import { afterAll, beforeAll, expect } from 'vitest';
+import { describeForge } from '../../../test/support/forge/forge-conformance.ts';
+import { openGitHub } from '../../../test/support/github/github-host.ts';
+import { GitHubServer } from '../../../test/support/github/github-server.ts';
+
+const server = new GitHubServer();
+beforeAll(() => server.listen());
+afterAll(async () => {
+  await server.close();
+  expect(server.problems).toEqual([]);
+});
+
+// The same as for an App, which the quick suite has.
+describeForge('pull requests of GitHub, as a user', { open: () => openGitHub(server, 'user'), pageSize: 100 });

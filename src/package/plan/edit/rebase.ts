@@ -1,0 +1,129 @@
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import { mergeBase } from '../../../git/objects/merge-base.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { isEdited } from '../../kernel/main-edit.ts';
+import { mergePackage } from '../../merge/merge-package.ts';
+import { type PackageFiles, sameFile } from '../../merge/package-files.ts';
+import { PUSH_ACTOR } from '../../model/gates/verdict.ts';
+import { type RevisionRecord, withContributor } from '../../model/record/record.ts';
+import { isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
+import { readPackageFiles } from '../../upstream/upstream-reader.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
+import { readOnMain } from '../records/on-main.ts';
+
+export const REBASE_MODES = ['merge', 'keep'] as const;
+/** `merge` merges what changed on the main branch into the draft; `keep` leaves the files of the draft as they are. */
+export type RebaseMode = (typeof REBASE_MODES)[number];
+
+/** The main branch as the new base of an unpublished revision. */
+export interface Rebase {
+  /** Head of the main branch, and its tree. */
+  readonly head: Oid;
+  readonly root: Oid;
+  readonly base: NonNullable<RevisionRecord['base']>;
+  /** What the merge changes in the revision; null removes. */
+  readonly files: ReadonlyMap<string, Uint8Array | null>;
+  /** The merged package is no publication that counts, so that its authors are not known. */
+  readonly isUnknown: boolean;
+}
+
+const MAX_SHOWN_FILES = 10;
+
+/**
+ * Plans to base a revision on the head of the main branch; undefined if it is. Warns about files that both sides changed. A proposal is only
+ * based on what does not conflict with it: what it contains was reviewed.
+ */
+export async function planRebase(
+  repo: RepositoryContext,
+  revision: PackageRevision,
+  record: RevisionRecord,
+  mode: RebaseMode,
+  context: RequestContext,
+): Promise<Rebase | undefined> {
+  const { git, index } = repo;
+  const { name, path, commit, lifecycle } = revision;
+  const head = index.mainHead;
+  if (head === undefined)
+    throw new SluiceError('Refused', `cannot rebase ${name}: the branch ${repo.layout.branch} does not exist`);
+  if (isPublished(revision))
+    throw new SluiceError('Refused', `cannot rebase ${name}: it is ${lifecycle}; copy it to a new workspace`);
+  if (lifecycle === 'Proposed') {
+    const onMain = mode === 'merge' ? undefined : await readOnMain(repo, revision, record, head);
+    if (mode === 'merge' || (onMain !== undefined && isEdited(onMain)))
+      throw new SluiceError(
+        'Refused',
+        `cannot rebase ${name}: it is Proposed, and its content must not change; "sluice rpkg reject ${name}" returns it to Draft`,
+      );
+  }
+  const common = await mergeBase(git, commit, head);
+  if (common === head && (record.base === undefined || record.base.commit !== head)) return undefined;
+  const [now, then] = await git.statObjects([
+    `${head}:${path}`,
+    ...(common === undefined ? [] : [`${common}:${path}`]),
+  ]);
+  // What a push merged is newer than what the server recorded.
+  const isRecorded = record.base !== undefined && (common === undefined || common === record.base.commit);
+  const from = isRecorded ? record.base?.tree : then?.oid;
+  if (common === head && from === now?.oid) return undefined;
+  const base = { commit: head, ...(now === undefined ? {} : { tree: now.oid }) };
+  const { tree: root } = await git.readCommit(head);
+  const isMerged = mode === 'merge' && now?.type === 'tree' && now.oid !== from;
+  const files = isMerged ? await merge(repo, revision, from, now.oid, context) : new Map<string, null>();
+  const isUnknown = !index
+    .ofPackage(revision.key.package)
+    .some(({ ref, outOfBand, tip }) => ref.startsWith('refs/tags/') && !outOfBand && tip.tree === now?.oid);
+  return { head, root, base, files, isUnknown };
+}
+
+/** The main branch with the package of the revision. */
+export function treeOnto(
+  { git }: RepositoryContext,
+  { path }: PackageRevision,
+  { root }: Rebase,
+  tree: Oid,
+): Promise<Oid> {
+  return git.editTree(root, new Map([[path, { oid: tree, mode: '040000' }]]));
+}
+
+/** The merge has content of the main branch, whose authors are not known unless it was published. */
+export function withMergedAuthors(record: RevisionRecord, { isUnknown, head }: Rebase, at: string): RevisionRecord {
+  if (!isUnknown) return record;
+  const unknown = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
+  return { ...record, contributors: withContributor(record.contributors ?? [], unknown, at, head) };
+}
+
+async function merge(
+  { git }: RepositoryContext,
+  { commit, path, name }: PackageRevision,
+  from: Oid | undefined,
+  onMain: Oid,
+  context: RequestContext,
+): Promise<Map<string, Uint8Array | null>> {
+  const local = await readPackageFiles(git, `${commit}:${path}`);
+  const original: PackageFiles = from === undefined ? new Map() : await readPackageFiles(git, from);
+  const updated = await readPackageFiles(git, onMain);
+  const { files, keptLocal } = mergePackage(local, original, updated);
+  const changed = (side: PackageFiles, file: string) => !sameFile(side.get(file), original.get(file));
+  const both = [...new Set([...local.keys(), ...original.keys()])]
+    .filter((file) => changed(local, file) && changed(updated, file) && !sameFile(local.get(file), updated.get(file)))
+    .sort();
+  const merged = both.filter((file) => !keptLocal.includes(file));
+  if (merged.length > 0)
+    context.warn?.(
+      `changed on both sides: ${listed(merged)}; where both changed the same field, ${name} has the value of the main branch now; review it before you propose it`,
+    );
+  if (keptLocal.length > 0)
+    context.warn?.(
+      `changed on both sides, and kept as in ${name}: ${listed(keptLocal)}; review it before you propose it`,
+    );
+  const edits = new Map<string, Uint8Array | null>();
+  for (const file of local.keys()) if (!files.has(file)) edits.set(file, null);
+  for (const [file, next] of files) if (!sameFile(local.get(file), next)) edits.set(file, next.data);
+  return edits;
+}
+
+function listed(files: readonly string[]): string {
+  const more = files.length - MAX_SHOWN_FILES;
+  return `${files.slice(0, MAX_SHOWN_FILES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

@@ -1,0 +1,101 @@
+import type { GitRepository, ObjectStat, Oid } from '../../../git/git-repository.ts';
+import { mergeBase } from '../../../git/objects/merge-base.ts';
+import { isEdited } from '../../kernel/main-edit.ts';
+import type { RevisionRecord } from '../../model/record/record.ts';
+import type { PackageRevision } from '../../model/revision/package-revision.ts';
+import type { EditedSides, PackageOnMain } from '../../model/revision/revision-state.ts';
+import { deletedContentScope } from '../../trust/ledger/trust-ledger.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
+import { readCommit } from './record-chain.ts';
+
+/** Commits of the main branch that are searched for those that changed a package. */
+const MAX_SEARCHED_COMMITS = 200;
+
+/**
+ * Reads the package that the approval of a revision replaces at a head of the main branch: one lookup of trees, unless the package there is
+ * unexpected, or the draft was pushed; then also the merge base, and what both sides changed.
+ */
+export async function readOnMain(
+  repo: RepositoryContext,
+  { path, key, commit, lifecycle, tip }: Pick<PackageRevision, 'path' | 'key' | 'commit' | 'lifecycle' | 'tip'>,
+  { base }: Pick<RevisionRecord, 'base'>,
+  head: Oid | undefined,
+): Promise<PackageOnMain | undefined> {
+  if (head === undefined || (lifecycle !== 'Draft' && lifecycle !== 'Proposed')) return undefined;
+  const { git, index, trust } = repo;
+  // Before the first await, so that it is as old as the head.
+  const published = latestTree(index.ofPackage(key.package));
+  const deleted = trust.mark(deletedContentScope(path))?.digest;
+  const specifications = [head, ...(base === undefined ? [] : [base.commit])].map((oid) => `${oid}:${path}`);
+  const [now, then] = await git.statObjects(specifications);
+  const derivedFrom = base === undefined ? [] : [base.tree];
+  const known = { tree: now?.oid, proposed: tip.tree, atBase: then?.oid, derivedFrom, published, deleted };
+  if (!mayBeEdited(known, base !== undefined)) return known;
+  const common = await mergeBase(git, commit, head);
+  if (common === undefined || common === base?.commit)
+    return isEdited(known) ? { ...known, sides: await readSides(repo, path, head, known, common) } : known;
+  // A push merged the main branch, or began the draft.
+  const [merged] = await git.statObjects([`${common}:${path}`]);
+  const later = { ...known, atBase: merged?.oid, derivedFrom: [...derivedFrom, merged?.oid] };
+  return isEdited(later) ? { ...later, sides: await readSides(repo, path, head, later, common) } : later;
+}
+
+/** Without a recorded base a removed package is known to have been there only by the merge base. */
+function mayBeEdited(known: PackageOnMain, hasBase: boolean): boolean {
+  return isEdited(known) || (!hasBase && known.tree === undefined);
+}
+
+function latestTree(ofPackage: readonly PackageRevision[]): Oid | undefined {
+  let latest: PackageRevision | undefined;
+  for (const one of ofPackage)
+    if (one.revision > (latest?.revision ?? 0) && one.ref.startsWith('refs/tags/')) latest = one;
+  return latest?.tip.tree;
+}
+
+async function readSides(
+  repo: RepositoryContext,
+  path: string,
+  head: Oid,
+  { tree, proposed, derivedFrom }: PackageOnMain,
+  base: Oid | undefined,
+): Promise<EditedSides> {
+  const { git } = repo;
+  const before = derivedFrom.at(-1);
+  return {
+    ...{ base, commits: await commitsOn(repo, path, head, base) },
+    filesOnMain: await changedFiles(git, before, tree),
+    filesInRevision: await changedFiles(git, before, proposed),
+  };
+}
+
+async function changedFiles(git: GitRepository, before: Oid | undefined, after: Oid | undefined): Promise<string[]> {
+  const stats = await git.statObjects([before, after].filter((oid) => oid !== undefined));
+  // A file in the place of the folder has no files.
+  const trees = new Set(stats.flatMap((stat) => (stat?.type === 'tree' ? stat.oid : [])));
+  const treeOf = (oid: Oid | undefined) => (oid !== undefined && trees.has(oid) ? oid : undefined);
+  return (await git.diffTrees(treeOf(before), treeOf(after))).map((change) => change.path);
+}
+
+/** The first and the last commit of the main branch after `base` that changed a folder; only the last if the search ended before `base`. */
+async function commitsOn(
+  repo: RepositoryContext,
+  path: string,
+  head: Oid,
+  base: Oid | undefined,
+): Promise<readonly Oid[]> {
+  const line: Oid[] = [];
+  let isWhole = false;
+  for (let oid: Oid | undefined = head; oid !== undefined && line.length < MAX_SEARCHED_COMMITS; ) {
+    line.push(oid);
+    isWhole = oid === base;
+    if (isWhole) break;
+    oid = (await readCommit(repo, oid))?.parents[0];
+  }
+  const stats: (ObjectStat | undefined)[] = await repo.git.statObjects(line.map((oid) => `${oid}:${path}`));
+  // The last one read has no known parent.
+  const changed = line.slice(0, -1).filter((_, at) => stats[at]?.oid !== stats[at + 1]?.oid);
+  const [last] = changed;
+  const first = changed.at(-1);
+  if (last === undefined || first === undefined) return [];
+  return isWhole && first !== last ? [first, last] : [last];
+}

@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { describeChecks } from './checks-conformance.ts';
+import { describeComments } from './comments-conformance.ts';
+import { describeEnds } from './ends-conformance.ts';
+import { type Conformance, type ForgeHost, NO_SIGNAL, type StartedHost, wanted } from './forge-host.ts';
+import { describeIssues } from './issues-conformance.ts';
+import { describeLists } from './lists-conformance.ts';
+import { describeMerging } from './merging-conformance.ts';
+import { describeOpening } from './opening-conformance.ts';
+import { describeReviews } from './reviews-conformance.ts';
+
+/** What every implementation of `Forge` has to do, on a host that keeps what is written. */
+export function describeForge(name: string, { open, pageSize, ...options }: Conformance): void {
+  let hosts: ForgeHost[] = [];
+  afterEach(async () => {
+    await Promise.all(hosts.map((host) => host.close()));
+    hosts = [];
+  });
+
+  async function start(): Promise<ForgeHost> {
+    const host = await open();
+    hosts.push(host);
+    return host;
+  }
+
+  async function startWithPull(): Promise<StartedHost> {
+    const host = await start();
+    const head = await host.commit('proposed/shop/v1');
+    const pull = await host.forge.open(wanted(), NO_SIGNAL);
+    return { ...host, pull, head };
+  }
+
+  describe(name, options, () => {
+    const suite = { start, startWithPull, pageSize };
+    describeOpening(suite);
+    describeReviews(suite);
+    describeChecks(suite);
+    describeEnds(suite);
+    describeLists(suite);
+    describeMerging(startWithPull);
+    describeComments(suite);
+    describeIssues(suite);
+
+    test('reports whether a user may push, as far as the host does', async () => {
+      const { forge, names } = await start();
+      expect(await forge.mayWrite(names.anna, NO_SIGNAL)).toBe(names.permissions.writer);
+      expect(await forge.mayWrite('nobody-here', NO_SIGNAL)).toBe(names.permissions.other);
+    });
+
+    test('stops at a signal', async () => {
+      const { forge } = await start();
+      const reason = new Error('no time left');
+      await expect(forge.listOpen('main', 10, AbortSignal.abort(reason))).rejects.toBe(reason);
+    });
+  });
+}
