@@ -6,10 +6,10 @@ import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-r
 import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { hostMerges } from '../../pull-request/ending/host-merges.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { MergedUserPull, UserPulls } from '../user-pulls.ts';
 import { describeUserMerge } from './describe-user-merge.ts';
+import { hostMerges } from './host-merges.ts';
 import { type PackageMerge, publishUserMerge, type UserMerge, type UserMergeContext } from './publish-user-merge.ts';
 
 /** Until a merge is looked for again in what was fetched: at first, and later, where it takes another fetch. */

@@ -1,7 +1,7 @@
 import { doraResults } from '../../../controllers/dora/dora-controller.ts';
 import { notificationAttempts } from '../../../controllers/notification/notification-controller.ts';
-import { hostMerges } from '../../../controllers/pull-request/ending/host-merges.ts';
 import { syncTriggers } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
+import { hostMerges } from '../../../controllers/user-pull-request/merges/host-merges.ts';
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { statusCounts } from '../../delivery/status/target-deployment.ts';

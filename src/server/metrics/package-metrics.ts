@@ -56,7 +56,7 @@ export class PackageMetrics {
     });
     this.#merges = new Counter({
       name: 'sluice_host_merges_total',
-      help: 'Packages that a Git host merged, by result: published, out_of_band (gates or approvals were bypassed), not_published.',
+      help: 'Packages that pull requests of users brought to the main branch, by result: published, out_of_band (gates or approvals were bypassed), not_published.',
       labelNames: ['result'],
       registers,
     });

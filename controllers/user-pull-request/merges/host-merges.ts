@@ -5,5 +5,5 @@ export interface HostMerge {
   readonly result: 'published' | 'out_of_band' | 'not_published';
 }
 
-/** The merges that ended, by package, those of proposals and of pull requests of users. */
+/** The packages that pull requests of users brought to the main branch. */
 export const hostMerges = measurement<HostMerge>('sluice:host-merge');
