@@ -177,6 +177,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'data',
       'trust',
       'repositories',
+      'policies/repository',
       'policies',
       'functions',
       'resolvers',

@@ -83,6 +83,28 @@ test('drafts of a repository from another server stay, since their owners were n
   expect([await isThere(at, foreign.name), await isThere(at, own.name)]).toEqual([true, false]);
 });
 
+test('drafts whose owner is in another namespace, which shows the same repository, stay', async () => {
+  await using at = await fixture();
+  const { client, registry, clock, manager } = at;
+  await at.register('r');
+  const memory = { isFor: ({ kind }: { readonly kind: string }) => kind === 'PackageRevision' };
+  const draft = await at.draft('r/a/v1');
+  const owner = await client.create(configMapKind, { metadata: { name: 'owner', namespace: 'other' } });
+  const { kind, apiVersion, metadata } = owner;
+  const revision = await client.get(packageRevisionKind, { name: draft.name });
+  const ownerReferences = [refer({ kind, apiVersion, metadata })];
+  await client.update(packageRevisionKind, { ...revision, metadata: { ...revision.metadata, ownerReferences } });
+  manager.addController(
+    garbageCollectionController({
+      ...{ client, registry, clock },
+      memory: { ...memory, knows: () => true, remember: () => undefined },
+    }),
+  );
+  await manager.start();
+  await manager.idle();
+  expect(await isThere(at, draft.name)).toBe(true);
+});
+
 test('orphaned drafts drop the reference to their owner in Git too', async () => {
   await using at = await fixture();
   const { client, registry, clock, manager } = at;

@@ -87,9 +87,10 @@ async function findOwner(
   const elsewhere = graph.get(uid);
   if (kind.namespaced && elsewhere !== undefined && elsewhere.metadata.namespace !== namespace) {
     const place = JSON.stringify(namespace);
+    // Git has the owners of packages, which several namespaces can show: the owner of another one does not count here.
     return missing(
       'OwnerRefInvalidNamespace',
-      true,
+      remembers === undefined,
       `ownerRef ${what}, uid ${uid}, does not exist in namespace ${place}`,
     );
   }

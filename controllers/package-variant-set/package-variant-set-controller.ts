@@ -49,6 +49,8 @@ interface Outcome {
   readonly note?: string;
   /** The upstream repository is not open yet, which is no failure: when it opens, the set is woken. */
   readonly isOpening?: boolean;
+  /** No other attempt is due until something changes. */
+  readonly isFinal?: boolean;
 }
 
 /** Milliseconds after which a problem is examined again, in case no event reported its end. */
@@ -74,8 +76,9 @@ export function packageVariantSetController({
       ...setSources({ kinds, store, repositories: read }).map((source) => counts.waking(source)),
       counts.source,
     ],
-    // One at a time: of two sets with one downstream package, the second one finds the variant of the first.
-    maxConcurrentReconciles: 1,
+    // One at a time in each namespace: of two sets with one downstream package, the second one finds the variant of the first.
+    maxConcurrentReconciles: 4,
+    namespaceShare: { most: 1, mostFailing: 1 },
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
       const onlyCounts = counts.take(key);
       const set = await client.find(packageVariantSetKind, key);
@@ -86,10 +89,10 @@ export function packageVariantSetController({
       // Its variants have it as their owner: the garbage collection deletes them.
       if (set.metadata.deletionTimestamp !== undefined) return undefined;
       if (onlyCounts && (await reportCounts(set))) return undefined;
-      const { problem, note, isOpening = false } = await ensure(set, signal);
+      const { problem, note, isOpening = false, isFinal = false } = await ensure(set, signal);
       // Each start of the server opens repositories anew: what the last one reported holds until then.
       if (!isOpening || !isCarriedOut(set)) await report(set, problem, note);
-      return problem === undefined ? undefined : { requeueAfter: RETRY_MS, reason: problem.message };
+      return problem === undefined || isFinal ? undefined : { requeueAfter: RETRY_MS, reason: problem.message };
     },
   };
 
@@ -118,7 +121,10 @@ export function packageVariantSetController({
         `the set has ${places.length} targets, spec.maxTargets permits ${maxTargets}; nothing was changed: raise it, or select fewer`,
       );
     const { items: present } = await client.list(packageVariantKind, { namespace });
-    const { create, update, remove, problems, claims } = await plan(set, places, upstream, present);
+    const planned = await plan(set, places, upstream, present);
+    // Only a change makes it cheaper.
+    if (isSluiceError(planned)) return { ...stalled('TooExpensive', planned.message), isFinal: true };
+    const { create, update, remove, problems, claims } = planned;
     for (const variant of remove) {
       signal.throwIfAborted();
       const { uid } = variant.metadata;
@@ -157,7 +163,7 @@ export function packageVariantSetController({
     places: readonly Place[],
     upstream: TemplateInputs['upstream'],
     present: readonly Stored<PackageVariant>[],
-  ): Promise<VariantPlan> {
+  ): Promise<VariantPlan | SluiceError> {
     const { namespace } = set.metadata;
     const list = async () => {
       const { items } = await client.list(repositoryKind, namespace === undefined ? {} : { namespace });
@@ -167,7 +173,10 @@ export function packageVariantSetController({
     for (;;) {
       const names = new Set<string>();
       const repository = (name: string) => repositories.get(names.add(name) && name);
-      const planned = planVariants(set, places, { upstream, repository }, present);
+      const planned = await planVariants(set, places, { upstream, repository }, present).catch((error: unknown) => {
+        if (isSluiceError(error, 'LimitExceeded')) return error;
+        throw error;
+      });
       const added = read.replace(keyOf(set), names);
       if (added.length === 0) return planned;
       const later = await list();

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { createPacer } from '../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
+import { cpuMilliseconds } from '../../src/foundation/time/cpu-time.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { type PackageVariantSet, SET_LABEL } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import type { InvalidObjectDetails } from '../../src/resource/object/invalid-object.ts';
@@ -12,6 +14,13 @@ const HASH_CHARACTERS = 8;
 /** Problems that a message lists, and targets that it names for each. */
 const MAX_PROBLEMS = 5;
 const MAX_SUBJECTS = 5;
+
+/**
+ * Milliseconds of processor time for the expressions of a set, and in addition for each of its targets: some thirty times what usual ones
+ * need. One expression has limits of its own, but a set has many, for many targets.
+ */
+const MAX_EVALUATION_MS = 1000;
+const MAX_EVALUATION_MS_PER_TARGET = 1;
 
 /** Why a target has no variant. */
 export interface TargetProblem {
@@ -35,14 +44,14 @@ export interface VariantPlan {
 
 /**
  * Compares the variants that a set wants with those that exist in its namespace. Variants are matched by their downstream package: a change of
- * the template updates them.
+ * the template updates them. Yields to other work. Throws LimitExceeded if the expressions cost too much.
  */
-export function planVariants(
+export async function planVariants(
   set: Stored<PackageVariantSet>,
   places: readonly Place[],
   inputs: TemplateInputs,
   present: readonly Stored<PackageVariant>[],
-): VariantPlan {
+): Promise<VariantPlan> {
   const others = new Map<string, Stored<PackageVariant>>();
   const own = new Map<string, Stored<PackageVariant>>();
   for (const variant of present) (isOf(set, variant) ? own : others).set(downstreamOf(variant), variant);
@@ -50,8 +59,14 @@ export function planVariants(
   const problems: TargetProblem[] = [];
   const claims: TargetProblem[] = [];
   const wanted = new Map<string, { readonly variant: PackageVariant; readonly place: Place }>();
+  const pause = createPacer();
+  const most = MAX_EVALUATION_MS + MAX_EVALUATION_MS_PER_TARGET * places.length;
+  let spent = 0;
   for (const place of places) {
     const { field, subject } = place;
+    const turn = pause();
+    if (turn !== undefined) await turn;
+    const start = cpuMilliseconds();
     try {
       const variant = variantOf(set, place, inputs);
       const id = downstreamOf(variant);
@@ -65,6 +80,12 @@ export function planVariants(
     } catch (error) {
       problems.push({ field, subject, message: messageOf(error) });
     }
+    spent += cpuMilliseconds() - start;
+    if (spent > most)
+      throw new SluiceError(
+        'LimitExceeded',
+        `the expressions of the templates cost more than ${most} ms for ${places.length} targets; nothing was changed: simplify them, or select fewer targets`,
+      );
   }
   const create: PackageVariant[] = [];
   const update: PackageVariant[] = [];

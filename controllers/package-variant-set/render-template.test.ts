@@ -173,4 +173,35 @@ describe('templates', () => {
       expect((await ready(name))[1]).toContain(message);
     }
   });
+
+  test('that cost too much are refused, or end the work on the set, and other work goes on meanwhile', async () => {
+    const numbers = Array.from({ length: 30 }, (_, index) => index).join(',');
+    const bomb = `string(size([${numbers}].map(a, [${numbers}].map(b, a + b))))`;
+    const some = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ key: `k${index}`, valueExpr: bomb }));
+    const repositories = [
+      { name: 'edge', packageNames: Array.from({ length: 500 }, (_, index) => `package-${index}`) },
+    ];
+    // Admission evaluates them for one target.
+    await create([{ repositories, template: { labelExprs: some(20) } }]);
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 5);
+    await reconcile();
+    clearInterval(timer);
+    expect((await ready())[0]).toBe(
+      'Stalled=True/TooExpensive: the expressions of the templates cost more than 1500 ms for 500 targets; nothing was changed: simplify them, or select fewer targets',
+    );
+    expect(await variants()).toEqual([]);
+    // Only between two targets, each of which takes some milliseconds here.
+    expect(turns).toBeGreaterThan(5);
+    const nested = `[${numbers}].all(a, [${numbers}].all(b, [${numbers}].all(c, a + b + c >= 0))) ? 'a' : 'b'`;
+    const refused = create(
+      [{ repositories, template: { labelExprs: [{ key: 'a', valueExpr: nested }] } }],
+      {},
+      'other',
+    );
+    await expect(refused).rejects.toThrow('costs more than 1000 rounds or 20 ms');
+  });
 });

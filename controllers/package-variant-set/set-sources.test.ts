@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { systemClock } from '../../src/foundation/time/clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
@@ -17,7 +17,7 @@ let bench: VariantBench;
 /** The sets that were reconciled. */
 let reconciled: string[];
 beforeEach(async () => {
-  bench = await variantBench(await fixture(systemClock));
+  bench = await variantBench(await fixture(new ManualClock()));
   reconciled = [];
 });
 afterEach(() => bench.world[Symbol.asyncDispose]());

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
@@ -332,4 +333,22 @@ test('a push between the decision and the write is kept', async () => {
   await bench.reconcile();
   expect(await bench.text(DRAFT, 'mine.yaml')).toContain('a: 1');
   expect(await bench.text(DRAFT, 'web.yaml')).toContain('web:v2');
+});
+
+test('labels and annotations that only the server or a request may set do not get onto revisions', async () => {
+  const requests = { 'sluice.dev/break-glass': 'no reason', 'sluice.dev/affirm': 'a', 'sluice.dev/problem': 'none' };
+  await bench.variant({
+    labels: { 'kpt.dev/latest-revision': 'true', tier: 'gold' },
+    annotations: { ...requests, 'example.com/a': 'b' },
+  });
+  await bench.reconcile();
+  const { metadata } = await bench.world.client.get(packageRevisionKind, {
+    namespace: 'default',
+    name: 'edge.web.packagevariant-1',
+  });
+  expect(metadata).toMatchObject({ labels: { tier: 'gold' }, annotations: { 'example.com/a': 'b' } });
+  expect(Object.keys(metadata.labels ?? {})).toEqual(['tier']);
+  expect(Object.keys(metadata.annotations ?? {})).toEqual(['example.com/a']);
+  await bench.reconcile();
+  expect(bench.downstream()).toEqual(['packagevariant-1 Draft']);
 });

@@ -7,13 +7,15 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
-import { pendingRevisions } from './pending-revisions.ts';
+import { type PolicyScope, pendingRevisions } from './pending-revisions.ts';
 import { type ApplicableResolvers, isPending } from './readiness.ts';
 
 /** Options that the controllers of pending revisions share. */
 export interface PendingOptions {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'onPromotion'>;
+  readonly store: Pick<RevisionStore, 'find' | 'onPromotion'>;
+  /** Where policies and freezes apply. */
+  readonly scope?: PolicyScope;
   readonly clock: Clock;
   /** Names of the resolvers that apply to a package. Default: those that the record names. */
   readonly applicableResolvers?: ApplicableResolvers;
@@ -29,7 +31,7 @@ export function onPending(name: string, actor: string, { clock, ...options }: Pe
   const events = new EventDeduplicator(options.recorder ?? new EventRecorder({ client, clock, component: actor }));
   const controller = (reconcile: ReconcilePending): ControllerOptions => ({
     name,
-    sources: pendingRevisions(options.store),
+    sources: pendingRevisions(options.store, options.scope),
     maxConcurrentReconciles: 16,
     reconcileTimeoutMs: 20_000,
     reconcile: (key, { signal }) => {

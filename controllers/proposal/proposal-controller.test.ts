@@ -123,6 +123,7 @@ describe('proposal controller', () => {
       client,
       clock,
       store: {
+        find: (id) => store.find(id),
         onPromotion: (listener) => store.onPromotion(listener),
         repositoryOf: (revision) => store.repositoryOf(revision),
         evaluate: async (of) => {
@@ -140,6 +141,7 @@ describe('proposal controller', () => {
   test('the controller waits for a hanging repository only as long as the signal allows', async () => {
     const name = await draft({ Kptfile: kptfile() });
     const hanging = {
+      find: () => undefined,
       onPromotion: () => () => undefined,
       evaluate: () => new Promise<never>(() => {}),
       repositoryOf: () => {

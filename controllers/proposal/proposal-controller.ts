@@ -14,7 +14,7 @@ export const PROPOSAL_ACTOR = 'controller:proposal';
 
 export interface ProposalOptions extends PendingOptions {
   /** Evaluates gates, verdicts and policy at one point in time. */
-  readonly store: Pick<RevisionStore, 'evaluate' | 'repositoryOf' | 'onPromotion'>;
+  readonly store: Pick<RevisionStore, 'evaluate' | 'find' | 'repositoryOf' | 'onPromotion'>;
 }
 
 /** Proposes marked drafts whose gates are open and whose resolvers have reported, and reports overdue gates. */

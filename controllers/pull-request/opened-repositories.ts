@@ -1,4 +1,5 @@
 import type { Forge } from '../../src/forge/forge.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -12,11 +13,13 @@ export type OpenForge = (review: ReviewPolicy, namespace: string, address: strin
 export class OpenedRepositories {
   readonly #store: Pick<RevisionStore, 'repositoryOf'>;
   readonly #openForge: OpenForge;
+  readonly #clock: Clock;
   /** By repository, then by its address and branch, and the host of the policy. */
   readonly #opened = new Map<string, Map<string, PullRequests>>();
 
-  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge) {
+  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge, clock: Clock) {
     this.#store = store;
+    this.#clock = clock;
     this.#openForge = openForge;
   }
 
@@ -27,7 +30,7 @@ export class OpenedRepositories {
     const id = JSON.stringify([url, layout.branch, review.forge]);
     const known = ofRepository.get(id);
     if (known !== undefined) return known;
-    const pulls = new PullRequests(this.#openForge(review, revision.namespace, url), layout.branch);
+    const pulls = new PullRequests(this.#openForge(review, revision.namespace, url), layout.branch, this.#clock);
     ofRepository.set(id, pulls);
     return pulls;
   }

@@ -17,6 +17,8 @@ export interface Shown {
   /** Commits of merge queues that merge it and wait for its checks. */
   queued?: readonly string[];
   isPrepared?: boolean;
+  /** This process has opened it and set no check yet, so that there is none. */
+  hasNoChecks?: boolean;
   readonly commands: CommandState;
   /** The content that the head was last seen with, and the time of the last change until then, by the clock of the host. */
   seen?: { readonly content: string; readonly at: string };

@@ -25,7 +25,12 @@ import { Signers } from '../../src/package/store/signing.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { type Repository, repositoryKind, TRUST_CONDITION } from '../../src/resource/kinds/porch/repository.ts';
+import {
+  type PoliciesReport,
+  type Repository,
+  repositoryKind,
+  TRUST_CONDITION,
+} from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import type { ObjectOf } from '../../src/resource/schema/kind.ts';
@@ -70,6 +75,8 @@ export interface RepositoryControllerOptions
    * read, LimitExceeded if it is not. Default: a request.
    */
   readonly listOf?: (key: ObjectKey) => Stored<ObjectOf<typeof configMapKind>> | undefined;
+  /** Reads the policies that a Repository names, and returns their state; undefined if it names none. Default: none do. */
+  readonly readPolicies?: (object: Stored<Repository>) => Promise<PoliciesReport | undefined>;
   /** True if repositories whose hosts may not respond must leave workers to all others; see `WorkerLimits`. Default false. */
   readonly limitsSlow?: boolean;
   /** True if another process on the trust ledger writes too, and reports what it does. Default false. */
@@ -164,10 +171,12 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         if (request !== undefined) state.addRequest(request);
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);
-        await objects.report(keyOf(object), { ...readiness(problem), facts: state.facts() });
+        const policies = await options.readPolicies?.(object);
+        await objects.report(keyOf(object), { ...readiness(problem), policies, facts: state.facts() });
+        recordPolicies(object, policies);
         recordSigning(object, state);
         await warnUnidentified(object);
-        if (problem === undefined) events.forget(key, new Set(['signers', 'signing']));
+        if (problem === undefined) events.forget(key, new Set(['signers', 'signing', 'policies']));
         else events.record(object, 'Warning', 'Error', problem);
         workerLimits.note(key, false);
         return { requeueAfter: state.nextSync(object), reason: 'the next sync of the repository' };
@@ -204,6 +213,11 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     else if (before === CANNOT_SIGN)
       events.record(object, 'Normal', 'CanSign', 'statements are signed again', 'signing');
     else events.forgetTopic(keyOf(object), 'signing');
+  }
+
+  function recordPolicies(object: Stored<Repository>, report: PoliciesReport | undefined): void {
+    if (report?.status === 'False') events.record(object, 'Warning', 'PoliciesInvalid', report.message, 'policies');
+    else events.forgetTopic(keyOf(object), 'policies');
   }
 
   /** See `WorkerLimits.occupy`. */

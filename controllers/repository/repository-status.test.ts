@@ -54,3 +54,22 @@ test('refusals by the Git host are shown until a push is accepted', () => {
   expect(pushes(refused)?.message).toMatch(/^apps\.a\.v1: protected branch hook declined; .*; and 1 more revisions$/);
   expect(pushes(after(refused, []) as typeof repository)).toMatchObject({ status: 'True', reason: 'Accepted' });
 });
+
+test('the state of policies is shown as long as the Repository names some, and kept while they cannot be read', () => {
+  const annotations = { 'sluice.dev/policies': 'policies' };
+  const spec = { git: { repo: '/srv/apps.git' } };
+  const repository = repositoryKind.complete({ metadata: { name: 'apps', annotations }, spec });
+  const invalid = { status: 'False', reason: 'Invalid', message: 'policies/a.yaml:1:1: kind: Required value' } as const;
+  const unread = { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' } as const;
+  const after = (object: typeof repository, policies: RepositoryReport['policies']) => {
+    const status = repositoryStatusAfter(object, { ...REPORT, policies }, 1000) ?? object.status;
+    return { ...object, status } as typeof repository;
+  };
+  const shown = ({ status }: typeof repository) => findCondition(status?.conditions, 'sluice.dev/PoliciesValid');
+  expect(shown(after(repository, unread))).toMatchObject(unread);
+  const known = after(repository, invalid);
+  expect(shown(known)).toMatchObject(invalid);
+  expect(shown(after(known, unread))).toMatchObject(invalid);
+  expect(shown(after(known, undefined))).toMatchObject(invalid);
+  expect(shown(after({ ...known, metadata: { ...known.metadata, annotations: {} } }, undefined))).toBeUndefined();
+});

@@ -2,17 +2,22 @@ import { timestamp } from '../../src/foundation/time/clock.ts';
 import type { RemoteNote } from '../../src/git/git-repository.ts';
 import type { RefusedPush } from '../../src/package/store/package-repository.ts';
 import {
+  POLICIES_ANNOTATION,
+  POLICIES_CONDITION,
+  type PoliciesReport,
   PUSHES_CONDITION,
   type Repository,
   TRANSPORT_CONDITION,
   TRUST_CONDITION,
 } from '../../src/resource/kinds/porch/repository.ts';
-import { type NewCondition, setCondition } from '../../src/resource/object/condition.ts';
+import { type Condition, findCondition, type NewCondition, setCondition } from '../../src/resource/object/condition.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 
 export interface RepositoryReport {
   readonly reason: 'Ready' | 'Error' | 'Reconciling';
   readonly message: string;
+  /** The state of its policies, if it names some. */
+  readonly policies?: PoliciesReport | undefined;
   /** Facts of the last complete sync, if there was one. */
   readonly facts?: {
     readonly packageCount: number;
@@ -47,7 +52,7 @@ const TIMES_INTERVAL_MS = 300_000;
 /** The status after a report; undefined if it need not be written. */
 export function repositoryStatusAfter(
   { metadata, status: before }: Repository,
-  { reason, message, facts }: RepositoryReport,
+  { reason, message, policies, facts }: RepositoryReport,
   now: number,
 ): NonNullable<Repository['status']> | undefined {
   const { generation } = metadata;
@@ -59,7 +64,7 @@ export function repositoryStatusAfter(
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
   const { remoteNote } = facts ?? {};
-  const known = setCondition(before?.conditions, ready, now);
+  const known = withPolicies(setCondition(before?.conditions, ready, now), metadata.annotations, policies, now);
   const trusted = facts === undefined ? known : setCondition(known, trust(facts), now);
   const pushes = facts === undefined ? undefined : pushesAccepted(facts.refusedPushes, trusted);
   const conditions = pushes === undefined ? trusted : setCondition(trusted, pushes, now);
@@ -100,6 +105,20 @@ function trust({
   const keys = trustProblems.length > 0 ? 'KeyProblem' : 'StatementProblem';
   const reason = signingProblem === undefined ? keys : CANNOT_SIGN;
   return { type: TRUST_CONDITION, status: 'False', reason, message: problems.join('; ') };
+}
+
+/** What cannot be read at present says nothing new; without the annotation the condition is absent. */
+function withPolicies(
+  conditions: readonly Condition[],
+  annotations: Readonly<Record<string, string>> = {},
+  report: PoliciesReport | undefined,
+  now: number,
+): readonly Condition[] {
+  const type = POLICIES_CONDITION;
+  if (!Object.hasOwn(annotations, POLICIES_ANNOTATION)) return conditions.filter((one) => one.type !== type);
+  const isKnown = findCondition(conditions, type) !== undefined;
+  if (report === undefined || (report.status === 'Unknown' && isKnown)) return conditions;
+  return setCondition(conditions, { type, ...report }, now);
 }
 
 /** Persistent failures must be visible; without any failure the condition is absent. */

@@ -12,6 +12,7 @@ import { failedEdit } from '../../src/package/plan/edit/edit-kptfile-text.ts';
 import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/edit/kptfile-problems.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
+import { type PolicyChange, selects } from '../../src/package/store/policy-objects.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {
@@ -29,6 +30,7 @@ import {
   type ObjectKey,
 } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import { changeOf, type PolicyScope } from '../proposal/pending-revisions.ts';
 import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
 import { CONTROLLER_ACTOR, describePlan, type Plan } from './plan-change.ts';
 import { runAndPlan } from './run-and-plan.ts';
@@ -48,6 +50,8 @@ export interface RevisionControllerOptions {
   readonly resolvers: readonly Resolver[];
   /** Runs before the resolvers in every round. */
   readonly renderer?: Renderer;
+  /** Where policies apply. */
+  readonly scope?: Omit<PolicyScope, 'systemNamespace'>;
   /** Additional sources that wake drafts: the dependencies of resolvers. */
   readonly sources?: readonly Source<ObjectKey>[];
   /** Milliseconds that one resolver may take. Default 60,000. */
@@ -60,14 +64,36 @@ export interface RevisionControllerOptions {
 
 /** Runs the resolvers of every draft and writes their results, at most one commit each time. */
 export function revisionController(options: RevisionControllerOptions): ControllerOptions {
-  const { store, sources = [] } = options;
+  const { store, sources = [], scope = {} } = options;
   const controller = new RevisionReconciler(options);
   const draftsOf = (repository?: string) =>
     store
       .list({ lifecycle: 'Draft', ...(repository === undefined ? {} : { repository }) })
       .map(({ namespace, name }) => ({ namespace, name }));
+  /** The drafts that policies select, and those of repositories that share packages with one of their namespace. */
+  const draftsUnder = ({ namespace, policies }: PolicyChange): ObjectKey[] => {
+    const own = store.list({ lifecycle: 'Draft' }).filter(
+      (revision) =>
+        revision.namespace === namespace &&
+        (policies?.some(({ spec: { selector } }) => {
+          const { repositorySelector: _labels, ...ofPackages } = selector;
+          return selects(ofPackages, revision, undefined);
+        }) ??
+          true),
+    );
+    const here = store.repositories().filter((repository) => repository.namespace === namespace);
+    const shared = here.flatMap(({ repository: name }) => scope.sharing?.({ namespace, name }) ?? []);
+    const ids = new Set(shared.map(keyText));
+    return [...own.map(({ name }) => ({ namespace, name })), ...[...ids].flatMap(draftsOf)];
+  };
   const external: Source<ObjectKey>[] = [
-    watchKind(packagePolicyKind, { predicate: specChanged, map: () => draftsOf() }),
+    watchKind(packagePolicyKind, { predicate: specChanged, map: (event) => draftsUnder(changeOf(event)) }),
+    triggerSource(
+      (enqueue) =>
+        scope.onPolicyChange?.((change) => {
+          for (const key of draftsUnder(change)) enqueue(key);
+        }) ?? (() => undefined),
+    ),
     watchKind(functionPolicyKind, { predicate: specChanged, map: () => draftsOf() }),
     watchKind(repositoryKind, {
       predicate: specOrMetadataChanged,

@@ -257,6 +257,48 @@ test('a plan that is edited keeps what is recorded; later waves follow the new s
   ]);
 });
 
+test('a plan whose selector and present wave are edited skips what it selects no more, also after a restart', async () => {
+  await start({ ...TWO, selector: { packages: ['a', 'b', 'c', 'd'] } });
+  const [waiting, other] = (await bench.targets()).filter(({ record }) => record?.phase === 'Pending');
+  const out = waiting?.spec.package ?? '';
+  await bench.change({ selector: { packages: PACKAGES.filter((one) => one !== out) }, waves: TWO.waves.slice(1) });
+  bench.restart();
+  await bench.settle();
+  expect(await bench.phases()).toContain(`${out} Skipped`);
+  // The wave that was removed is in progress still.
+  expect(await bench.phases()).toContain(`${other?.spec.package} Pending`);
+  await bench.verify();
+  await bench.settle();
+  expect(bench.published()).toHaveLength(3);
+  await bench.verify();
+  await bench.settle();
+  expect((await bench.read()).status).toMatchObject({ phase: 'Completed', targets: { total: 3, skipped: 1 } });
+});
+
+test('a policy that is deleted and created again during a wave decides about each approval as it is then', async () => {
+  await start({ ...TWO, waves: [{ name: 'all', percent: 100, maxConcurrency: 1 }] });
+  const gate = { conditionType: 'example.com/Reviewed', approveOnly: true };
+  const policy = { metadata: { name: 'reviewed' }, spec: { selector: {}, requiredGates: [gate] } };
+  const gatesOf = () =>
+    world.policyFor(world.store.get(world.store.list({ lifecycle: 'Proposed' })[0]?.name ?? '')).requiredGates;
+  for (const count of [2, 3]) {
+    await world.client.create(packagePolicyKind, policy);
+    await expect.poll(() => gatesOf()).toHaveLength(1);
+    await bench.verify();
+    await bench.settle();
+    expect(bench.published()).toHaveLength(count - 1);
+    expect((await bench.read()).status?.message).toContain('1 wait for approval');
+    await world.client.delete(packagePolicyKind, { name: 'reviewed' });
+    await expect
+      .poll(async () => {
+        bench.monotonicMs += 15_000;
+        await bench.settle();
+        return bench.published().length;
+      })
+      .toBe(count);
+  }
+});
+
 test('an analysis runs for the verified wave, with both cohorts; an inconclusive one pauses', async () => {
   const analysis = [{ template: 'errors', args: [{ name: 'limit', value: '5' }] }];
   await start({

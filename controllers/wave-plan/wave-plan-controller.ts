@@ -12,6 +12,7 @@ import { analysesOf, currentWave } from '../../src/rollout/wave/follow-waves.ts'
 import type { Action, AnalysisKey, AnalysisObservation, Observations } from '../../src/rollout/wave/observation.ts';
 import { isFinal, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
 import { step } from '../../src/rollout/wave/step.ts';
+import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { type AnalysisRuns, runName } from './analysis-runs.ts';
 import { type ApproveOptions, approveTargets } from './approve-targets.ts';
 import { observeCandidates } from './observe-candidates.ts';
@@ -30,6 +31,8 @@ export const WAVE_PLAN_ACTOR = 'controller:wave-plan';
 export interface WavePlanOptions extends ApproveOptions, Omit<ObserveOptions, 'monotonic'> {
   readonly store: Pick<RevisionStore, 'evaluate' | 'find' | 'findRepository' | 'list' | 'dependentsOf'>;
   readonly clock: Clock;
+  /** Policies of repositories, whose changes wake plans. */
+  readonly scope?: Pick<PolicyScope, 'onPolicyChange'>;
   readonly analyses: AnalysisRuns;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
@@ -58,7 +61,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
 
   return {
     name: 'wave-plan',
-    sources: waveSources(clock, options),
+    sources: waveSources(clock, { ...options, ...options.scope }),
     maxConcurrentReconciles: 4,
     namespaceShare: { most: 2, mostFailing: 1 },
     reconcileTimeoutMs: 300_000,

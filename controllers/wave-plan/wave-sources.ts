@@ -11,6 +11,7 @@ import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import type { PolicyScope } from '../proposal/pending-revisions.ts';
 
 /** Milliseconds in which the events of a namespace are collected: a wave causes hundreds, and each reconciliation reads all targets. */
 const QUIET_MS = 200;
@@ -24,7 +25,8 @@ export function waveSources(
   {
     quietMs = QUIET_MS,
     systemNamespace = SYSTEM_NAMESPACE,
-  }: { readonly quietMs?: number; readonly systemNamespace?: string } = {},
+    onPolicyChange = () => () => undefined,
+  }: Pick<PolicyScope, 'onPolicyChange' | 'systemNamespace'> & { readonly quietMs?: number | undefined } = {},
 ): Source<ObjectKey>[] {
   return [
     watchKind(wavePlanKind, { predicate: specOrMetadataChanged, map: toObject }),
@@ -65,6 +67,7 @@ export function waveSources(
           informer(packagePolicyKind).addHandler((event) => {
             if (specOrMetadataChanged(event)) wake(event.object.metadata.namespace);
           }),
+          onPolicyChange(({ namespace }) => wake(namespace)),
           informer(freezeKind).addHandler((event) => {
             if (!specOrMetadataChanged(event)) return;
             const { namespace } = event.object.metadata;

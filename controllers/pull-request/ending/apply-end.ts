@@ -17,6 +17,8 @@ import { type MergeContext, type MergedPull, publishMerge } from './publish-merg
 /** Until what the host merged is looked for again: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
 const MERGE_RETRY_MS = 10_000;
+/** An approval reads the pull request just before the proposal ends. */
+const RECENT_MS = 2000;
 
 export interface EndContext extends MergeContext {
   readonly client: Client;
@@ -95,14 +97,14 @@ export function isRejected({ steps }: Pick<RevisionRecord, 'steps'>): boolean {
 /** A proposal has ended in Sluice: the last state is left in its pull request, which the host closes as the branch is gone. */
 export async function leavePull(
   store: Pick<RevisionStore, 'find'>,
-  { key, pulls, number, proposal }: Shown,
+  { key, pulls, branch, number, proposal }: Shown,
   lifecycle: string,
   signal: AbortSignal,
 ): Promise<void> {
   const revision = store.find(keyText(key));
   const last = revision === undefined ? undefined : lastRequestOf(revision);
   const by = last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
-  const pull = await pulls.forge.get(number, signal);
+  const pull = pulls.readWithin(branch, number, RECENT_MS) ?? (await pulls.forge.get(number, signal));
   if (proposalIn(pull.body) !== proposal) return;
   const body = withSection(pull.body, proposal, describeEnd({ name: key.name, lifecycle }, by));
   await pulls.forge.update(number, { body }, signal);

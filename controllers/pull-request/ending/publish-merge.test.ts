@@ -94,6 +94,7 @@ describe('merges of pull requests', () => {
           change: (...args) => at.world.store.change(...args),
           evaluate: (...args) => at.world.store.evaluate(...args),
           find: (...args) => at.world.store.find(...args),
+          list: (...args) => at.world.store.list(...args),
           repositoryOf: (...args) => at.world.store.repositoryOf(...args),
           onPromotion: (...args) => at.world.store.onPromotion(...args),
           update: async (...args) => {

@@ -263,6 +263,7 @@ describe('reviews of pull requests', () => {
           return count === 1 ? evaluation : { ...evaluation, policy: { ...evaluation.policy, review } };
         },
         find: (...args) => at.world.store.find(...args),
+        list: (...args) => at.world.store.list(...args),
         repositoryOf: (...args) => at.world.store.repositoryOf(...args),
         onPromotion: (...args) => at.world.store.onPromotion(...args),
         update: (...args) => at.world.store.update(...args),

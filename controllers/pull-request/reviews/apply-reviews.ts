@@ -34,6 +34,8 @@ export interface ReviewedProposal {
   readonly reviews: readonly Review[];
   /** Reads them again. */
   readReviews(): Promise<readonly Review[]>;
+  /** Takes over the pull request as it was read. */
+  note(pull: PullRequest): void;
 }
 
 /**
@@ -169,7 +171,9 @@ async function isUnchanged(
 ): Promise<boolean> {
   const { store, signal } = context;
   const { evaluation, object, review, pull, forge } = proposal;
-  const { state, base, head } = await forge.get(pull.number, signal);
+  const present = await forge.get(pull.number, signal);
+  proposal.note(present);
+  const { state, base, head } = present;
   const isSame = base.branch === pull.base.branch && head.branch === pull.head.branch;
   if (state !== 'open' || !isSame) return false;
   const now = await verdictsOf(context, proposal, await proposal.readReviews());

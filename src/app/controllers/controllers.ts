@@ -9,6 +9,7 @@ import { notificationController } from '../../../controllers/notification/notifi
 import { postToHost } from '../../../controllers/notification/post-to-host.ts';
 import { packageVariantController } from '../../../controllers/package-variant/package-variant-controller.ts';
 import { packageVariantSetController } from '../../../controllers/package-variant-set/package-variant-set-controller.ts';
+import type { PolicyScope } from '../../../controllers/proposal/pending-revisions.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
 import type { MayApprove, MayCreate } from '../../../controllers/pull-request/rights.ts';
@@ -42,6 +43,7 @@ import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { keyOf, type ObjectKey } from '../../resource/object/object.ts';
 import { policyOf } from '../policies/session-policy.ts';
+import { sharingRepositories } from '../policies/shared-repositories.ts';
 import type { Session } from '../session/session.ts';
 import { deploymentSources } from './deployment-sources.ts';
 import { openForges } from './forges.ts';
@@ -153,6 +155,14 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const resolvers = [ipam.resolver, deliverable.resolver, dependency.resolver, healthy.resolver, ...choice.resolvers];
   const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
+  const scope: PolicyScope = {
+    sharing: (key) => {
+      const repository = readers.repositories.get(key);
+      return repository === undefined ? [] : sharingRepositories(readers.sharing, repository).map(keyOf);
+    },
+    onPolicyChange: (listener) => readers.repositoryPolicies.onChange(listener),
+    systemNamespace: readers.systemNamespace,
+  };
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
   const post = postToHost(session.network);
   const changedFolders = new ChangedFolders();
@@ -165,6 +175,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
         refreshPolicies: (key) => readers.refresh(key),
         listOf: (key) => readers.lists.get(key),
+        readPolicies: (object) => readers.repositoryPolicies.report(object),
         dependentsOf: (revision) => store.dependentsOf(revision),
         ...(session.objects.database === undefined
           ? {
@@ -183,22 +194,23 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       revisionController({
         ...{ client, store, clock, renderer },
         resolvers,
+        scope,
         sources: [...ipam.sources, ...deliverable.sources, ...dependency.sources, ...healthy.sources],
       }),
     'package-variant-set': () => packageVariantSetController({ client, store, clock, kinds: session.registry }),
     'package-variant': () => packageVariantController({ client, store, clock, kinds: session.registry }),
-    proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
-    approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
+    proposal: () => proposalController({ client, store, clock, scope, applicableResolvers: applicableResolversOf }),
+    approval: () => approvalController({ client, store, clock, scope, applicableResolvers: applicableResolversOf }),
     'wave-plan': () =>
       wavePlanController({
-        ...{ client, store, clock, delivered, applicableResolvers: applicableResolversOf },
+        ...{ client, store, clock, scope, delivered, applicableResolvers: applicableResolversOf },
         analyses: analysisRuns(client.as({ name: WAVE_PLAN_ACTOR }, 'controller')),
         probe: httpProbe(session.network),
         systemNamespace: readers.systemNamespace,
       }),
     'pull-request': () =>
       pullRequestController({
-        ...{ client, store, clock, requests: choice.requests },
+        ...{ client, store, clock, scope, requests: choice.requests },
         ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
         renderer: session.renderer,
         openForge: forges.forReview,

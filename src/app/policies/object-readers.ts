@@ -5,6 +5,7 @@ import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { FreezeRule } from '../../package/model/policy/approval-rules.ts';
 import { freezeRuleOf } from '../../package/store/freeze-objects.ts';
+import type { SourcedPolicy } from '../../package/store/policy-objects.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
@@ -18,6 +19,7 @@ import { type KubernetesObject, keyOf, type ObjectKey } from '../../resource/obj
 import type { Kind } from '../../resource/schema/kind.ts';
 import { NamedLists } from './named-lists.ts';
 import type { PackagesInFlight } from './packages-in-flight.ts';
+import { RepositoryPolicies } from './repository/repository-policies.ts';
 import { addressIndex, BY_ADDRESS, type RepositoryReader, readRepositories } from './shared-repositories.ts';
 
 export interface ObjectReadersOptions {
@@ -40,6 +42,8 @@ export interface ObjectReadersOptions {
 export class ObjectReaders {
   readonly repositories;
   readonly policies;
+  /** Those in repositories. */
+  readonly repositoryPolicies;
   readonly functionPolicies;
   readonly freezes;
   /** By whose owners policies select. */
@@ -79,6 +83,7 @@ export class ObjectReaders {
     this.variants = reader(packageVariantKind);
     this.systemNamespace = systemNamespace ?? SYSTEM_NAMESPACE;
     this.lists = new NamedLists({ ...common, repositories: this.repositories.informer });
+    this.repositoryPolicies = new RepositoryPolicies({ repositories: this.repositories.informer, clock });
     this.targets = reader(deliveryTargetKind);
     this.deliveries = reader(packageDeliveryKind);
     this.delivered.follow(this.deliveries.informer);
@@ -122,7 +127,10 @@ export class ObjectReaders {
     ]);
     // The first lists may have brought a Repository that shares the packages.
     await this.#refreshShared(repository, done);
-    await this.lists.refresh(readRepositories(this.sharing, repository));
+    await Promise.all([
+      this.lists.refresh(readRepositories(this.sharing, repository)),
+      this.repositoryPolicies.refresh(done),
+    ]);
   }
 
   /** Reads the Repositories and policies of the namespaces that share the packages of a Repository, except for those that are `done`. */
@@ -139,6 +147,13 @@ export class ObjectReaders {
         freezes.refresh(namespace),
       ]),
     );
+  }
+
+  /** The policies of a namespace: its objects, and those that its Repositories name. */
+  policiesIn(namespace: string): readonly SourcedPolicy[] {
+    const own = this.policies.listIn(namespace);
+    const others = this.repositoryPolicies.policiesIn(namespace);
+    return others.length === 0 ? own : [...own, ...others];
   }
 
   /** The freezes that apply in a namespace, also those whose end has passed. */

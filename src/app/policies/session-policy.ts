@@ -29,12 +29,13 @@ import { sharingRepositories } from './shared-repositories.ts';
  */
 export function policyOf(readers: ObjectReaders, revision: PolicySubject, namespace: string): EffectivePolicy {
   const repository = readers.repositories.get({ namespace, name: revision.key.repository });
-  const policiesOf = (where: string) => readers.policies.listIn(where);
+  const policiesOf = (where: string) => readers.policiesIn(where);
   // Only what needs a list fails where it was not read.
   const surroundingsIn = (where: string, named: Stored<Repository> | undefined): PolicySurroundings => ({
     people: () => (named === undefined ? NO_PEOPLE : peopleFor(readers, named)),
     hostUsers: () => (named === undefined ? undefined : hostUsersFor(readers, named)),
     freezes: () => readers.freezesIn(where),
+    policyProblems: () => readers.repositoryPolicies.problemsIn(where),
     variantSets: () => variantSetsOf(readers, revision, where),
     inFlight: (policy) => inFlightUnder(readers, policy, { ...revision, namespace: where }),
   });

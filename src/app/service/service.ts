@@ -208,8 +208,9 @@ export class SluiceService {
       client: client.as({ name: 'sluice' }, 'api'),
       clock,
       isRegistered: (repository) => session.readers.repositories.get(repository) !== undefined,
-      onMessage: (repository, scope, hint) => {
-        if (hint !== undefined) this.#requests.addReview(repository, hint);
+      onMessage: (repository, scope, event) => {
+        if (event?.isPullRequest === true) this.#requests.addReview(repository, 'pull-request');
+        if (event?.hint !== undefined) this.#requests.addReview(repository, event.hint);
         this.#requests.add(repository, scope);
         for (const target of targetsIn(session.readers, repository)) this.#targetRequests.wake(target);
       },
@@ -292,7 +293,7 @@ export class SluiceService {
     const handle = () => {
       if (isNews) session.repeatEvaluations();
     };
-    this.#unsubscribe.push(policies.addHandler(handle));
+    this.#unsubscribe.push(policies.addHandler(handle), session.readers.repositoryPolicies.onChange(handle));
     isNews = true;
     // The modules for serving are loaded only if they are needed: `--until-idle` does not serve.
     const [{ measure }, { NO_LOAD }] = await Promise.all([

@@ -48,6 +48,7 @@ import { renderPrograms } from '../functions/render-programs.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
 import { PackagesInFlight } from '../policies/packages-in-flight.ts';
+import { mainBranches } from '../policies/repository/policy-folder.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
 import { OnDemandStorage, type RepositoriesOnDemand } from '../repositories/on-demand-storage.ts';
@@ -236,6 +237,7 @@ export class Session {
     const restricted = registry === undefined ? {} : { registry };
     this.restrictedRenderer = new SessionRenderer(this.readers, { ...DEFAULT_FUNCTION_SETTINGS, ...restricted });
     this.readers.inFlight = new PackagesInFlight(this.store, this.readers);
+    this.readers.repositoryPolicies.source = mainBranches(this.store);
     this.repositories = new RegisteredRepositories({
       ...{ folder: this.folder, clock, network: this.network, trust, client: this.client, store: this.store },
       ...{ readers: this.readers, renderer: this.renderer, remoteTimeoutMs: this.remoteTimeoutMs },

@@ -31,19 +31,20 @@ export function wavePromote(
   invocation: Invocation,
 ): Promise<CommandResult> {
   return change(name, options, invocation, (plan) => {
+    const known = plan.spec.waves.map((wave) => wave.name);
+    // Also of a plan that has ended: the caller may mean another one.
+    if (options.past !== undefined && !known.includes(options.past))
+      throw new SluiceError(
+        'NotFound',
+        `cannot promote ${name}: it has no wave "${options.past}"; its waves are ${known.join(', ')}`,
+      );
     expectOpen(plan, 'promote');
     const current = plan.status?.waves.find(({ completedMs }) => completedMs === undefined)?.name;
     const past = options.past ?? current;
-    const known = plan.spec.waves.map((wave) => wave.name);
     if (past === undefined)
       throw new SluiceError(
         'Refused',
         `cannot promote ${name}: no wave is in progress; name one with --past: ${known.join(', ')}`,
-      );
-    if (!known.includes(past))
-      throw new SluiceError(
-        'NotFound',
-        `cannot promote ${name}: it has no wave "${past}"; its waves are ${known.join(', ')}`,
       );
     const isPaused = plan.status?.phase === 'Paused' ? '; it is paused, so "sluice wave resume" has to follow' : '';
     return { spec: { promotePast: past }, text: `does not wait for wave ${past} any more${isPaused}` };

@@ -71,6 +71,12 @@ test('steps are fields of the plan', async () => {
   expect((await cli.run('wave', 'promote', 'web', '--past', 'none')).stderr).toContain('its waves are canary, rest');
   await cli.run('wave', 'rollback', 'web');
   expect(await spec()).toMatchObject({ rollback: true });
+  await report({ ...RUNNING, phase: 'Completed' });
+  expect(await cli.run('wave', 'promote', 'web', '--past', 'none')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('cannot promote web: it has no wave "none"; its waves are canary, rest'),
+  });
+  expect((await cli.run('wave', 'promote', 'web', '--past', 'rest')).stderr).toContain('it is Completed');
   await report({ ...RUNNING, phase: 'Aborted' });
   expect(await cli.run('wave', 'resume', 'web')).toMatchObject({
     code: 1,

@@ -31,9 +31,11 @@ export function blockingRules(
 }
 
 function rulesOf(rule: ApprovalRule, facts: BlockingFacts, now: number): BlockingRule[] {
+  const { policy, problem } = rule;
+  if (problem !== undefined) return [{ rule: 'InvalidRule', policy, ...problem }];
   if (Number.isNaN(now)) {
-    const message = `the rules of policy ${rule.policy} cannot be evaluated: the time of the decision is not known`;
-    return [{ rule: 'InvalidRule', policy: rule.policy, message, resolvedBy: 'a decision at a valid time' }];
+    const message = `the rules of policy ${policy} cannot be evaluated: the time of the decision is not known`;
+    return [{ rule: 'InvalidRule', policy, message, resolvedBy: 'a decision at a valid time' }];
   }
   return [
     ...scheduledFreezes(rule, facts, now),
@@ -43,10 +45,11 @@ function rulesOf(rule: ApprovalRule, facts: BlockingFacts, now: number): Blockin
   ];
 }
 
-function scheduledFreezes({ policy, freezes }: ApprovalRule, { proposal }: BlockingFacts, now: number): BlockingRule[] {
+function scheduledFreezes(of: ApprovalRule, { proposal }: BlockingFacts, now: number): BlockingRule[] {
+  const { policy, freezes } = of;
   return freezes.flatMap((freeze) => {
     const problem = recurrenceProblem(freeze);
-    if (problem !== undefined) return [invalid(policy, 'freezes', freeze, problem, proposal?.at)];
+    if (problem !== undefined) return [invalid(of, 'freezes', freeze, problem, proposal?.at)];
     const state = recurrenceAt(freeze, now);
     if (!state.isActive) return [];
     return [
@@ -54,13 +57,14 @@ function scheduledFreezes({ policy, freezes }: ApprovalRule, { proposal }: Block
         ...{ rule: 'ScheduledFreeze', policy, since: timestamp(state.since) },
         ...endsAt(state.until),
         message: `policy ${policy} forbids approvals in its freeze ${describe(freeze)}`,
-        resolvedBy: byPolicy(policy),
+        resolvedBy: byPolicy(of),
       } as const,
     ];
   });
 }
 
-function closedWindow({ policy, windows }: ApprovalRule, { proposal }: BlockingFacts, now: number): BlockingRule[] {
+function closedWindow(of: ApprovalRule, { proposal }: BlockingFacts, now: number): BlockingRule[] {
+  const { policy, windows } = of;
   if (windows.length === 0) return [];
   const invalids: BlockingRule[] = [];
   let next = Number.POSITIVE_INFINITY;
@@ -68,7 +72,7 @@ function closedWindow({ policy, windows }: ApprovalRule, { proposal }: BlockingF
   for (const window of windows) {
     const problem = recurrenceProblem(window);
     if (problem !== undefined) {
-      invalids.push(invalid(policy, 'windows', window, problem, proposal?.at));
+      invalids.push(invalid(of, 'windows', window, problem, proposal?.at));
       continue;
     }
     const state = recurrenceAt(window, now);
@@ -83,16 +87,17 @@ function closedWindow({ policy, windows }: ApprovalRule, { proposal }: BlockingF
       ...(Number.isFinite(since) ? { since: timestamp(since) } : {}),
       ...endsAt(next),
       message: `policy ${policy} permits approvals only in its windows: ${windows.map(describe).join('; ')}`,
-      resolvedBy: byPolicy(policy),
+      resolvedBy: byPolicy(of),
     },
   ];
 }
 
-function soakTimes({ policy, soak }: ApprovalRule, facts: BlockingFacts, now: number): BlockingRule[] {
+function soakTimes(of: ApprovalRule, facts: BlockingFacts, now: number): BlockingRule[] {
+  const { policy, soak } = of;
   const blocked: BlockingRule[] = [];
   const { proposedMs, sincePublishedMs } = soak;
   const { proposal, lastPublishedAt, name } = facts;
-  const common = { rule: 'Soak', policy, resolvedBy: byPolicy(policy) } as const;
+  const common = { rule: 'Soak', policy, resolvedBy: byPolicy(of) } as const;
   if (proposedMs !== undefined && proposal?.isUnchanged !== true) {
     blocked.push({
       ...common,
@@ -132,21 +137,23 @@ function tooManyInFlight(rule: ApprovalRule): BlockingRule[] {
 }
 
 function invalid(
-  policy: string,
+  of: ApprovalRule,
   field: string,
   recurrence: NamedRecurrence,
   problem: string,
   since: string | undefined,
 ): BlockingRule {
   return {
-    ...{ rule: 'InvalidRule', policy },
+    ...{ rule: 'InvalidRule', policy: of.policy },
     ...(since === undefined ? {} : { since }),
-    message: `policy ${policy} has a rule in spec.approval.${field} that cannot be evaluated (${recurrence.cron}): ${problem}`,
-    resolvedBy: byPolicy(policy),
+    message: `policy ${of.policy} has a rule in spec.approval.${field} that cannot be evaluated (${recurrence.cron}): ${problem}`,
+    resolvedBy: byPolicy(of),
   };
 }
 
-function byPolicy(policy: string): string {
+function byPolicy({ policy, origin }: ApprovalRule): string {
+  if (origin !== undefined)
+    return `users who may push to branch ${origin.branch} of Repository ${origin.repository}, which has ${origin.file}`;
   return `users who may change PackagePolicy ${policy}, or whom its spec.approval.breakGlass lists`;
 }
 

@@ -4,7 +4,13 @@ import { parseDuration } from '../../resource/object/duration.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { labelSelector, matchesLabels } from '../../resource/selector/label-selector.ts';
-import type { ApprovalRule, FreezeRule, NamedRecurrence } from '../model/policy/approval-rules.ts';
+import type {
+  ApprovalRule,
+  FreezeRule,
+  NamedRecurrence,
+  PolicyOrigin,
+  RuleProblem,
+} from '../model/policy/approval-rules.ts';
 import { HOST_USERS_ANNOTATION, HOST_USERS_KEY, type HostUsers, hostUsersOf } from '../model/policy/host-users.ts';
 import {
   ALLOWED_SIGNERS_ANNOTATION,
@@ -37,6 +43,17 @@ export function reviewsOf(
 /** Annotation of a Repository: how far gates are enforced in it. */
 export const GATES_ANNOTATION = 'sluice.dev/gates';
 
+/**
+ * A policy of the API, or one that was read from a repository, which only restricts. What a file does not limit has the limit Infinity there.
+ */
+export type SourcedPolicy = DeepReadonly<PackagePolicy> & { readonly origin?: PolicyOrigin };
+
+/** Policies that changed, as they were and as they are; undefined: any revision of the namespace may be concerned. */
+export interface PolicyChange {
+  readonly namespace: string;
+  readonly policies: readonly DeepReadonly<PackagePolicy>[] | undefined;
+}
+
 /** The fields of a revision that policies select by. */
 export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
 
@@ -57,6 +74,8 @@ export interface PolicySurroundings {
   freezes?(): readonly FreezeRule[];
   /** Names of the PackageVariantSets whose variants own the revision. */
   variantSets?(): readonly string[];
+  /** Why policies of repositories are not known, by the text that names them. */
+  policyProblems?(): ReadonlyMap<string, RuleProblem>;
   /** Names of other revisions in flight that a policy selects. */
   inFlight?(policy: DeepReadonly<PackagePolicy>): readonly string[];
 }
@@ -65,10 +84,12 @@ export interface PolicySurroundings {
 export function effectivePolicy(
   revision: SelectedRevision,
   repository: DeepReadonly<Repository> | undefined,
-  policies: readonly DeepReadonly<PackagePolicy>[],
+  policies: readonly SourcedPolicy[],
   lists?: PolicySurroundings,
 ): EffectivePolicy {
   const selecting = policies.filter((policy) => selectedBy(policy, revision, repository, lists));
+  // A repository adds limits to those that hold without it.
+  const hasOwnLimits = selecting.some(({ origin }) => origin === undefined);
   // Each user who may push can write labels into the Kptfile.
   const isAutomatic = (policy: DeepReadonly<PackagePolicy>) =>
     policy.spec.approval.automatic && selectedBy(policy, { ...revision, kptfile: undefined }, repository, lists);
@@ -79,11 +100,12 @@ export function effectivePolicy(
   }
   return {
     enforcement: enforcementOf(repository),
-    requiredGates: selecting.flatMap(({ metadata: { name: policy }, spec: { requiredGates, review } }) => [
+    requiredGates: selecting.flatMap(({ metadata: { name: policy }, spec: { requiredGates, review }, origin }) => [
       ...requiredGates.map((gate) => ({
         conditionType: gate.conditionType,
         approveOnly: gate.approveOnly ?? false,
         ...(gate.boundTo === undefined ? {} : { boundTo: gate.boundTo }),
+        ...(origin === undefined ? {} : { onlyRestricts: true }),
         policy,
       })),
       ...(review === undefined ? [] : [{ conditionType: REVIEWED_TYPE, approveOnly: true, policy }]),
@@ -111,7 +133,10 @@ export function effectivePolicy(
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
     alsoApprovedIn: [],
-    approvalRules: selecting.flatMap((policy) => approvalRuleOf(policy, lists)),
+    approvalRules: [
+      ...unknownRules(lists?.policyProblems?.()),
+      ...selecting.flatMap((policy) => approvalRuleOf(policy, lists)),
+    ],
     automatic: selecting.filter(isAutomatic).map(({ metadata }) => metadata.name),
     get freezes() {
       return lists?.freezes?.() ?? [];
@@ -123,10 +148,10 @@ export function effectivePolicy(
       return lists?.hostUsers?.();
     },
     breakGlass: selecting.flatMap((policy) => policy.spec.approval.breakGlass),
-    commitBudgetPerHour:
-      selecting.length === 0
-        ? DEFAULT_POLICY.commitBudgetPerHour
-        : Math.min(...selecting.map((policy) => policy.spec.commitBudgetPerHour)),
+    commitBudgetPerHour: Math.min(
+      hasOwnLimits ? Number.POSITIVE_INFINITY : DEFAULT_POLICY.commitBudgetPerHour,
+      ...selecting.map((policy) => policy.spec.commitBudgetPerHour),
+    ),
     gateDeadlines,
     ...reviewOf(
       selecting.flatMap(({ metadata, spec: { review } }) =>
@@ -272,6 +297,7 @@ function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforc
 function ofNamespace(rule: ApprovalRule, namespace: string, isSameBranch: boolean): ApprovalRule {
   return {
     ...{ windows: rule.windows, freezes: rule.freezes, soak: rule.soak, maxInFlight: rule.maxInFlight },
+    ...{ origin: rule.origin, problem: rule.problem },
     policy: `${namespace}/${rule.policy}`,
     quorum: rule.quorum === undefined || !isSameBranch ? rule.quorum : { ...rule.quorum, namespace },
     get inFlight() {
@@ -286,8 +312,15 @@ function mergedFreezes(own: readonly FreezeRule[], other: readonly FreezeRule[])
   return [...own, ...other.filter(({ namespace, name }) => !known.has(`${namespace}/${name}`))];
 }
 
+/** One rule for each problem, which blocks all approvals. */
+function unknownRules(problems: ReadonlyMap<string, RuleProblem> = new Map()): ApprovalRule[] {
+  return [...problems].map(([policy, problem]) => ({
+    ...{ policy, problem, windows: [], freezes: [], soak: {}, inFlight: [] },
+  }));
+}
+
 /** The rules of a policy for approvals; none if it has none. */
-export function approvalRuleOf(policy: DeepReadonly<PackagePolicy>, lists?: PolicySurroundings): ApprovalRule[] {
+export function approvalRuleOf(policy: SourcedPolicy, lists?: PolicySurroundings): ApprovalRule[] {
   // Policies that earlier versions stored have no lists.
   const { quorum, windows = [], freezes = [], maxInFlight, soak } = policy.spec.approval;
   const hasSoak = soak?.proposed !== undefined || soak?.sincePublished !== undefined;
@@ -295,7 +328,7 @@ export function approvalRuleOf(policy: DeepReadonly<PackagePolicy>, lists?: Poli
   if (!hasRule) return [];
   return [
     {
-      ...{ policy: policy.metadata.name, quorum, maxInFlight },
+      ...{ policy: policy.metadata.name, origin: policy.origin, quorum, maxInFlight },
       windows: windows.map(recurrenceOf),
       freezes: freezes.map(recurrenceOf),
       soak: { proposedMs: durationOf(soak?.proposed), sincePublishedMs: durationOf(soak?.sincePublished) },

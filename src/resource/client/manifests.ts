@@ -14,7 +14,7 @@ export interface ManifestFile {
 
 export interface Manifest {
   readonly kind: Kind;
-  /** With defaults, and with the namespace `default` where the kind has namespaces and the file names none. */
+  /** With defaults, and with the given namespace where the kind has namespaces and the file names none. */
   readonly object: KubernetesObject;
   readonly path: string;
   /** The first line of the document, from 1. */
@@ -60,10 +60,11 @@ export function readManifests(
   files: readonly ManifestFile[],
   kinds: Iterable<Kind>,
   limits: ManifestLimits = DEFAULT_LIMITS,
+  namespace: string = DEFAULT_NAMESPACE,
 ): Manifest[] {
   const known = new Map([...kinds].map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
   const problems: ManifestProblem[] = [];
-  const manifests = files.flatMap((file) => readFile(file, known, problems, limits));
+  const manifests = files.flatMap((file) => readFile(file, known, problems, limits, namespace));
   findRepeated(manifests, problems);
   if (problems.length > 0) throw manifestError(problems);
   return manifests;
@@ -74,6 +75,7 @@ function readFile(
   known: ReadonlyMap<string, Kind>,
   problems: ManifestProblem[],
   limits: ManifestLimits,
+  namespace: string,
 ): Manifest[] {
   const lines = new LineCounter();
   const add = (position: { line: number; column: number }, field: string, message: string) =>
@@ -106,7 +108,7 @@ function readFile(
       add({ line, column: col }, '', flaw.message);
       continue;
     }
-    const result = readDocument(document, known);
+    const result = readDocument(document, known, namespace);
     if (Array.isArray(result)) for (const cause of result) add(at(cause.path), cause.field, cause.message);
     else manifests.push({ ...result, path, line: at([]).line });
   }
@@ -159,6 +161,7 @@ function findFlaw(document: Document): { message: string; offset: number } | und
 function readDocument(
   document: Document,
   known: ReadonlyMap<string, Kind>,
+  namespace: string,
 ): { kind: Kind; object: KubernetesObject } | FieldCause[] {
   let value: unknown;
   try {
@@ -174,17 +177,21 @@ function readDocument(
   if (typeof name !== 'string') return [{ field: 'kind', path: ['kind'], message: 'Required value' }];
   const kind = known.get(`${apiVersion} ${name}`);
   if (kind === undefined) return [{ field: 'kind', path: ['kind'], message: unknownKind(apiVersion, name, known) }];
-  return parseObject(kind, value);
+  return parseObject(kind, value, namespace);
 }
 
-function parseObject(kind: Kind, value: unknown): { kind: Kind; object: KubernetesObject } | FieldCause[] {
+function parseObject(
+  kind: Kind,
+  value: unknown,
+  namespace: string,
+): { kind: Kind; object: KubernetesObject } | FieldCause[] {
   try {
     const { object, unknownFields } = kind.parse(value);
     if (unknownFields.length > 0)
       return unknownFields.map((path) => ({ field: fieldPath(path), path, message: 'unknown field' }));
     if (!kind.strategy.serverNamed && object.metadata.name === '')
       return [{ field: 'metadata.name', path: ['metadata', 'name'], message: 'Required value' }];
-    return { kind, object: withNamespace(kind, withoutOwners(object)) };
+    return { kind, object: withNamespace(kind, withoutOwners(object), namespace) };
   } catch (error) {
     if (!isSluiceError(error, 'InvalidInput')) throw error;
     const details = error.details as InvalidObjectDetails | undefined;
@@ -198,9 +205,9 @@ function withoutOwners(object: KubernetesObject): KubernetesObject {
   return _owners === undefined ? object : { ...object, metadata };
 }
 
-function withNamespace(kind: KindIdentity, object: KubernetesObject): KubernetesObject {
+function withNamespace(kind: KindIdentity, object: KubernetesObject, namespace: string): KubernetesObject {
   if (!kind.namespaced || object.metadata.namespace !== undefined) return object;
-  return { ...object, metadata: { ...object.metadata, namespace: DEFAULT_NAMESPACE } };
+  return { ...object, metadata: { ...object.metadata, namespace } };
 }
 
 function unknownKind(apiVersion: string, name: string, known: ReadonlyMap<string, Kind>): string {

@@ -33,6 +33,14 @@ export const labelsSchema = z.record(
   z.string().refine(isLabelValue, 'must be at most 63 letters, digits, "-", "_" or ".", not at the ends'),
 );
 
+/** Annotations: keys are qualified names, and their size is bounded. */
+export const annotationsSchema = z
+  .record(qualifiedName, z.string())
+  .refine(
+    (annotations) => Buffer.byteLength(JSON.stringify(annotations)) <= MAX_ANNOTATION_BYTES,
+    'annotations must have at most 262144 bytes together',
+  );
+
 /** The metadata schema of a kind; `nameRule` undefined means that the server makes the names. */
 export function metadataSchema(nameRule: NameRule | undefined) {
   const schema = z.object({
@@ -49,13 +57,7 @@ export function metadataSchema(nameRule: NameRule | undefined) {
     creationTimestamp: serverSet.optional(),
     deletionTimestamp: serverSet.optional(),
     labels: labelsSchema.optional(),
-    annotations: z
-      .record(qualifiedName, z.string())
-      .refine(
-        (annotations) => Buffer.byteLength(JSON.stringify(annotations)) <= MAX_ANNOTATION_BYTES,
-        'annotations must have at most 262144 bytes together',
-      )
-      .optional(),
+    annotations: annotationsSchema.optional(),
     ownerReferences: z
       .array(ownerReference)
       .refine(

@@ -18,6 +18,7 @@ import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
 import { timelineCase } from './timeline-case.ts';
 import { triggerCases } from './trigger-cases.ts';
+import { waveCase } from './wave-case.ts';
 
 const without = inject('serverMissing');
 const argocd = without === '' ? await argoCdProgram((line) => console.log(line)) : { missing: without };
@@ -49,6 +50,10 @@ describe('Argo CD syncs what Sluice delivers', { ...skipFor(missing), concurrent
 
   timelineCase(() => site);
   triggerCases(
+    () => site,
+    () => argoCdTriggers(engine),
+  );
+  waveCase(
     () => site,
     () => argoCdTriggers(engine),
   );

@@ -19,6 +19,8 @@ export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
 export const REBASE_ANNOTATION = 'sluice.dev/rebase';
 /** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
 export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
+/** Earlier versions put it on revisions; objects that a client kept may still carry it. It is in the status now. */
+const EARLIER_OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
 
 /** The Kubernetes object of a revision, as Porch shows it. */
 export function revisionObject(
@@ -125,14 +127,35 @@ function tasksOf(revision: PackageRevision): unknown[] {
   return revision.tip.facts.annotations.flatMap((annotation) => annotation.task ?? []);
 }
 
+/**
+ * Labels and annotations without those that only the server sets, and those that are requests: in a record, whichever way they got there, they
+ * would be sent back by the next writer of the object.
+ */
+export function withoutManaged(metadata: {
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+}) {
+  const { [LATEST_REVISION_LABEL]: _latest, ...labels } = metadata.labels ?? {};
+  const {
+    [EARLIER_OUT_OF_BAND_ANNOTATION]: _flag,
+    [PROBLEM_ANNOTATION]: _problem,
+    [BREAK_GLASS_ANNOTATION]: _breakGlass,
+    [AFFIRM_ANNOTATION]: _affirm,
+    [REBASE_ANNOTATION]: _rebase,
+    ...annotations
+  } = metadata.annotations ?? {};
+  return { labels, annotations };
+}
+
 function objectMetadata(revision: PackageRevision) {
   const { record } = revision;
   const { ownerReferences = [], finalizers = [] } = record ?? {};
-  const labels = { ...record?.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
+  const own = withoutManaged(record ?? {});
+  const labels = { ...own.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
   const { unread } = revision.tip.facts;
   const problem = revision.problem ?? (unread && `the message of the commit was not read: ${unread}`);
   const annotations = {
-    ...record?.annotations,
+    ...own.annotations,
     ...(problem === undefined ? {} : { [PROBLEM_ANNOTATION]: problem }),
   };
   return {

@@ -16,8 +16,8 @@ import { REBASE_MODES, type RebaseMode } from '../../plan/edit/rebase.ts';
 import {
   AFFIRM_ANNOTATION,
   BREAK_GLASS_ANNOTATION,
-  PROBLEM_ANNOTATION,
   REBASE_ANNOTATION,
+  withoutManaged,
 } from '../objects/revision-object.ts';
 
 /**
@@ -161,9 +161,6 @@ function metadataChange(stored: RevisionObject, object: RevisionObject): Revisio
   return sameValue(ownMetadata(stored), wanted) ? undefined : (wanted as unknown as RevisionChange['metadata']);
 }
 
-/** Earlier versions put it on revisions; objects that a client kept may still carry it. It is in the status now. */
-const EARLIER_OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
-
 /**
  * Returns whether the caller may approve. It may need a query, so it is decided before the stored object is read: no other writer can
  * then change the object between reading and validating it.
@@ -229,18 +226,8 @@ function refusePublished(context: RequestContext, { metadata, spec }: RevisionOb
 
 /** Metadata without the fields that the server sets. */
 export function ownMetadata(object: RevisionObject) {
-  const { [LATEST_REVISION_LABEL]: _latest, ...labels } = object.metadata.labels ?? {};
-  const {
-    [EARLIER_OUT_OF_BAND_ANNOTATION]: _flag,
-    [PROBLEM_ANNOTATION]: _problem,
-    [BREAK_GLASS_ANNOTATION]: _breakGlass,
-    [AFFIRM_ANNOTATION]: _affirm,
-    [REBASE_ANNOTATION]: _rebase,
-    ...annotations
-  } = object.metadata.annotations ?? {};
   return {
-    labels,
-    annotations,
+    ...withoutManaged(object.metadata),
     ownerReferences: [...(object.metadata.ownerReferences ?? [])],
     finalizers: [...(object.metadata.finalizers ?? [])],
   };

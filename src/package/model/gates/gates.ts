@@ -54,12 +54,13 @@ export interface GateFacts {
 
 /**
  * Every effective gate of a revision: the Kptfile's and those that policies require, in that order, and `Rendered` where the pipeline
- * failed: what could not be rendered is not what its author meant. `now` is RFC 3339.
+ * failed: what could not be rendered is not what its author meant. Those of policies in repositories are last. `now` is RFC 3339.
  */
 export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: string): Gate[] {
   const required = new Map<string, { by: string[]; approveOnly: boolean }>();
   for (const type of facts.gates) required.set(type, { by: ['Kptfile'], approveOnly: false });
   for (const gate of policy.requiredGates) {
+    if (gate.onlyRestricts === true) continue;
     const known = required.get(gate.conditionType);
     if (known === undefined) {
       required.set(gate.conditionType, { by: [`policy ${gate.policy}`], approveOnly: gate.approveOnly });
@@ -75,6 +76,15 @@ export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: st
   }
   if (facts.conditions.get(RENDERED_TYPE)?.status === 'False' && !required.has(RENDERED_TYPE))
     required.set(RENDERED_TYPE, { by: ['Sluice'], approveOnly: false });
+  // After all others, so that approve-only relaxes none of them.
+  for (const { conditionType, approveOnly, onlyRestricts, policy: name } of policy.requiredGates) {
+    if (onlyRestricts !== true) continue;
+    const known = required.get(conditionType);
+    required.set(conditionType, {
+      by: [...(known?.by ?? []), `policy ${name}`],
+      approveOnly: approveOnly && known?.approveOnly !== false,
+    });
+  }
   return [...required].map(([type, { by, approveOnly }]) => evaluate(type, by, approveOnly, facts, policy, now));
 }
 

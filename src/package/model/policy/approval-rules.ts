@@ -2,10 +2,34 @@ import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Recurrence } from '../../../foundation/time/recurrence.ts';
 import type { Actor } from '../../../resource/object/request-context.ts';
 
+/** Where a policy is that was read from a repository. */
+export interface PolicyOrigin {
+  /** Name of the Repository. */
+  readonly repository: string;
+  readonly branch: string;
+  /** Path of the file in the repository. */
+  readonly file: string;
+  /** The commit at which it was read. */
+  readonly commit: string;
+}
+
+/** Policies of a repository that cannot be read: then nothing is known of what they require, and no approval is permitted. */
+export interface RuleProblem {
+  /** One sentence without its end. */
+  readonly message: string;
+  /** RFC 3339. */
+  readonly since: string;
+  readonly resolvedBy: string;
+}
+
 /** The rules for approvals of one policy. */
 export interface ApprovalRule {
   /** Name of the policy; of another namespace, `<namespace>/<name>`. */
   readonly policy: string;
+  /** Set for a policy that was read from a repository. */
+  readonly origin?: PolicyOrigin | undefined;
+  /** Why the rules are not known; all approvals are blocked then. */
+  readonly problem?: RuleProblem | undefined;
   readonly quorum?: Quorum | undefined;
   /** One of them must be active; empty: any time. */
   readonly windows: readonly NamedRecurrence[];

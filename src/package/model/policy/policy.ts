@@ -74,6 +74,8 @@ export interface RequiredGate {
   readonly boundTo?: 'content' | 'object' | undefined;
   /** Name of the policy. */
   readonly policy: string;
+  /** True for a policy of a repository: it makes no gate that holds without it less strict. */
+  readonly onlyRestricts?: boolean | undefined;
 }
 
 export interface IssuerRule {

@@ -95,7 +95,7 @@ test('wrong types, unknown fields and unknown functions are found before there i
 });
 
 test('a label whose key looks like an expression is none, and all expressions together are bounded', () => {
-  expect(template({ labels: { someExpr: 'not ( CEL' }, packageContext: { data: { aExpr: '((' } } })).toEqual([]);
+  expect(template({ annotations: { someExpr: 'not ( CEL' }, packageContext: { data: { aExpr: '((' } } })).toEqual([]);
   const long = Array.from({ length: 10 }, (_, index) => ({ key: `k${index}`, valueExpr: `'${'x'.repeat(4000)}'` }));
   expect(template({ labelExprs: long })[0]).toContain('expressions may have at most 32768 characters together');
 });

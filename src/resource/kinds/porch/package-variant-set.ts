@@ -8,13 +8,13 @@ import { labelSelector, labelSelectorSchema } from '../../selector/label-selecto
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import {
-  downstreamCauses,
   kptFunctionSchema,
   MAX_ENTRIES,
   MAX_FUNCTIONS,
   MAX_INJECTORS,
   objectName,
   packagePath,
+  revisionCauses,
   upstreamSchema,
 } from './package-variant.ts';
 import { expressionCauses } from './template-expressions.ts';
@@ -178,14 +178,15 @@ const target = z
     ]),
   );
 
-/** The fixed paths of downstream packages. */
-function* pathsIn(targets: readonly DeepReadonly<z.output<typeof target>>[]) {
+/** The fixed parts of downstream packages. */
+function* determinedBy(targets: readonly DeepReadonly<z.output<typeof target>>[]) {
   for (const [index, { repositories = [], template: fields }] of targets.entries()) {
     const at = ['spec', 'targets', index];
     for (const [place, { packageNames = [] }] of repositories.entries())
       for (const [position, path] of packageNames.entries())
         yield { path, at: [...at, 'repositories', place, 'packageNames', position] };
     const path = fields?.downstream?.package;
+    yield { at: [...at, 'template'], labels: fields?.labels, annotations: fields?.annotations };
     if (path !== undefined) yield { path, at: [...at, 'template', 'downstream', 'package'] };
   }
 }
@@ -200,7 +201,7 @@ export const packageVariantSetKind = defineKind({
   // Lists of repositories and packages.
   maxValues: 40_000,
   strategy: {
-    validate: (set) => [...downstreamCauses(set, pathsIn(set.spec.targets)), ...expressionCauses(set.spec.targets)],
+    validate: (set) => [...revisionCauses(set, determinedBy(set.spec.targets)), ...expressionCauses(set.spec.targets)],
   },
   spec: z
     .object({

@@ -66,6 +66,11 @@ test('what the controller could not carry out is refused at its field', () => {
     expect(causes({ ...whole, downstream: { repo: 'edge', package: path } })[0]).toMatch(
       /^spec\.downstream\.package: Invalid value: .*: segment ".*" must be lower case letters/,
     );
+  expect(causes({ ...whole, labels: { 'bad key!': 'a', b: 'two words' }, annotations: { 'c d': 'e' } })).toEqual([
+    expect.stringMatching(/^spec\.labels\[bad key!\]: Invalid value: .*must be a name, or a DNS name/),
+    expect.stringMatching(/^spec\.labels\.b: Invalid value: "two words": must be at most 63 letters/),
+    expect.stringMatching(/^spec\.annotations\[c d\]: Invalid value: .*must be a name, or a DNS name/),
+  ]);
   // What others pushed may be cloned.
   expect(causes({ ...whole, upstream: { repo: 'a', package: 'Web' } })).toEqual([]);
   // An object of an earlier version can end.

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { findCondition } from '../../object/condition.ts';
-import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
+import { causesOf, type FieldCause, fieldPath, invalidValue } from '../../object/invalid-object.ts';
 import { DNS_LABEL, followsRule } from '../../object/name-rules.ts';
 import type { KubernetesObject } from '../../object/object.ts';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
+import { annotationsSchema, labelsSchema } from '../../schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { renderStatusSchema } from './package-revision-resources.ts';
@@ -27,23 +28,39 @@ export const MAX_ENTRIES = 100;
 export const objectName = z.string().min(1).max(253);
 export const packagePath = z.string().min(1).max(1000);
 
-/** A package path, and its place in the object. */
-interface PlacedPath {
-  readonly path: string;
+/** What a variant, or the template of variants, determines of package revisions, with its place in the object. */
+interface Determined {
   readonly at: readonly (string | number)[];
+  /** Then the place is that of the path. */
+  readonly path?: string;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * The causes by which paths cannot be those of new packages. Packages that others pushed may have further paths, so this concerns downstream
- * packages only; an object that ends must not be kept by it.
+ * The causes by which package revisions cannot be as an object determines. Packages that others pushed may have further paths, so this concerns
+ * downstream packages only; an object of an earlier version that ends must not be kept by it.
  */
-export function downstreamCauses({ metadata }: KubernetesObject, paths: Iterable<PlacedPath>): FieldCause[] {
+export function revisionCauses({ metadata }: KubernetesObject, parts: Iterable<Determined>): FieldCause[] {
   if (metadata.deletionTimestamp !== undefined) return [];
-  return [...paths].flatMap(({ path, at }) => {
-    const wrong = path.split('/').find((segment) => !followsRule(segment, DNS_LABEL));
-    return wrong === undefined
-      ? []
-      : [invalidValue(at, path, `segment ${JSON.stringify(wrong)} ${DNS_LABEL.rule}; segments are separated by "/"`)];
+  return [...parts].flatMap(({ at, path, labels, annotations }) => [
+    ...(path === undefined ? [] : pathCauses(path, at)),
+    ...(labels === undefined ? [] : metadataCauses(labelsSchema, labels, [...at, 'labels'])),
+    ...(annotations === undefined ? [] : metadataCauses(annotationsSchema, annotations, [...at, 'annotations'])),
+  ]);
+}
+
+function pathCauses(path: string, at: readonly (string | number)[]): FieldCause[] {
+  const wrong = path.split('/').find((segment) => !followsRule(segment, DNS_LABEL));
+  if (wrong === undefined) return [];
+  return [invalidValue(at, path, `segment ${JSON.stringify(wrong)} ${DNS_LABEL.rule}; segments are separated by "/"`)];
+}
+
+function metadataCauses(schema: z.ZodType, value: unknown, at: readonly (string | number)[]): FieldCause[] {
+  const { issues = [] } = schema.safeParse(value).error ?? {};
+  return causesOf(issues, value, false).map(({ message, path }) => {
+    const place = [...at, ...path];
+    return { field: fieldPath(place), message, path: place };
   });
 }
 
@@ -136,8 +153,13 @@ export const packageVariantKind = defineKind({
   categories: ['kpt', 'all'],
   description: 'A package that is cloned from an upstream package, adapted, and kept up to date with it.',
   strategy: {
-    validate: (variant) =>
-      downstreamCauses(variant, [{ path: variant.spec.downstream.package, at: ['spec', 'downstream', 'package'] }]),
+    validate: (variant) => {
+      const { downstream, labels, annotations } = variant.spec;
+      return revisionCauses(variant, [
+        { at: ['spec', 'downstream', 'package'], path: downstream.package },
+        { at: ['spec'], labels, annotations },
+      ]);
+    },
   },
   spec: z
     .object({

@@ -3,6 +3,7 @@ import { parsePublicKeyList } from '../../../git/signing/public-key-list.ts';
 import { findCondition } from '../../object/condition.ts';
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 import { DNS_LABEL } from '../../object/name-rules.ts';
+import type { DeepReadonly } from '../../object/object.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
@@ -10,9 +11,9 @@ import { conditionsSchema, observedGenerationSchema } from '../common/condition-
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from '../common/git-location.ts';
 import { serverTimeSchema } from '../common/time-schema.ts';
 
-/** Reports by its reason how Sluice connects to the remote, `OwnClient`, `Git`, or `ReadOnly` where pushing is not possible, and by its message why. */
 /** Condition of a Repository: whether what this server signs counts in it. */
 export const TRUST_CONDITION = 'sluice.dev/Trust';
+/** Reports by its reason how Sluice connects to the remote, `OwnClient`, `Git`, or `ReadOnly` where pushing is not possible, and by its message why. */
 export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
 
 /**
@@ -28,6 +29,34 @@ export const PUSHES_CONDITION = 'sluice.dev/PushesAccepted';
  * signed open gates, approve or are delivered there.
  */
 export const TRUSTED_KEYS_ANNOTATION = 'sluice.dev/trusted-keys';
+
+/** Annotation of a Repository: the folder on its main branch with policies for its namespace, relative to the root of the repository. */
+export const POLICIES_ANNOTATION = 'sluice.dev/policies';
+/** Whether the policies in that folder are valid; absent without the annotation. */
+export const POLICIES_CONDITION = 'sluice.dev/PoliciesValid';
+
+/** The state of the policies of a Repository, for its condition. */
+export interface PoliciesReport {
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: 'Read' | 'Invalid' | 'NotRead';
+  readonly message: string;
+}
+
+const MAX_FOLDER_CHARACTERS = 255;
+const FOLDER = /^[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*(\/[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*)*$/;
+const FOLDER_RULE =
+  'must be the path of a folder such as governance/policies, of letters, digits and . _ + @ -, where no part begins with a dot';
+
+/** The folder with policies that a Repository names, whether or not it is valid; undefined if it names none. */
+export function policyFolderOf({ metadata: { annotations = {} } }: DeepReadonly<Repository>): string | undefined {
+  return Object.hasOwn(annotations, POLICIES_ANNOTATION) ? annotations[POLICIES_ANNOTATION] : undefined;
+}
+
+/** Returns the rule that a folder does not meet; undefined if it is valid. */
+export function policyFolderProblem(folder: string): string | undefined {
+  if (folder.length <= MAX_FOLDER_CHARACTERS && FOLDER.test(folder)) return undefined;
+  return `annotation ${POLICIES_ANNOTATION} ${FOLDER_RULE}`;
+}
 
 const git = z.object({
   repo: gitAddressSchema,
@@ -87,7 +116,10 @@ export const repositoryKind = defineKind({
   // The server writes the status at once after a create and after each poll: a client that reads and updates would race with it.
   strategy: {
     updatesIgnoreStatusWrites: true,
-    validate: ({ metadata }) => trustedKeysCauses(metadata.annotations),
+    validate: ({ metadata }) => [
+      ...trustedKeysCauses(metadata.annotations),
+      ...policyFolderCauses(metadata.annotations),
+    ],
   },
   immutableFields: ['spec.type', 'spec.git.repo', 'spec.git.branch', 'spec.git.directory', 'spec.oci.registry'],
   selectableFields: [{ path: 'spec.type' }, { path: 'spec.git.repo' }],
@@ -144,4 +176,10 @@ function trustedKeysCauses(annotations: Readonly<Record<string, string>> = {}): 
   return parsePublicKeyList(text).problems.map((problem) =>
     invalidValue(path, text.slice(0, 100), `${rule}: ${problem}`),
   );
+}
+
+function policyFolderCauses(annotations: Readonly<Record<string, string>> = {}): FieldCause[] {
+  const folder = Object.hasOwn(annotations, POLICIES_ANNOTATION) ? annotations[POLICIES_ANNOTATION] : undefined;
+  if (folder === undefined || policyFolderProblem(folder) === undefined) return [];
+  return [invalidValue(['metadata', 'annotations', POLICIES_ANNOTATION], folder.slice(0, 100), FOLDER_RULE)];
 }

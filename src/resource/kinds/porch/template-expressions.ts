@@ -1,5 +1,6 @@
 import { compileExpression, type ExpressionLimits } from '../../../expression/expression.ts';
 import { isSluiceError, messageOf } from '../../../foundation/sluice-error.ts';
+import { cpuMilliseconds } from '../../../foundation/time/cpu-time.ts';
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 
 /** The variables of expressions in a template. */
@@ -13,6 +14,8 @@ export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = { rounds: 1000, values
 const USER_MAPS: ReadonlySet<string> = new Set(['labels', 'annotations', 'data', 'configMap', 'matchLabels']);
 /** Of all expressions together: compiling them blocks other requests, for some microseconds a character. */
 const MAX_ALL_CHARACTERS = 32 * 1024;
+/** Milliseconds of processor time to compile all expressions and to evaluate them for the example. Usual ones need less than one each. */
+const MAX_EXAMPLE_MS = 500;
 /** Errors of an evaluation that other values of the variables do not avoid. */
 const TYPE_ERROR = /found no matching overload|unbound function|type mismatch|error parsing regexp/;
 const FIELD_ERROR = /field not found: (.*)$/s;
@@ -29,13 +32,20 @@ export function expressionCauses(targets: unknown): FieldCause[] {
         `expressions may have at most ${MAX_ALL_CHARACTERS} characters together`,
       ),
     ];
-  return found.flatMap(({ text, path }) => {
+  const causes: FieldCause[] = [];
+  let spent = 0;
+  for (const { text, path } of found) {
     const variables = path.at(-1) === 'repoExpr' ? REPOSITORY_VARIABLES : TEMPLATE_VARIABLES;
     const [, , index] = path;
     const isNamed = Array.isArray(targets) && targets[Number(index)]?.repositories !== undefined;
+    const start = cpuMilliseconds();
     const problem = problemOf(text, variables, isNamed);
-    return problem === undefined ? [] : [invalidValue(path, text, problem)];
-  });
+    spent += cpuMilliseconds() - start;
+    if (problem !== undefined) causes.push(invalidValue(path, text, problem));
+    if (spent > MAX_EXAMPLE_MS)
+      return [...causes, invalidValue(path, text, `expressions may cost at most ${MAX_EXAMPLE_MS} ms together`)];
+  }
+  return causes;
 }
 
 /** Why an expression cannot be compiled, or has wrong types in what an example of the variables makes it evaluate. */
@@ -53,6 +63,7 @@ function problemOf(text: string, variables: readonly string[], isNamed: boolean)
     value = expression.evaluate(exampleOf(words, isNamed));
   } catch (error) {
     const message = messageOf(error);
+    if (isSluiceError(error, 'LimitExceeded')) return message;
     const [, field] = FIELD_ERROR.exec(message) ?? [];
     // The maps of the example have all keys that the text contains; another one is computed, and may exist.
     return TYPE_ERROR.test(message) || (field !== undefined && words.includes(field)) ? message : undefined;

@@ -47,79 +47,80 @@ const recurrence = (what: string) =>
     })
     .describe(what);
 
+export const approvalFields = z.object({
+  forbidSelfApproval: z
+    .boolean()
+    .default(false)
+    .describe('If true, contributors to a revision and its proposer may not approve it.'),
+  breakGlass: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      'Users, or group:<name>, who may publish a revision with closed gates, and while a window, a freeze, a soak time or a maximum in flight blocks it. They must give a reason.',
+    ),
+  automatic: z
+    .boolean()
+    .default(false)
+    .describe(
+      'If true, Sluice approves the proposed revisions that the policy selects as soon as all rules of all policies are met. Labels of the Kptfile do not select a revision for it.',
+    ),
+  quorum: z
+    .object({
+      required: z
+        .int()
+        .min(1)
+        .max(MAX_QUORUM)
+        .describe('Number of different users who have to approve the same content.'),
+      from: z
+        .array(actor)
+        .max(MAX_NAMES)
+        .default([])
+        .describe(
+          'Users, or group:<name>, whose approvals count. Defaults to all users who may approve. Groups count as they are when the user approves.',
+        ),
+      excludeProposer: z
+        .boolean()
+        .default(true)
+        .describe('Whether the approval of the proposer does not count. Default: true.'),
+      excludeContributors: z
+        .boolean()
+        .default(true)
+        .describe('Whether approvals of users who changed the content do not count. Default: true.'),
+    })
+    .optional()
+    .describe('Users who have to approve. The approval that completes the quorums of all policies publishes.'),
+  windows: z
+    .array(recurrence('A period in which revisions may be approved.'))
+    .max(MAX_RECURRENCES)
+    .default([])
+    .describe('Periods of which one must be open for an approval. Defaults to any time.'),
+  freezes: z
+    .array(recurrence('A period in which no revision may be approved.'))
+    .max(MAX_RECURRENCES)
+    .default([])
+    .describe('Periods without approvals. They take precedence over windows.'),
+  maxInFlight: z
+    .int()
+    .min(1)
+    .max(MAX_IN_FLIGHT)
+    .optional()
+    .describe(
+      'Maximum number of packages that the policy selects whose last published revision has not yet been delivered and, where its target has an engine, reported as healthy.',
+    ),
+  soak: z
+    .object({
+      proposed: durationSchema
+        .optional()
+        .describe('Minimum time since the revision was proposed, or its content was changed after that.'),
+      sincePublished: durationSchema
+        .optional()
+        .describe('Minimum time since the previous revision of the package was published.'),
+    })
+    .optional()
+    .describe('Minimum times before an approval.'),
+});
+
 /** `spec.approval` of a PackagePolicy. */
-export const approvalSchema = z
-  .object({
-    forbidSelfApproval: z
-      .boolean()
-      .default(false)
-      .describe('If true, contributors to a revision and its proposer may not approve it.'),
-    breakGlass: z
-      .array(z.string().min(1))
-      .default([])
-      .describe(
-        'Users, or group:<name>, who may publish a revision with closed gates, and while a window, a freeze, a soak time or a maximum in flight blocks it. They must give a reason.',
-      ),
-    automatic: z
-      .boolean()
-      .default(false)
-      .describe(
-        'If true, Sluice approves the proposed revisions that the policy selects as soon as all rules of all policies are met. Labels of the Kptfile do not select a revision for it.',
-      ),
-    quorum: z
-      .object({
-        required: z
-          .int()
-          .min(1)
-          .max(MAX_QUORUM)
-          .describe('Number of different users who have to approve the same content.'),
-        from: z
-          .array(actor)
-          .max(MAX_NAMES)
-          .default([])
-          .describe(
-            'Users, or group:<name>, whose approvals count. Defaults to all users who may approve. Groups count as they are when the user approves.',
-          ),
-        excludeProposer: z
-          .boolean()
-          .default(true)
-          .describe('Whether the approval of the proposer does not count. Default: true.'),
-        excludeContributors: z
-          .boolean()
-          .default(true)
-          .describe('Whether approvals of users who changed the content do not count. Default: true.'),
-      })
-      .optional()
-      .describe('Users who have to approve. The approval that completes the quorums of all policies publishes.'),
-    windows: z
-      .array(recurrence('A period in which revisions may be approved.'))
-      .max(MAX_RECURRENCES)
-      .default([])
-      .describe('Periods of which one must be open for an approval. Defaults to any time.'),
-    freezes: z
-      .array(recurrence('A period in which no revision may be approved.'))
-      .max(MAX_RECURRENCES)
-      .default([])
-      .describe('Periods without approvals. They take precedence over windows.'),
-    maxInFlight: z
-      .int()
-      .min(1)
-      .max(MAX_IN_FLIGHT)
-      .optional()
-      .describe(
-        'Maximum number of packages that the policy selects whose last published revision has not yet been delivered and, where its target has an engine, reported as healthy.',
-      ),
-    soak: z
-      .object({
-        proposed: durationSchema
-          .optional()
-          .describe('Minimum time since the revision was proposed, or its content was changed after that.'),
-        sincePublished: durationSchema
-          .optional()
-          .describe('Minimum time since the previous revision of the package was published.'),
-      })
-      .optional()
-      .describe('Minimum times before an approval.'),
-  })
+export const approvalSchema = approvalFields
   .prefault({})
   .describe('Rules for approvals. Rules of several policies add up: all must be met.');

@@ -27,6 +27,8 @@ const KINDS = {
   Repository: ['config.porch.kpt.dev/v1alpha1', 'repositories'],
   DeliveryTarget: ['sluice.dev/v1alpha1', 'deliverytargets'],
   PackageDelivery: ['sluice.dev/v1alpha1', 'packagedeliveries'],
+  WavePlan: ['sluice.dev/v1alpha1', 'waveplans'],
+  AnalysisTemplate: ['sluice.dev/v1alpha1', 'analysistemplates'],
   Secret: ['v1', 'secrets'],
 } as const;
 

@@ -54,6 +54,11 @@ export class PackageAuthor {
 
   async approve(name: string): Promise<void> {
     await this.#step(`${REVISIONS}/${name}/approval`, 'Published');
+    this.recordPublished(name);
+  }
+
+  /** To be called for a draft that another actor has approved: the next one of its package is its successor. */
+  recordPublished(name: string): void {
     const draft = this.#drafts.get(name);
     if (draft !== undefined) this.#published.set(draft.path, draft.workspace);
   }

@@ -1,0 +1,76 @@
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { PolicyOrigin } from '../../../package/model/policy/approval-rules.ts';
+import type { SourcedPolicy } from '../../../package/store/policy-objects.ts';
+import { type ManifestErrorDetails, readManifests } from '../../../resource/client/manifests.ts';
+import { packagePolicyKind } from '../../../resource/kinds/sluice/package-policy.ts';
+import { type RepositoryPolicy, repositoryPolicyKind } from '../../../resource/kinds/sluice/repository-policy.ts';
+import type { Stored } from '../../../resource/object/object.ts';
+
+export interface PolicyFile {
+  /** In the repository. */
+  readonly path: string;
+  readonly data: Uint8Array;
+}
+
+/** The place of files: a Repository, its namespace, and the commit at which they were read. */
+export type PolicyPlace = Omit<PolicyOrigin, 'file'> & { readonly namespace: string };
+
+const LIMITS = { maxCharacters: 64 * 1024, maxDocuments: 20 };
+const MAX_POLICIES = 100;
+const SHOWN_COMMIT_CHARACTERS = 10;
+
+/** The policies in files of a repository. Throws InvalidInput, which names the file, the line and the field, if one of them is invalid. */
+export function readPolicyFiles(files: readonly PolicyFile[], place: PolicyPlace): SourcedPolicy[] {
+  const texts = files.map(({ path, data }) => ({ path, text: textOf(path, data) }));
+  const manifests = readManifests(texts, [repositoryPolicyKind], LIMITS, place.namespace);
+  if (manifests.length > MAX_POLICIES)
+    throw new SluiceError('InvalidInput', `there are ${manifests.length} policies, at most ${MAX_POLICIES} are read`);
+  return manifests.map(({ object, path, line }) => {
+    const policy = object as Stored<RepositoryPolicy>;
+    const { namespace } = policy.metadata;
+    if (namespace !== place.namespace) {
+      const message = `the policy applies to namespace ${place.namespace} of Repository ${place.repository}, and names ${namespace}; remove it`;
+      throw problemIn(path, line, 'metadata.namespace', message);
+    }
+    return sourced(policy, path, place);
+  });
+}
+
+function sourced(
+  { metadata: { name }, spec }: Stored<RepositoryPolicy>,
+  file: string,
+  { namespace, ...place }: PolicyPlace,
+): SourcedPolicy {
+  const { selector, requiredGates, validFor, pushDenied, gateDeadlines, pushMayGive, approval } = spec;
+  const { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak } = approval;
+  const policy = packagePolicyKind.complete({
+    metadata: { name, namespace },
+    spec: {
+      ...{ selector, requiredGates, validFor, pushDenied, gateDeadlines, pushMayGive },
+      approval: { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak },
+    },
+  });
+  const { commit, repository } = place;
+  const origin = `${file} at ${commit.slice(0, SHOWN_COMMIT_CHARACTERS)}`;
+  return {
+    ...policy,
+    // This is how messages name the policy.
+    metadata: { ...policy.metadata, name: `${name} of Repository ${repository} (${origin})` },
+    spec: { ...policy.spec, commitBudgetPerHour: spec.commitBudgetPerHour ?? Number.POSITIVE_INFINITY },
+    origin: { ...place, file },
+  };
+}
+
+function textOf(path: string, data: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(data);
+  } catch {
+    throw problemIn(path, 1, '', 'the file is not UTF-8 text');
+  }
+}
+
+function problemIn(path: string, line: number, field: string, message: string): SluiceError<ManifestErrorDetails> {
+  const problems = [{ path, line, column: 1, field, message }];
+  const text = `${path}:${line}:1: ${field === '' ? '' : `${field}: `}${message}`;
+  return new SluiceError('InvalidInput', text, { details: { problems } });
+}
