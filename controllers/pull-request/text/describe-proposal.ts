@@ -21,6 +21,7 @@ export interface Proposal {
 const MAX_DIFF_CHARACTERS = 40_000;
 const MAX_FILE_CHARACTERS = 10_000;
 const MAX_FILES = 100;
+const MAX_CONFLICT_CHARACTERS = 2000;
 const MAX_GATES = 100;
 const MAX_TABLE_CHARACTERS = 12_000;
 
@@ -32,6 +33,11 @@ export function describeProposal({ explanation, diff, review, upstream }: Propos
   const from = upstream === undefined ? '' : ` Upstream: ${inlineCode(upstream)}.`;
   return [
     `Package revision ${inlineCode(name)}.${by}${from}`,
+    ...explanation.reasons.flatMap(({ reason, message }) =>
+      reason === 'Conflicted'
+        ? `**Conflict with the main branch:** ${inlineCode(message, MAX_CONFLICT_CHARACTERS)}`
+        : [],
+    ),
     gateTable(explanation.gates),
     publication(explanation, review),
     ...commands(review),

@@ -208,8 +208,9 @@ export class SluiceService {
       client: client.as({ name: 'sluice' }, 'api'),
       clock,
       isRegistered: (repository) => session.readers.repositories.get(repository) !== undefined,
-      onMessage: (repository, scope, hint) => {
-        if (hint !== undefined) this.#requests.addReview(repository, hint);
+      onMessage: (repository, scope, event) => {
+        if (event?.isPullRequest === true) this.#requests.addReview(repository, 'pull-request');
+        if (event?.hint !== undefined) this.#requests.addReview(repository, event.hint);
         this.#requests.add(repository, scope);
         for (const target of targetsIn(session.readers, repository)) this.#targetRequests.wake(target);
       },

@@ -23,7 +23,10 @@ export const pullSchema = z.object({
   merge_commit_sha: z.string().nullish(),
   merged_by: user.nullish(),
   closed_at: z.string().nullish(),
+  created_at: z.string(),
   updated_at: z.string(),
+  /** Of the conversation; whether reviews count depends on the version. */
+  comments: z.int().nullish(),
   head: z.object({ label: z.string(), sha: z.string(), repo_id: z.int() }),
   base: z.object({ ref: z.string(), repo_id: z.int() }),
 });

@@ -1,5 +1,6 @@
 import type { Actor, EntryPoint } from '../../resource/object/request-context.ts';
 import { type EffectivePolicy, isActor } from '../model/policy/policy.ts';
+import type { Approval } from '../model/record/record.ts';
 import type {
   Allowed,
   BlockingRule,
@@ -30,6 +31,35 @@ export function refuseUnapproved(
   };
 }
 
+/** Changes that reviewers requested before the merge, and that no gate shows yet: the host merged before Sluice read them. */
+export function refuseObjection({ name }: RevisionState, { merged }: TransitionRequest): Refusal | undefined {
+  if (merged?.objection === undefined) return undefined;
+  return {
+    code: 'ChangesRequested',
+    message: `${name} was merged although changes were requested by ${merged.objection}`,
+  };
+}
+
+/** Milliseconds for which a decision counts for the merge that it was made for. */
+export const MERGE_DECISION_MS = 3_600_000;
+
+/**
+ * The decision to merge that was recorded before the merge, if the merge is published by the approval of the same user. What began or expired
+ * in between is judged as of then: neither a crash nor a slow fetch turns a permitted merge into a bypass.
+ */
+export function decisionFor(
+  state: RevisionState,
+  { merged, actor }: TransitionRequest,
+  now: string,
+): Approval | undefined {
+  if (merged === undefined) return undefined;
+  return state.approvals.find(({ subject, content, mergeOf, at }) => {
+    if (mergeOf === undefined || subject !== actor.name || content !== state.facts.inputs.content) return false;
+    const age = Date.parse(now) - Date.parse(at);
+    return age >= 0 && age < MERGE_DECISION_MS;
+  });
+}
+
 export function areMissing({ given, needed, missingIn }: Allowed['approvals'] & {}): boolean {
   return given < needed || missingIn.length > 0;
 }
@@ -55,7 +85,18 @@ export function mayWait(state: RevisionState, { actor, face }: TransitionRequest
 }
 
 /** Closed gates and blocking rules are bypassed only by an actor in a policy, and with a reason that is stored in the statement. */
-export function refuseBreakGlass({ actor, reason }: TransitionRequest, { breakGlass }: EffectivePolicy): Refusal[] {
+export function refuseBreakGlass(
+  { name, refs }: RevisionState,
+  { actor, reason, byMerge, merged }: TransitionRequest,
+  { breakGlass }: EffectivePolicy,
+): Refusal[] {
+  if (byMerge === true && merged === undefined)
+    return [
+      {
+        code: 'NotAllowed',
+        message: `${name} cannot be published with closed gates or blocking rules by a merge of the Git host; let Sluice push to ${refs.main} there, then try again`,
+      },
+    ];
   if (!breakGlass.some((pattern) => isActor(pattern, actor))) {
     return [
       {

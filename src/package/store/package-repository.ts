@@ -91,6 +91,8 @@ export class PackageRepository implements RepositoryContext {
   readonly deployment: boolean;
   /** See `PackageRepositoryOptions`; `RevisionStore.promote` ends it. */
   follows: boolean;
+  /** When the Git host last refused a push to the main branch, in milliseconds since the epoch; see `approveProposal`. */
+  mainRefusedAt: number | undefined;
   readonly url: string;
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
@@ -221,6 +223,11 @@ export class PackageRepository implements RepositoryContext {
   /** Returns the refusals of last writes by rules of the remote (a protected branch, a hook); see `RefusedPush`. */
   refusedPushes(): RefusedPush[] {
     return this.#refs.refusedPushes.map(({ revision, message }) => ({ revision, message }));
+  }
+
+  /** Notes why the Git host does not merge the pull request of a revision, beside the refusals of pushes; undefined ends it. */
+  noteRefusedMerge(revision: string, message: string | undefined): void {
+    this.#refs.notePush(revision, message);
   }
 
   /** True if this is a copy of a remote repository, which can be deleted without a loss. */

@@ -3,7 +3,14 @@ import { messageOf } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { nextExpiry } from '../../model/gates/gates.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
-import { evaluatedCondition, isUnpublished, notEvaluated, requiresGates } from '../objects/ready-condition.ts';
+import {
+  evaluatedCondition,
+  isUnpublished,
+  mayConflict,
+  notEvaluated,
+  requiresGates,
+  treeOnMain,
+} from '../objects/ready-condition.ts';
 import type { Readiness, RevisionEntry } from '../objects/revision-entry.ts';
 
 /** Evaluations at a time: each reads a package, and requests go first. */
@@ -74,6 +81,14 @@ export class GateEvaluations {
     }
   }
 
+  /** Evaluates a pending revision again: the package changed on the main branch. */
+  noteMain(id: string, entry: RevisionEntry): void {
+    if (!isUnpublished(entry.revision)) return;
+    entry.noteReady({ condition: entry.ready.condition, isCurrent: false });
+    this.#running.delete(id);
+    this.noteChange(id, entry);
+  }
+
   /** Resolves when the gates of a revision, as it is now, are evaluated; at once where they are, or there are none. */
   async evaluate(id: string): Promise<void> {
     const entry = this.#options.find(id);
@@ -92,20 +107,22 @@ export class GateEvaluations {
   #isDue({ revision, repository, ready }: RevisionEntry): boolean {
     if (!isUnpublished(revision)) return false;
     if (ready.isCurrent) return ready.until !== undefined && ready.until <= this.#options.clock.now();
-    return ready.condition !== undefined || requiresGates(revision, repository);
+    return ready.condition !== undefined || requiresGates(revision, repository) || mayConflict(revision, repository);
   }
 
   async #evaluate(id: string, etag: string): Promise<void> {
     const { store, clock, onEvaluated: show, find } = this.#options;
     const generation = this.#generation;
+    const entry = find(id);
+    const main = entry && treeOnMain(entry.revision, entry.repository);
     let ready: Readiness;
     try {
-      const { gates, revision, content } = await store.evaluate(id);
+      const { gates, revision, content, conflict } = await store.evaluate(id);
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
       const until = nextExpiry(gates);
       ready = {
-        condition: evaluatedCondition(gates, content.files),
+        condition: evaluatedCondition(gates, content.files, conflict),
         isCurrent: true,
         ...(until === undefined ? {} : { until }),
       };
@@ -115,6 +132,7 @@ export class GateEvaluations {
     }
     // Evaluations of a closed repository are dropped.
     if (store.find(id)?.etag !== etag || find(id)?.revision.etag !== etag || generation !== this.#generation) return;
+    if (entry !== undefined && treeOnMain(entry.revision, entry.repository) !== main) return;
     show(id, ready);
     if (!this.#isStarted || ready.until === undefined) return;
     this.forget(id);

@@ -18,6 +18,8 @@ export interface ReviewPolicy {
     readonly secretRef: { readonly name: string; readonly key: string };
   };
   readonly publishOn: 'approval' | 'review' | 'merge';
+  /** How the host merges where Sluice cannot push to the main branch. */
+  readonly mergeMethod: 'merge' | 'squash' | 'rebase';
   /** Whose reviews count, and as whose approval. */
   readonly approvers: readonly { readonly user: string; readonly subject: string }[];
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };
