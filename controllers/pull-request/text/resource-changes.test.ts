@@ -66,7 +66,7 @@ test('the text stays within the limit of hosts, counts what it leaves out, and h
     explanation: '`| <b>'.repeat(500),
   }));
   const body = describeProposal({
-    explanation: { name: 'apps.app.w1', gates, enforcement: 'enforce' } as never,
+    explanation: { name: 'apps.app.w1', gates, enforcement: 'enforce', reasons: [] } as never,
     diff: { to: 'apps.app.w1', files: [] },
     ...{ rendered, upstream: undefined },
     review: { publishOn: 'merge', approvers: [] } as never,
