@@ -15,7 +15,7 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { checksOf } from './checks/checks.ts';
+import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
@@ -150,7 +150,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
-    const text = await readDescription(client, object, revision, { explanation, review }, signal);
+    const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
+    if (conflict === undefined) events.forgetTopic(key, 'conflict');
+    else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
+    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)

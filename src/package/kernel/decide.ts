@@ -23,6 +23,7 @@ import {
   refuseApprover,
   refuseBlocked,
   refuseBreakGlass,
+  refuseMerger,
   refuseObjection,
   refuseUnapproved,
 } from './approver.ts';
@@ -132,10 +133,11 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const { merged } = request;
   if (merged !== undefined) refusals.push(...refuseMerge(state, merged));
   // A merge has combined both sides already, and moves the main branch no more.
-  const edited = merged === undefined ? refuseEdited(state) : undefined;
+  const edited = merged === undefined ? refuseEdited({ ...state, main: state.refs.main }) : undefined;
   if (edited !== undefined) refusals.push(edited);
   const isRecorded = merged?.recordBypass === true;
-  const refused = refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
+  const refused =
+    refuseMerger(state, merged) ?? refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
   if (refused !== undefined && !isRecorded) refusals.push(refused);
   const objection = refuseObjection(state, request);
   if (objection !== undefined && !isRecorded) refusals.push(objection);
