@@ -31,10 +31,14 @@ export function reviewsOf(
   policies: readonly DeepReadonly<PackagePolicy>[],
 ): readonly ReviewPolicy[] {
   const revision = { key: { repository: repository.metadata.name, package: '', workspace: '' } };
-  return policies.flatMap(({ metadata: { name: policy }, spec: { review, selector } }) => {
-    const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
-    return review === undefined || !selects(ofRepository, revision, repository) ? [] : { ...review, policy };
-  });
+  return policies.flatMap(
+    ({ metadata: { name: policy, creationTimestamp: createdAt }, spec: { review, selector } }) => {
+      const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
+      return review === undefined || !selects(ofRepository, revision, repository)
+        ? []
+        : { ...review, policy, createdAt };
+    },
+  );
 }
 
 /** Annotation of a Repository: how far gates are enforced in it. */
