@@ -4,6 +4,7 @@ import type { Approval } from '../model/record/record.ts';
 import type {
   Allowed,
   BlockingRule,
+  MergedProposal,
   Refusal,
   RevisionState,
   TransitionRequest,
@@ -13,6 +14,12 @@ import { type ApprovalFacts, type ApprovalStatus, approvalStatus, areEnough, quo
 /*
  * Whose approval counts, and whether it is enough: the part of `decide` about the actor of an approval. Pure, as all of the kernel.
  */
+
+/** A merge by the rules of the host alone is no approval. */
+export function refuseMerger({ name }: RevisionState, merged: MergedProposal | undefined): Refusal | undefined {
+  if (merged?.notApproved === undefined) return undefined;
+  return { code: 'NotApproved', message: `no approval of ${name} counts: ${merged.notApproved}` };
+}
 
 /** The merge of a proposal does not wait for further approvals, as the proposal itself does. */
 export function refuseUnapproved(

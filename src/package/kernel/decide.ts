@@ -23,6 +23,7 @@ import {
   refuseApprover,
   refuseBlocked,
   refuseBreakGlass,
+  refuseMerger,
   refuseObjection,
   refuseUnapproved,
 } from './approver.ts';
@@ -135,7 +136,8 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const edited = merged === undefined ? refuseEdited({ ...state, main: state.refs.main }) : undefined;
   if (edited !== undefined) refusals.push(edited);
   const isRecorded = merged?.recordBypass === true;
-  const refused = refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
+  const refused =
+    refuseMerger(state, merged) ?? refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
   if (refused !== undefined && !isRecorded) refusals.push(refused);
   const objection = refuseObjection(state, request);
   if (objection !== undefined && !isRecorded) refusals.push(objection);

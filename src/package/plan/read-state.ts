@@ -12,6 +12,7 @@ import { approvalOf } from '../model/revision/attribution.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { MergeFacts, PushedSince, RevisionState } from '../model/revision/revision-state.ts';
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
+import { conditionsWithFacts, type MergedFacts, recordWithFacts } from './merged-facts.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
 import { readOnMain } from './records/on-main.ts';
 import { currentRecord } from './records/record-at-tip.ts';
@@ -36,9 +37,15 @@ export async function readState(
   revision: PackageRevision,
   mainHead?: Oid,
   merged?: Oid,
+  known?: { readonly facts: MergedFacts; readonly policy: EffectivePolicy; readonly at: string },
 ): Promise<StateReading> {
   const { content, problem } = await contentOf(repo, revision);
-  const record = await currentRecord(repo, revision, content);
+  const own = await currentRecord(repo, revision, content);
+  const { namespace } = revision;
+  const record =
+    known === undefined || content === undefined
+      ? own
+      : recordWithFacts(own, known.facts, { ...known, content, namespace });
   const pushedSince = await pushedSinceProposal(repo, revision, record);
   const decided = approvalsIn(record, revision.namespace).flatMap(({ mergeOf, content: of, tree }) =>
     mergeOf !== undefined && of === content?.content ? tree : [],
@@ -48,9 +55,12 @@ export async function readState(
   const onMain = merged === undefined ? await readOnMain(repo, revision, record, head) : undefined;
   // There is no await from here on, so that the data of several revisions is consistent.
   const { layout, index } = repo;
+  const kptfile = kptfileFacts(revision);
+  const conditions =
+    known === undefined ? kptfile.conditions : conditionsWithFacts(kptfile.conditions, own, known.facts, known.policy);
   const state = stateFrom({
     ...{ layout, revision, record, pushedSince },
-    kptfile: kptfileFacts(revision),
+    kptfile: { ...kptfile, conditions },
     problem: revision.problem ?? problem,
     invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
     inputs: content ?? UNKNOWN_INPUTS,

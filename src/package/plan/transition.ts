@@ -25,6 +25,7 @@ import { deletionDigest, publicationDigest } from '../trust/ledger/publication-m
 import { DELETED, deletedContentScope, type NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
+import type { MergedFacts } from './merged-facts.ts';
 import { markOf, type RepositoryContext, signatures, type WritePlan, writeRecord } from './ports/repository-context.ts';
 import { readState, type StateReading } from './read-state.ts';
 import { commitAuthors } from './records/record-chain.ts';
@@ -37,6 +38,8 @@ export interface Transition {
   /** The actor named no version that they read. */
   readonly isUnseen?: boolean;
   readonly merged?: MergedProposal;
+  /** With `merged`: what decides besides the Kptfile. */
+  readonly facts?: MergedFacts;
   /** See `TransitionRequest.byMerge`. */
   readonly byMerge?: boolean;
   /** See `TransitionRequest.closedNow`. */
@@ -75,8 +78,9 @@ export async function planTransition(
   if (needsStatement(revision, transition.action)) repo.trust.expectOwnKey();
   const policy = repo.policyFor(revision);
   const at = timestamp(repo.clock.now());
-  const { action, evidence = context.evidence, expectedCommit: _expected, ...how } = transition;
-  const reading = await readState(repo, revision, mainHead, how.merged?.commit);
+  const { action, evidence = context.evidence, facts, expectedCommit: _expected, ...how } = transition;
+  const known = facts && { facts, policy, at };
+  const reading = await readState(repo, revision, mainHead, how.merged?.commit, known);
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
     ...{ action, actor: context.actor, face: context.face, ...how },

@@ -10,6 +10,8 @@ export const REVIEW_ACTOR = 'controller:pull-request';
 export interface ReviewPolicy {
   /** Name of the policy. */
   readonly policy: string;
+  /** When the policy was created, RFC 3339. */
+  readonly createdAt?: string | undefined;
   readonly forge: {
     readonly provider: 'github' | 'gitea' | 'forgejo';
     /** Address of the API. */

@@ -42,6 +42,8 @@ export interface MergedProposal {
    * band then, and its statement lists what was bypassed.
    */
   readonly recordBypass?: boolean;
+  /** Why no user who may approve stands behind the merge; absent if the actor of the request does. */
+  readonly notApproved?: string;
   /** Which reviewers requested changes before the merge, in words that end a sentence: a bypass of the review that is no gate yet. */
   readonly objection?: string;
 }
