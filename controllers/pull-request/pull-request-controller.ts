@@ -26,6 +26,7 @@ import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
+import { rebuildBranch } from './rebuild-branch.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
 import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
@@ -202,6 +203,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     await updateReply(deciding(signal), commented, explanation);
     await completePull(entry, { object, pull, review, text }, signal);
+    // The new head wakes this controller.
+    await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge);
     return undefined;
   }
 
