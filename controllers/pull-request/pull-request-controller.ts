@@ -18,15 +18,16 @@ import type { SyncRequests } from '../repository/sync-requests.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
-import { applyEnd, isOfProposal, isRejected, leavePull } from './ending/apply-end.ts';
+import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
 import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
+import { mergeApproved } from './merging/merge-approved.ts';
+import { rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
-import { rebuildBranch } from './rebuild-branch.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
 import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
@@ -137,14 +138,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number, commands: {} });
-        if (pull.state === 'merged' && review.publishOn !== 'merge') {
-          // What reviewers request still stands in the way of an approval.
-          const proposed = { object, evaluation, review: { ...review, publishOn: 'approval' as const }, pull };
-          const read = await reviewsOf(entry, pull, signal);
-          await applyReviews(deciding(signal), { ...proposed, ...read, forge: pulls.forge });
-        }
-        return applyEnd(deciding(signal), { object, evaluation, review, pull }, pulls.forge);
+        const entry = watch({ key, proposal, branch, pulls, number: pull.number, ...{ commands: {}, merging: {} } });
+        const read = await reviewsOf(entry, pull, signal);
+        const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
+        // What reviewers request still stands in the way of an approval.
+        if (pull.state === 'merged' && !isPublication(ended))
+          await applyReviews(deciding(signal), { ...ended, review: { ...review, publishOn: 'approval' } });
+        return applyEnd(deciding(signal), ended);
       }
     }
     const superseding = supersedingOf(revision, ofSamePackage(store, revision));
@@ -154,7 +154,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
     if (conflict === undefined) events.forgetTopic(key, 'conflict');
     else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
-    const text = await readDescription(client, object, revision, { explanation, review }, signal);
+    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
@@ -166,12 +166,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const isPrepared = isPreparedIn(pull.body);
     // What it supersedes has waited for its pull request.
     if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
-    const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} };
+    const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, ...{ commands: {}, merging: {} } };
     // One that was just opened has neither comments nor checks.
     const isNew = !isOpen && isUntouched(pull);
     const entry = watch(isNew ? { ...wanted, commands: { of: pull }, hasNoChecks: true } : wanted);
-    const proposed = { object, evaluation, review, pull, forge: pulls.forge };
-    if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) })) {
+    const proposed = {
+      object,
+      evaluation,
+      review,
+      pull,
+      forge: pulls.forge,
+      ...(await reviewsOf(entry, pull, signal)),
+    };
+    if (await applyReviews(deciding(signal), proposed)) {
       pulls.notePush(branch);
       return undefined;
     }
@@ -204,8 +211,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     await updateReply(deciding(signal), commented, explanation);
     await completePull(entry, { object, pull, review, text }, signal);
     // The new head wakes this controller.
-    await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge);
-    return undefined;
+    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge))
+      return undefined;
+    // Last of all: the checks of the commit may be required for it.
+    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
   }
 
   /**
@@ -250,7 +259,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   function deciding(signal: AbortSignal) {
     const { mayApprove, maySetConditions } = options;
-    return { client, store, events, mayApprove, maySetConditions, requests, signal };
+    return { client, store, events, clock, mayApprove, maySetConditions, requests, signal };
   }
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */

@@ -7,12 +7,13 @@ import { refuseEdited } from '../kernel/main-edit.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import type { ComparedFiles } from '../model/diff/compared-files.ts';
 import type { Gate } from '../model/gates/gates.ts';
-import { DEFAULT_NAMESPACE } from '../model/identity/identity.ts';
+import { DEFAULT_NAMESPACE, revisionName } from '../model/identity/identity.ts';
 import { mainRef } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { type PackageRevision, repositoryIdOf } from '../model/revision/package-revision.ts';
 import type { Refusal } from '../model/revision/revision-state.ts';
+import { type MergedPackage, previewMergedPackage } from '../plan/create/merged-package.ts';
 import type { RevisionChange } from '../plan/edit/change.ts';
 import { gatesAt } from '../plan/read-state.ts';
 import { type HistoryEntry, historyOf } from '../plan/records/history.ts';
@@ -26,6 +27,7 @@ import {
   type UpstreamReader,
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
+import { approveProposal } from './approve-by-merge.ts';
 import { checkApproval } from './check-approval.ts';
 import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
@@ -313,7 +315,10 @@ export class RevisionStore {
   async evaluate(name: string): Promise<RevisionEvaluation> {
     await this.repositoryOf(this.get(name)).refreshPolicies();
     const revision = this.get(name);
-    const repository = this.repositoryOf(revision);
+    return this.#evaluate(this.repositoryOf(revision), revision);
+  }
+
+  async #evaluate(repository: PackageRepository, revision: PackageRevision): Promise<RevisionEvaluation> {
     const content = await repository.content(revision);
     const record = await currentRecord(repository, revision, content);
     const policy = repository.policyFor(revision);
@@ -365,7 +370,35 @@ export class RevisionStore {
       try {
         const evaluate = () => this.evaluate(name);
         const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
-        return await repository.update(revision.name, checked, context);
+        return await approveProposal(repository, revision, checked, context, evaluate);
+      } finally {
+        release();
+      }
+    });
+  }
+
+  /**
+   * Publishes a package that the Git host merged without a proposal in Sluice, at the commit of the merge; see `PackageRepository.publishMerged`.
+   * `evidence` is the address of the pull request.
+   */
+  async publishMerged(
+    repositoryId: string,
+    wanted: MergedPackage,
+    evidence: string,
+    context: RequestContext,
+  ): Promise<PackageRevision | undefined> {
+    const repository = this.repository(repositoryId);
+    const known = repository.index.get(revisionName({ ...wanted, repository: repository.repository }));
+    if (known !== undefined) return repository.publishMerged(wanted, { evidence }, context);
+    await repository.refreshPolicies();
+    const revision = await previewMergedPackage(repository, wanted);
+    return tracedUpdate(repository, revision.name, 'approve', context, async () => {
+      const release = await this.#reserveApproval(revision);
+      try {
+        const evaluate = () => this.#evaluate(repository, revision);
+        const update = { action: 'approve', merged: wanted.merged, evidence } as const;
+        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
+        return await repository.publishMerged(wanted, checked, context);
       } finally {
         release();
       }

@@ -2,7 +2,9 @@ import { Limiter } from '../../../foundation/concurrency/limiter.ts';
 import { messageOf } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { nextExpiry } from '../../model/gates/gates.ts';
+import { repositoryIdOf } from '../../model/revision/package-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
+import { approvalCondition, hasApprovalCondition } from '../objects/approval-condition.ts';
 import {
   evaluatedCondition,
   isUnpublished,
@@ -33,8 +35,9 @@ export interface GateEvaluationsOptions {
 }
 
 /**
- * Evaluates the gates of pending revisions for their condition `sluice.dev/Ready`: when a client reads one object, after each write, and,
- * once started, whenever a revision or a policy changes and when a gate expires.
+ * Evaluates the gates and the rules for approvals of pending revisions for their conditions `sluice.dev/Ready` and
+ * `sluice.dev/ApprovalAllowed`: when a client reads one object, after each write, and,
+ * once started, whenever a revision, a policy or a freeze changes, when a gate expires, and when a rule begins or ends to block.
  */
 export class GateEvaluations {
   readonly #options: GateEvaluationsOptions;
@@ -76,7 +79,8 @@ export class GateEvaluations {
     this.#generation += 1;
     for (const [id, entry] of entries) {
       if (!isUnpublished(entry.revision)) continue;
-      entry.noteReady({ condition: entry.ready.condition, isCurrent: false });
+      const { until: _ended, ...shown } = entry.ready;
+      entry.noteReady({ ...shown, isCurrent: false });
       this.noteChange(id, entry);
     }
   }
@@ -107,7 +111,10 @@ export class GateEvaluations {
   #isDue({ revision, repository, ready }: RevisionEntry): boolean {
     if (!isUnpublished(revision)) return false;
     if (ready.isCurrent) return ready.until !== undefined && ready.until <= this.#options.clock.now();
-    return ready.condition !== undefined || requiresGates(revision, repository) || mayConflict(revision, repository);
+    if (ready.condition !== undefined || ready.approval !== undefined || requiresGates(revision, repository))
+      return true;
+    if (mayConflict(revision, repository)) return true;
+    return hasApprovalCondition(revision, repository.policyFor(revision), this.#options.clock.now());
   }
 
   async #evaluate(id: string, etag: string): Promise<void> {
@@ -117,14 +124,18 @@ export class GateEvaluations {
     const main = entry && treeOnMain(entry.revision, entry.repository);
     let ready: Readiness;
     try {
-      const { gates, revision, content, conflict } = await store.evaluate(id);
+      const evaluation = await store.evaluate(id);
+      const { gates, revision, content, conflict } = evaluation;
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
-      const until = nextExpiry(gates);
+      const siblings = store.list({ repository: repositoryIdOf(revision), package: revision.key.package });
+      const approval = approvalCondition(evaluation, siblings);
+      const ends = [nextExpiry(gates), approval?.until].filter((end) => end !== undefined);
       ready = {
         condition: evaluatedCondition(gates, content.files, conflict),
         isCurrent: true,
-        ...(until === undefined ? {} : { until }),
+        ...(approval === undefined ? {} : { approval: approval.condition }),
+        ...(ends.length === 0 ? {} : { until: Math.min(...ends) }),
       };
     } catch (error) {
       // In the background no caller gets the error; the condition reports it.

@@ -124,7 +124,8 @@ export class RevisionTable {
   #showReady(id: string, ready: Readiness): void {
     const known = this.#byId.get(id);
     if (known === undefined) return;
-    if (!known.isSeen || sameValue(known.ready.condition, ready.condition)) {
+    const isSame = sameValue(known.ready.condition, ready.condition) && sameValue(known.ready.approval, ready.approval);
+    if (!known.isSeen || isSame) {
       known.noteReady(ready);
       return;
     }

@@ -1,10 +1,10 @@
-import type { Check, PullRequest } from '../../src/forge/forge.ts';
-import type { ForgeMerging, Mergeability } from '../../src/forge/forge-merging.ts';
-import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import { revisionId } from '../../src/package/model/revision/package-revision.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
-import { READY_CHECK } from './checks/checks.ts';
-import type { Shown } from './shown-proposals.ts';
+import type { Check, PullRequest } from '../../../src/forge/forge.ts';
+import type { ForgeMerging, Mergeability } from '../../../src/forge/forge-merging.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { revisionId } from '../../../src/package/model/revision/package-revision.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import { READY_CHECK } from '../checks/checks.ts';
+import type { Shown } from '../shown-proposals.ts';
 
 /** What decides whether the proposed branch is rebuilt on the main branch. */
 export interface RebuildFacts {
@@ -28,7 +28,7 @@ export function decideRebuild({ mergeability, ...facts }: RebuildFacts): 'ask' |
 
 /**
  * Merges the main branch into the proposed one, with the package as it was proposed, if the host requires that for a merge. Reviews and approvals
- * stay: they are bound to the package. Reads what the host states once for each head of both branches.
+ * stay: they are bound to the package. Reads what the host states once for each head of both branches. Returns true if it did.
  */
 export async function rebuildBranch(
   { store, signal }: { readonly store: Pick<RevisionStore, 'change' | 'repositoryOf'>; readonly signal: AbortSignal },
@@ -36,7 +36,7 @@ export async function rebuildBranch(
   { publishOn }: ReviewPolicy,
   { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: Shown },
   forge: Pick<ForgeMerging, 'mergeability'>,
-): Promise<void> {
+): Promise<boolean> {
   const head = store.repositoryOf(revision).index.mainHead;
   const ready = checks.find(({ name }) => name === READY_CHECK);
   const facts = {
@@ -46,11 +46,12 @@ export async function rebuildBranch(
     isUpToDate: head === undefined || record.base?.commit === head,
   };
   const heads = `${revision.commit} ${head}`;
-  if (decideRebuild(facts) !== 'ask' || entry.mergeableAt === heads) return;
+  if (decideRebuild(facts) !== 'ask' || entry.mergeableAt === heads) return false;
   const mergeability = await forge.mergeability(pull.number, signal);
   // The host has not found out yet: the next event of the pull request asks again.
   if (mergeability !== 'unknown') entry.mergeableAt = heads;
-  if (decideRebuild({ ...facts, mergeability }) !== 'rebuild') return;
+  if (decideRebuild({ ...facts, mergeability }) !== 'rebuild') return false;
   const context = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;
   await store.change(revisionId(revision), { rebase: 'keep', expectedCommit: revision.commit }, context);
+  return true;
 }

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
-import { ANNA } from '../../test/support/fixture.ts';
-import { git } from '../../test/support/git/git-cli.ts';
-import { eachProposals, GATE, type Proposals } from '../../test/support/proposal-bench.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
+import { git } from '../../../test/support/git/git-cli.ts';
+import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { decideRebuild, type RebuildFacts } from './rebuild-branch.ts';
 
 const open = eachProposals();
