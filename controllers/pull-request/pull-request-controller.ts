@@ -23,6 +23,7 @@ import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
+import { rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -209,6 +210,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     await updateReply(deciding(signal), commented, explanation);
     await completePull(entry, { object, pull, review, text }, signal);
+    // The new head wakes this controller.
+    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge))
+      return undefined;
     // Last of all: the checks of the commit may be required for it.
     return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
   }
