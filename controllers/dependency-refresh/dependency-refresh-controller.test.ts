@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
@@ -7,7 +8,7 @@ import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { dependencyResolver } from '../revision/resolvers/dependency/dependency-resolver.ts';
 import { revisionController } from '../revision/revision-controller.ts';
-import { dependencyRefreshController } from './dependency-refresh-controller.ts';
+import { type DependencyRefreshOptions, dependencyRefreshController } from './dependency-refresh-controller.ts';
 
 let world: Fixture;
 const repository = repositoryKind.complete({
@@ -22,14 +23,14 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 /** The controllers, and the requests that their sources have enqueued. */
-function bench() {
+function bench(more: Partial<DependencyRefreshOptions> = {}) {
   const { client, store, clock } = world;
   const options = {
     ...{ store, clock, client, quietMs: 0, delivered: DeliveredPackages.from([]) },
     ...{ targets: () => [], unread: async () => [], repositoryOf: (): Repository => repository },
   };
   const recorder = world.recorder('controller:dependency-refresh');
-  const refresh = dependencyRefreshController({ ...options, recorder });
+  const refresh = dependencyRefreshController({ ...options, recorder, ...more });
   const { resolver } = dependencyResolver(options);
   const woken: string[] = [];
   for (const source of refresh.sources)
@@ -130,4 +131,33 @@ test('the deletion of the only provider is reported, and creates no draft that c
   await refresh(web.name);
   expect(revisionsOfWeb()).toHaveLength(1);
   expect((await world.events(web.name)).join()).toContain('ProviderMissing: db has locked edge/db v1, and now: ');
+});
+
+test('the drafts of a namespace are limited in each minute: the other consumers wait for their turn', async () => {
+  const clock = new ManualClock();
+  const { one, resolve } = await publishedPair();
+  const names = ['web', 'shop', 'mail'];
+  for (const name of names.slice(1)) {
+    const draft = await world.draft(`edge/${name}/w1`, { 'dependency.yaml': dependency('') });
+    await resolve(draft.name);
+    await world.settle(draft.name);
+    await world.publish(draft.name);
+  }
+  await next(one, 'w2');
+  const { refresh } = bench({ clock, maxDraftsPerMinute: 2 });
+  const open = () => world.store.list({ lifecycle: 'Draft' }).map(({ key }) => key.package);
+  const run = async () => {
+    for (const name of names) {
+      const result = await refresh(`edge.${name}.w1`);
+      if (result !== undefined) return result;
+    }
+    return undefined;
+  };
+  expect(await run()).toEqual({ requeueAfter: 30_000, reason: 'other drafts of the namespace' });
+  expect(open()).toEqual(['shop', 'web']);
+  clock.advance(29_999);
+  expect(await run()).toMatchObject({ requeueAfter: 1 });
+  clock.advance(1);
+  expect(await run()).toBeUndefined();
+  expect(open()).toEqual(['mail', 'shop', 'web']);
 });

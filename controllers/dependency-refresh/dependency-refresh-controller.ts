@@ -35,6 +35,8 @@ const UNREAD_RETRY_MS = 60_000;
 export interface DependencyRefreshOptions extends DependencyOptions {
   readonly store: Pick<RevisionStore, 'list' | 'find' | 'content' | 'evaluate' | 'subscribe' | 'create'>;
   readonly client: Client;
+  /** In each namespace. Default 60. */
+  readonly maxDraftsPerMinute?: number;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -47,7 +49,7 @@ interface Change {
 
 /** Opens a draft of a published package when the packages that it requires have changed; at most one is open. */
 export function dependencyRefreshController(options: DependencyRefreshOptions): ControllerOptions {
-  const { store, clock } = options;
+  const { store, clock, maxDraftsPerMinute = MAX_DRAFTS_PER_MINUTE } = options;
   const client = options.client.as({ name: REFRESH_ACTOR }, 'controller');
   const events = new EventDeduplicator(
     options.recorder ?? new EventRecorder({ client, clock, component: REFRESH_ACTOR }),
@@ -95,7 +97,7 @@ export function dependencyRefreshController(options: DependencyRefreshOptions): 
         if (blocked !== undefined) report(revision, 'Warning', 'ProviderMissing', messageOf(blocked));
         return undefined;
       }
-      const pause = limitOf(revision.namespace).take(MAX_DRAFTS_PER_MINUTE, clock.now());
+      const pause = limitOf(revision.namespace).take(maxDraftsPerMinute, clock.now());
       if (pause > 0) return { requeueAfter: pause, reason: 'other drafts of the namespace' };
       await open(revision, wanted);
       return undefined;
@@ -155,7 +157,7 @@ export function dependencyRefreshController(options: DependencyRefreshOptions): 
   }
 
   function limitOf(namespace: string): RateLimit {
-    const limit = limits.get(namespace) ?? new RateLimit(MAX_DRAFTS_PER_MINUTE, clock.now());
+    const limit = limits.get(namespace) ?? new RateLimit(maxDraftsPerMinute, clock.now());
     limits.set(namespace, limit);
     return limit;
   }

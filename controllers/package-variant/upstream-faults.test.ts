@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { rename } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
@@ -105,4 +106,48 @@ test('a branch that was force-pushed is merged; while the earlier commit is miss
   await bench.reconcile().catch(() => undefined);
   expect((await bench.conditions())[1]).toContain(lost);
   expect(world.store.get(DRAFT).commit).toBe(before);
+});
+
+test('an upstream tag that was moved is merged like a new revision, with the changes of users', async () => {
+  const { world } = bench;
+  const repo = await addressOf('blueprints');
+  await bench.variant();
+  await bench.reconcile();
+  await editDraft('mine.yaml', 'a: 1\n');
+  const git = (...args: string[]) => execFileSync('git', ['-C', repo, ...args], { encoding: 'utf8' }).trim();
+  const move = async (image: string) => {
+    const changed = { 'web/web.yaml': DEPLOYMENT.replace('web:v1', image) };
+    await world.push(repo, changed, 'side', 'refs/heads/main');
+    git('update-ref', 'refs/tags/web/v1', 'refs/heads/side');
+    world.store.announce(await world.store.repository('default/blueprints').refresh());
+    await bench.reconcile();
+  };
+  await move('web:v8');
+  expect(await bench.text(DRAFT, 'web.yaml')).toContain('image: web:v8');
+  expect(await bench.text(DRAFT, 'mine.yaml')).toBe('a: 1\n');
+  expect(world.store.get(DRAFT).kptfile?.upstreamLock?.git).toMatchObject({
+    ref: 'web/v1',
+    commit: git('rev-parse', 'refs/tags/web/v1'),
+  });
+  await world.publish(DRAFT);
+  await move('web:v9');
+  expect(bench.downstream()).toEqual(['packagevariant-1 Published v1', 'packagevariant-2 Draft']);
+  const next = 'edge.web.packagevariant-2';
+  expect(await bench.text(next, 'web.yaml')).toContain('image: web:v9');
+  expect(await bench.text(next, 'mine.yaml')).toBe('a: 1\n');
+  await bench.reconcile();
+  expect(bench.downstream()).toHaveLength(2);
+});
+
+test('a downstream repository that cannot be written is reported, and gets the draft when it can', async () => {
+  const repo = await addressOf('edge');
+  await rename(repo, `${repo}.away`);
+  await bench.variant();
+  await bench.reconcile().catch(() => undefined);
+  expect((await bench.conditions())[1]).toMatch(/^Ready=False\/Error: /);
+  expect(bench.downstream()).toEqual([]);
+  await rename(`${repo}.away`, repo);
+  await bench.reconcile();
+  expect((await bench.conditions())[1]).toContain('Ready=True');
+  expect(bench.downstream()).toEqual(['packagevariant-1 Draft']);
 });

@@ -1,22 +1,28 @@
 import type { Forge } from '../../src/forge/forge.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import { PullRequests } from './pull-requests.ts';
 
-/** Opens the repository of an address on the host of a policy. Rejects with InvalidInput if the host does not have it. */
-export type OpenForge = (review: ReviewPolicy, namespace: string, address: string) => Forge;
+/**
+ * Opens the repository of an address on the host of a policy, with the rights to merge only if they are requested. Rejects with InvalidInput if
+ * the host does not have it.
+ */
+export type OpenForge = (review: ReviewPolicy, namespace: string, address: string, mayMerge?: boolean) => Forge;
 
 /** The repositories on hosts that proposals use, each opened once. */
 export class OpenedRepositories {
   readonly #store: Pick<RevisionStore, 'repositoryOf'>;
   readonly #openForge: OpenForge;
+  readonly #clock: Clock;
   /** By repository, then by its address and branch, and the host of the policy. */
   readonly #opened = new Map<string, Map<string, PullRequests>>();
 
-  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge) {
+  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge, clock: Clock) {
     this.#store = store;
+    this.#clock = clock;
     this.#openForge = openForge;
   }
 
@@ -27,7 +33,9 @@ export class OpenedRepositories {
     const id = JSON.stringify([url, layout.branch, review.forge]);
     const known = ofRepository.get(id);
     if (known !== undefined) return known;
-    const pulls = new PullRequests(this.#openForge(review, revision.namespace, url), layout.branch);
+    const { namespace } = revision;
+    const openMerging = () => this.#openForge(review, namespace, url, true);
+    const pulls = new PullRequests(this.#openForge(review, namespace, url), layout.branch, this.#clock, openMerging);
     ofRepository.set(id, pulls);
     return pulls;
   }
@@ -38,7 +46,7 @@ export class OpenedRepositories {
     for (const [id, pulls] of ofRepository ?? []) {
       if (used.has(pulls)) continue;
       ofRepository?.delete(id);
-      await pulls.forge.close();
+      await pulls.close();
     }
     if (ofRepository?.size === 0) this.#opened.delete(keyText(repository));
   }

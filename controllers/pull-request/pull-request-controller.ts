@@ -15,16 +15,18 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { checksOf } from './checks/checks.ts';
+import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
-import { applyEnd, isOfProposal, isRejected, leavePull } from './ending/apply-end.ts';
+import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
 import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
+import { mergeApproved } from './merging/merge-approved.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
+import { PollPace } from './poll-pace.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
 import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
@@ -54,10 +56,6 @@ export interface PullRequestOptions {
   readonly recorder?: EventRecorder;
 }
 
-/** Between two polls of a repository with proposals, while there are changes, and once there were none for some minutes. */
-const POLL_MS = 10_000;
-const QUIET_POLL_MS = 30_000;
-const QUIET_AFTER_MS = 300_000;
 const HEADS = 'refs/heads/';
 /** Proposals of one repository that report the same failure. */
 const MAX_REPORTED = 100;
@@ -73,9 +71,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const queues = new QueuedProposals();
   /** Why the pull requests of a repository cannot be read, as its proposals report it. */
   const unreadable = new Map<string, string>();
-  const opened = new OpenedRepositories(store, openForge);
-  /** When a pull request of a repository last changed, in milliseconds since the epoch. */
-  const changedAt = new Map<string, number>();
+  const opened = new OpenedRepositories(store, openForge, clock);
+  const pace = new PollPace(clock);
   let enqueue: (key: ObjectKey) => void = () => undefined;
 
   return {
@@ -140,39 +137,53 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number, commands: {} });
-        if (pull.state === 'merged' && review.publishOn !== 'merge') {
-          // What reviewers request still stands in the way of an approval.
-          const proposed = { object, evaluation, review: { ...review, publishOn: 'approval' as const }, pull };
-          const read = await reviewsOf(entry, pull, signal);
-          await applyReviews(deciding(signal), { ...proposed, ...read, forge: pulls.forge });
-        }
-        return applyEnd(deciding(signal), { object, evaluation, review, pull }, pulls.forge);
+        const entry = watch({ key, proposal, branch, pulls, number: pull.number, ...{ commands: {}, merging: {} } });
+        const read = await reviewsOf(entry, pull, signal);
+        const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
+        // What reviewers request still stands in the way of an approval.
+        if (pull.state === 'merged' && !isPublication(ended))
+          await applyReviews(deciding(signal), { ...ended, review: { ...review, publishOn: 'approval' } });
+        return applyEnd(deciding(signal), ended);
       }
     }
     const superseding = supersedingOf(revision, ofSamePackage(store, revision));
     if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
-    const text = await readDescription(client, object, revision, { explanation, review }, signal);
+    const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
+    if (conflict === undefined) events.forgetTopic(key, 'conflict');
+    else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
+    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
       pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text, review });
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
+    // The branch of the host follows it.
+    if (pull.head.commit !== revision.commit) pulls.notePush(branch);
     const isKnown = isOpen && proposalIn(pull.body) !== undefined;
     const isPrepared = isPreparedIn(pull.body);
     // What it supersedes has waited for its pull request.
     if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
-    const entry = watch({ key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} });
-    const proposed = { object, evaluation, review, pull, forge: pulls.forge };
-    if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) }))
+    const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, ...{ commands: {}, merging: {} } };
+    // One that was just opened has neither comments nor checks.
+    const isNew = !isOpen && isUntouched(pull);
+    const entry = watch(isNew ? { ...wanted, commands: { of: pull }, hasNoChecks: true } : wanted);
+    const proposed = {
+      object,
+      evaluation,
+      review,
+      pull,
+      forge: pulls.forge,
+      ...(await reviewsOf(entry, pull, signal)),
+    };
+    if (await applyReviews(deciding(signal), proposed)) {
+      pulls.notePush(branch);
       return undefined;
+    }
     const { content } = evaluation.content;
     if (pull.head.commit === revision.commit && entry.seen?.content !== content)
       entry.seen = { content, at: pull.updatedAt };
-    // One that was just opened has no comments.
-    if (!isOpen) entry.commands.of ??= pull;
     const commented = { ...proposed, seen: entry.seen, state: entry.commands };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {
@@ -186,29 +197,46 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       const message = `${pull.url} was opened again, so that it is proposed again; approvals from before do not count`;
       events.record(object, 'Normal', 'PullRequestReopened', message, 'opened');
     }
-    if (entry.text !== text) {
-      const body = withSection(pull.body, proposal, text);
-      // Hosts return line breaks as they were sent by browsers.
-      if (body !== pull.body.replaceAll('\r\n', '\n')) await writeBody(entry, body, signal);
-      entry.text = text;
-    }
     const annotations = await annotateProposal(evaluation, options.renderer, signal);
     const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
     const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
-      await pulls.forge.setChecks(revision.commit, checks, signal);
+      const isFirst = entry.hasNoChecks === true;
+      delete entry.hasNoChecks;
+      await pulls.forge.setChecks(revision.commit, checks, signal, { isFirst });
       await setQueuedChecks({ store, forge: pulls.forge, signal }, revision, checks, entry.queued ?? []);
       entry.checks = checksText;
     }
     await updateReply(deciding(signal), commented, explanation);
-    if (entry.isPrepared !== true) {
-      await preparePull(deciding(signal), object, pull, pulls.forge, review);
-      // Users may remove labels and reviewers from now on. A process that ends before adds them again.
-      const { body } = (await pulls.ofBranch(branch, signal)) ?? pull;
-      if (!isPreparedIn(body)) await writeBody(entry, withPrepared(body), signal);
-      entry.isPrepared = true;
-    }
-    return undefined;
+    await completePull(entry, { object, pull, review, text }, signal);
+    // Last of all: the checks of the commit may be required for it.
+    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
+  }
+
+  /**
+   * Adds labels and reviewers, and writes the text. Users may remove labels and reviewers once the text states that they were added; a process
+   * that ends before adds them again. What the host refuses of them does not keep the text from being written.
+   */
+  async function completePull(
+    entry: Shown,
+    { object, pull, review, text }: Pick<ReviewedProposal, 'object' | 'pull' | 'review'> & { readonly text: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { pulls, branch, proposal } = entry;
+    let refusal: unknown;
+    if (entry.isPrepared !== true)
+      await preparePull(deciding(signal), object, pull, pulls.forge, review).catch((error: unknown) => {
+        refusal = error;
+      });
+    const isPrepared = entry.isPrepared === true || refusal === undefined;
+    const now = (await pulls.ofBranch(branch, signal)) ?? pull;
+    const section = entry.text === text ? now.body : withSection(now.body, proposal, text);
+    const body = isPrepared && entry.isPrepared !== true ? withPrepared(section) : section;
+    // Hosts return line breaks as they were sent by browsers.
+    if (body !== now.body && body !== now.body.replaceAll('\r\n', '\n')) await writeBody(entry, body, signal);
+    entry.text = text;
+    if (refusal !== undefined) throw refusal;
+    entry.isPrepared = true;
   }
 
   /** An own change is no reason to read reviews again; the next poll does it for one that came at the same time. */
@@ -227,7 +255,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   function deciding(signal: AbortSignal) {
     const { mayApprove, maySetConditions } = options;
-    return { client, store, events, mayApprove, maySetConditions, requests, signal };
+    return { client, store, events, clock, mayApprove, maySetConditions, requests, signal };
   }
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
@@ -235,7 +263,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     entry: Shown,
     pull: PullRequest,
     signal: AbortSignal,
-  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews'>> {
+  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'note'>> {
     const { pulls, branch, number } = entry;
     const readReviews = async () => {
       const earlier: Review[] = [];
@@ -245,8 +273,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       return [...standingRequests(earlier), ...(await pulls.forge.reviews(number, signal))];
     };
     const of = (await pulls.ofBranch(branch, signal)) ?? pull;
-    if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
-    return { reviews: entry.reviews.list, readReviews };
+    if (entry.reviews === undefined && isUntouched(of) && pulls.earlierOf(branch).every((one) => one === number))
+      entry.reviews = { of, list: [] };
+    else if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
+    return { reviews: entry.reviews.list, readReviews, note: (read) => pulls.note(read) };
   }
 
   /** The proposal has ended: the last state is left in the pull request, which the host closes as the branch is gone. */
@@ -268,14 +298,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   }
 
   async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    const waitMs = pace.waitMs(keyText(key));
+    if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
     const here = shown.inRepository(key);
     await opened.closeUnused(key, new Set(here.map(({ pulls }) => pulls)));
     if (here.length === 0) {
-      changedAt.delete(keyText(key));
+      pace.rest(keyText(key));
       unreadable.delete(keyText(key));
       return undefined;
     }
     const requested = requests?.takeReview(key);
+    if (requested?.isReported === true) pace.noteMessage(keyText(key));
+    const began = clock.now();
+    let isChanged = false;
     for (const one of here) {
       if (![...(requested?.reruns ?? [])].some((commit) => one.checks?.startsWith(checksTextOf(commit)))) continue;
       delete one.checks;
@@ -284,7 +319,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     for (const pulls of new Set(here.map((one) => one.pulls))) {
       let branches: readonly string[];
       try {
-        branches = await pulls.poll(signal);
+        const read = await pulls.poll(signal);
+        branches = read.branches;
+        isChanged ||= read.isChanged;
         const queued = await queues.read(pulls, here, requested?.mergeQueue === true || branches.length > 0, signal);
         for (const one of queued) enqueue(one.key);
       } catch (error) {
@@ -295,12 +332,12 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         return { requeueAfter: pause, reason: messageOf(error) };
       }
       unreadable.delete(keyText(key));
-      if (branches.length > 0) changedAt.set(keyText(key), clock.now());
       const changed = new Set(branches);
       for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
     }
-    const isQuiet = clock.now() - (changedAt.get(keyText(key)) ?? 0) > QUIET_AFTER_MS;
-    return { requeueAfter: isQuiet ? QUIET_POLL_MS : POLL_MS, reason: 'pull requests are read' };
+    pace.notePoll(keyText(key), { tookMs: clock.now() - began, isChanged });
+    const hasUnseen = [...new Set(here.map(({ pulls }) => pulls))].some((pulls) => pulls.hasUnseen);
+    return { requeueAfter: pace.nextMs(keyText(key), hasUnseen), reason: 'pull requests are read' };
   }
 
   /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */
@@ -318,7 +355,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (before?.proposal === entry.proposal && before.number === entry.number && before.pulls === entry.pulls)
       return before;
     shown.set(entry);
-    changedAt.set(keyText(repositoryOf(entry.key)), clock.now());
+    pace.noteOpened(keyText(repositoryOf(entry.key)));
     enqueue(repositoryOf(entry.key));
     return entry;
   }
@@ -339,6 +376,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (pause === undefined) throw error;
     return { requeueAfter: pause, reason: messageOf(error) };
   }
+}
+
+/** Nothing has happened to it since it was opened, up to what may follow in the same second. */
+function isUntouched({ createdAt, updatedAt }: PullRequest): boolean {
+  return createdAt === updatedAt;
 }
 
 /** What `Shown.checks` compares; without checks, what it begins with. */

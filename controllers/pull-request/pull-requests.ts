@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest } from '../../src/forge/forge.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 
 /** Open pull requests that are read at the start. */
 const MAX_OPEN = 5000;
@@ -13,12 +14,21 @@ const MAX_EARLIER = 5;
 const MAX_BRANCHES = 10_000;
 /** Prefix of the branches of proposals. */
 const PROPOSED = 'proposed/';
+/** Hosts record times in seconds: a change may be one of several until this after it was read. */
+const SAME_SECOND_MS = 1000;
+/** A change that comes this soon after an own push is taken for its effect, until the next poll. */
+const OWN_PUSH_MS = 3000;
 const EPOCH = '1970-01-01T00:00:00Z';
 
 interface Entry {
   readonly pull: PullRequest;
   /** The change may be one of several in the same second, which its time does not tell apart: read once more. */
   readonly isFresh: boolean;
+  /** When this state was read first, and last; milliseconds since the epoch. */
+  readonly sinceMs: number;
+  readonly readMs: number;
+  /** A change that has not been looked at, since it seemed to be an own one. */
+  readonly isUnseen: boolean;
 }
 
 /**
@@ -29,18 +39,37 @@ interface Entry {
 export class PullRequests {
   readonly forge: Forge;
   readonly base: string;
+  readonly #clock: Clock;
+  readonly #openMerging: () => Forge;
+  #merging: Forge | undefined;
   #loading: Promise<void> | undefined;
   /** By head branch. */
   readonly #entries = new Map<string, Entry>();
   readonly #wanted = new Set<string>();
+  /** Times of the last own pushes by head branch, milliseconds since the epoch. */
+  readonly #pushes = new LruCache<string, number>({ maxEntries: MAX_BRANCHES });
   /** By head branch, oldest first. */
   readonly #earlier = new LruCache<string, readonly number[]>({ maxEntries: MAX_BRANCHES });
   /** The time of the last change, by the clock of the host. */
   #since = EPOCH;
 
-  constructor(forge: Forge, base: string) {
+  /** `openMerging` opens the same repository with the rights to merge. */
+  constructor(forge: Forge, base: string, clock: Clock, openMerging: () => Forge = () => forge) {
     this.forge = forge;
     this.base = base;
+    this.#clock = clock;
+    this.#openMerging = openMerging;
+  }
+
+  /** The repository with the rights to merge, which are used for nothing else. */
+  get merging(): Forge {
+    this.#merging ??= this.#openMerging();
+    return this.#merging;
+  }
+
+  async close(): Promise<void> {
+    await this.forge.close();
+    await this.#merging?.close();
   }
 
   /**
@@ -53,26 +82,74 @@ export class PullRequests {
     return this.#entries.get(branch)?.pull;
   }
 
-  /** Reads what changed since the last call. Returns the head branches of the pull requests that have to be looked at. */
-  async poll(signal: AbortSignal): Promise<readonly string[]> {
+  /** The pull request of a branch, if it has this number and was read from the host within this time. */
+  readWithin(branch: string, number: number, milliseconds: number): PullRequest | undefined {
+    const entry = this.#entries.get(branch);
+    const isRecent = entry?.pull.number === number && this.#clock.now() - entry.readMs <= milliseconds;
+    return isRecent ? entry.pull : undefined;
+  }
+
+  /** Sluice has pushed to a branch, which the host shows some time later. */
+  notePush(branch: string): void {
+    this.#pushes.set(branch, this.#clock.now());
+  }
+
+  /** True if a change waits for the next poll to be looked at. */
+  get hasUnseen(): boolean {
+    return [...this.#entries.values()].some(({ isUnseen }) => isUnseen);
+  }
+
+  /**
+   * Reads what changed since the last call. Returns the head branches of the pull requests that have to be looked at, and whether any has
+   * changed, apart from own pushes.
+   */
+  async poll(signal: AbortSignal): Promise<{ readonly branches: readonly string[]; readonly isChanged: boolean }> {
     await this.#load(signal);
-    const updated = await this.forge.listUpdated(this.#since, MAX_UPDATED, signal);
+    const now = this.#clock.now();
+    // What may have changed again in the same second has to be in the list.
+    let since = this.#since;
+    for (const { isFresh, pull } of this.#entries.values())
+      if (isFresh && pull.updatedAt < since) since = pull.updatedAt;
+    const updated = await this.forge.listUpdated(since, MAX_UPDATED, signal);
     const branches = new Set<string>();
+    let isChanged = false;
     for (const [branch, entry] of this.#entries) {
-      if (!entry.isFresh) continue;
+      if (!entry.isFresh || now - entry.sinceMs < SAME_SECOND_MS) continue;
       // A copy, so that callers who compare look again.
-      this.#entries.set(branch, { pull: { ...entry.pull }, isFresh: false });
+      this.#entries.set(branch, { ...entry, pull: { ...entry.pull }, isFresh: false, isUnseen: false });
       branches.add(branch);
     }
-    for (const pull of [...updated].reverse()) if (this.note(pull)) branches.add(pull.head.branch);
-    return [...branches];
+    for (const pull of [...updated].reverse()) {
+      const { branch } = pull.head;
+      const isOwn = this.#isOwnPush(this.#entries.get(branch)?.pull, pull, now);
+      if (!this.note(pull)) continue;
+      if (!isOwn) {
+        branches.add(branch);
+        isChanged = true;
+      } else {
+        const entry = this.#entries.get(branch);
+        if (entry !== undefined) this.#entries.set(branch, { ...entry, isUnseen: true });
+        branches.delete(branch);
+      }
+    }
+    return { branches: [...branches], isChanged };
+  }
+
+  /** Whether a change can be the effect of an own push. A review at the same time is found by the next poll, which reads it once more. */
+  #isOwnPush(known: PullRequest | undefined, pull: PullRequest, now: number): boolean {
+    const at = this.#pushes.get(pull.head.branch);
+    if (known === undefined || at === undefined || now - at > OWN_PUSH_MS) return false;
+    const { head, updatedAt } = pull;
+    return isDeepStrictEqual({ ...known, head: { ...known.head, commit: head.commit }, updatedAt }, pull);
   }
 
   /** Takes over what the host returned of a pull request. Returns whether it differs from what was known. */
   note(pull: PullRequest): boolean {
+    const now = this.#clock.now();
     const { branch, isSameRepository } = pull.head;
     if (pull.updatedAt > this.#since) this.#since = pull.updatedAt;
-    const known = this.#entries.get(branch)?.pull;
+    const entry = this.#entries.get(branch);
+    const known = entry?.pull;
     if (!isSameRepository) return false;
     if (pull.base.branch !== this.base) {
       // A user has changed what it is merged into: it is none of this branch any more.
@@ -84,8 +161,11 @@ export class PullRequests {
       this.#noteEarlier(branch, Math.min(known.number, pull.number));
     if (known === undefined && pull.state !== 'open' && !this.#wanted.has(branch)) return false;
     if (known !== undefined && isLater(known, pull)) return false;
-    if (isDeepStrictEqual(known, pull)) return false;
-    this.#entries.set(branch, { pull, isFresh: true });
+    if (entry !== undefined && isDeepStrictEqual(known, pull)) {
+      this.#entries.set(branch, { ...entry, readMs: now });
+      return false;
+    }
+    this.#entries.set(branch, { pull, isFresh: true, sinceMs: now, readMs: now, isUnseen: false });
     return true;
   }
 

@@ -15,6 +15,7 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 /** A repository on a host, in memory, with the operations of users for tests of races and failures; real hosts are in test/forge. */
 export class MemoryForge implements Forge {
   readonly address = 'https://git.example.com/api/v1/repos/owner/apps';
+  opensWithLabels = true;
   readonly pulls: PullRequest[] = [];
   readonly reviewsOf = new Map<number, Review[]>();
   readonly closings = new Map<number, Closing>();
@@ -60,14 +61,16 @@ export class MemoryForge implements Forge {
     return this.#call('get', () => this.#shown(this.#find(number)));
   }
 
-  open({ head, base, title, body }: NewPullRequest): Promise<PullRequest> {
+  open({ head, base, title, body, labels = [] }: NewPullRequest): Promise<PullRequest> {
     return this.#call('open', () => {
       const known = this.pulls.find((pull) => pull.state === 'open' && pull.head.branch === head);
       if (known !== undefined) return this.#shown(known);
       const number = this.pulls.length + 1;
+      const at = this.#time();
       const pull: PullRequest = {
-        ...{ number, title, body, author: 'sluice', labels: [], state: 'open', updatedAt: this.#time() },
+        ...{ number, title, body, author: 'sluice', labels: [...labels], state: 'open' },
         url: `https://git.example.com/owner/apps/pulls/${number}`,
+        ...{ createdAt: at, updatedAt: at },
         head: { branch: head, commit: '', isSameRepository: true },
         base: { branch: base },
       };

@@ -19,6 +19,8 @@ export interface ReviewRequest {
   readonly reruns: ReadonlySet<string>;
   /** A merge queue waits for checks. */
   readonly mergeQueue: boolean;
+  /** A webhook has reported something of a pull request. */
+  readonly isReported: boolean;
 }
 
 /** Shortest interval between two wake-ups of one repository. */
@@ -33,7 +35,7 @@ export class SyncRequests {
   readonly #waiting = new Map<string, SyncRequest>();
   /** Repositories that were woken within the last interval, and whether a request arrived since. */
   readonly #recentlyWoken = new Map<string, boolean>();
-  readonly #reviews = new Map<string, { readonly reruns: Set<string>; mergeQueue: boolean }>();
+  readonly #reviews = new Map<string, { readonly reruns: Set<string>; mergeQueue: boolean; isReported: boolean }>();
   readonly #listeners = new Set<(repository: ObjectKey) => void>();
 
   constructor(clock: Clock) {
@@ -49,11 +51,12 @@ export class SyncRequests {
   }
 
   /** Records what the next `takeReview` of a repository returns. Does not wake. */
-  addReview(repository: ObjectKey, hint: { readonly rerun: string } | 'merge-queue'): void {
+  addReview(repository: ObjectKey, hint: { readonly rerun: string } | 'merge-queue' | 'pull-request'): void {
     const key = keyText(repository);
-    const waiting = this.#reviews.get(key) ?? { reruns: new Set<string>(), mergeQueue: false };
+    const waiting = this.#reviews.get(key) ?? { reruns: new Set<string>(), mergeQueue: false, isReported: false };
     this.#reviews.set(key, waiting);
     if (hint === 'merge-queue') waiting.mergeQueue = true;
+    else if (hint === 'pull-request') waiting.isReported = true;
     else if (waiting.reruns.size < MAX_RERUNS) waiting.reruns.add(hint.rerun);
   }
 

@@ -19,6 +19,9 @@ export interface Forge extends ForgeMerging {
   /** The address of the repository in the API, for messages. Contains no credentials. */
   readonly address: string;
 
+  /** Whether `open` adds the labels with the same request. */
+  readonly opensWithLabels: boolean;
+
   /** Undefined where the host has no merge queues. */
   readonly mergeQueue?: MergeQueue;
 
@@ -67,8 +70,16 @@ export interface Forge extends ForgeMerging {
   /** Adds labels, created where they do not exist. Others stay. */
   addLabels(pull: PullRequest, labels: readonly string[], signal: AbortSignal): Promise<void>;
 
-  /** Sets checks of a commit, by name. A check that has the same state, title, text and annotations already is left alone. */
-  setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void>;
+  /**
+   * Sets checks of a commit, by name. A check that has the same state, title, text and annotations already is left alone. With `isFirst` the
+   * commit has none of them yet, so that the host need not be read; if it has one all the same, it is written once more.
+   */
+  setChecks(
+    commit: string,
+    checks: readonly Check[],
+    signal: AbortSignal,
+    options?: { readonly isFirst: boolean },
+  ): Promise<void>;
 
   /**
    * Comments of the conversation of a pull request or an issue that were written or changed at or after `since` (RFC 3339), in the order in
@@ -118,11 +129,20 @@ export interface PullRequest {
   };
   readonly base: { readonly branch: string };
   readonly labels: readonly string[];
+  /** False where the host states that its conversation has no comment, apart from reviews. */
+  readonly hasComments?: boolean;
   /** Set once merged: the resulting commit on the base, and the login of the user who merged, which lists may not have before `get` has. */
-  readonly merged?: { readonly commit: string; readonly by: string | undefined };
+  readonly merged?: {
+    readonly commit: string;
+    readonly by: string | undefined;
+    /** A commit of the base from before the merge, where the host reports one: for merges that make no commit of their own. */
+    readonly base?: string;
+  };
   /** Set once closed or merged, RFC 3339. */
   readonly closedAt?: string;
   /** RFC 3339. */
+  readonly createdAt: string;
+  /** RFC 3339, in whole seconds. Later for each review, comment, label, text and commit, but not for checks. */
   readonly updatedAt: string;
 }
 
@@ -132,6 +152,8 @@ export interface NewPullRequest {
   readonly base: string;
   readonly title: string;
   readonly body: string;
+  /** Where the forge `opensWithLabels`; created where they do not exist. */
+  readonly labels?: readonly string[];
 }
 
 export interface PullRequestChange {

@@ -3,7 +3,7 @@ import { api } from './api.ts';
 import { cluster } from './cluster/cluster.ts';
 import { delivery } from './delivery/delivery.ts';
 import { fleet } from './fleet/fleet.ts';
-import { forge } from './forge.ts';
+import { forge } from './forge/forge.ts';
 import { lifecycle } from './lifecycle.ts';
 import { many } from './many.ts';
 import { remote } from './remote.ts';

@@ -58,6 +58,10 @@ export async function applyCommands(
 ): Promise<ExecutedCommand | undefined> {
   const { evaluation, pull, forge, state } = proposal;
   if (state.of === pull) return undefined;
+  if (pull.hasComments === false) {
+    state.of = pull;
+    return undefined;
+  }
   const begin = evaluation.record.steps.findLast(({ action }) => action === 'propose' || action === 'reject')?.at;
   if (begin === undefined) return undefined;
   for (let list = 0; list < MAX_LISTS; list += 1) {

@@ -12,27 +12,28 @@ import { repositoryOf, type Shown } from '../shown-proposals.ts';
 import { describeEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
 import { proposalIn, withSection } from '../text/section.ts';
-import { type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
+import { decisionFor, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
 /** Until what the host merged is looked for again: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
 const MERGE_RETRY_MS = 10_000;
+/** An approval reads the pull request just before the proposal ends. */
+const RECENT_MS = 2000;
 
 export interface EndContext extends MergeContext {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'find' | 'repositoryOf' | 'update'>;
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'update'>;
   readonly requests: Pick<SyncRequests, 'add'> | undefined;
 }
 
 /** A pull request of this proposal has ended on the host: a merge publishes it, if the policy says so; anything else rejects it. */
 export async function applyEnd(
   context: EndContext,
-  merged: MergedPull,
-  forge: Forge,
+  merged: MergedPull & { readonly forge: Forge },
 ): Promise<ReconcileResult | undefined> {
   const { client, store, events, requests, signal } = context;
-  const { object, review, pull } = merged;
-  if (pull.state === 'merged' && review.publishOn === 'merge') {
+  const { object, pull, forge } = merged;
+  if (isPublication(merged)) {
     const { revision } = merged.evaluation;
     const commit = pull.merged?.commit ?? '';
     // The host reports a merge before it was fetched.
@@ -66,6 +67,15 @@ export async function applyEnd(
   return undefined;
 }
 
+/** Whether the merge publishes: by the policy, or as it was decided that the host merges this commit. */
+export function isPublication({
+  review,
+  pull,
+  evaluation,
+}: Pick<MergedPull, 'review' | 'pull' | 'evaluation'>): boolean {
+  return pull.state === 'merged' && (review.publishOn === 'merge' || decisionFor({ pull, evaluation }) !== undefined);
+}
+
 /**
  * Whether a pull request that has ended was the one of this proposal. Users may edit its body, so that the marker in it may be gone or another
  * one: then what is known from before decides about a merge; after a restart, that it merged this commit, of a revision that was proposed once.
@@ -95,14 +105,14 @@ export function isRejected({ steps }: Pick<RevisionRecord, 'steps'>): boolean {
 /** A proposal has ended in Sluice: the last state is left in its pull request, which the host closes as the branch is gone. */
 export async function leavePull(
   store: Pick<RevisionStore, 'find'>,
-  { key, pulls, number, proposal }: Shown,
+  { key, pulls, branch, number, proposal }: Shown,
   lifecycle: string,
   signal: AbortSignal,
 ): Promise<void> {
   const revision = store.find(keyText(key));
   const last = revision === undefined ? undefined : lastRequestOf(revision);
   const by = last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
-  const pull = await pulls.forge.get(number, signal);
+  const pull = pulls.readWithin(branch, number, RECENT_MS) ?? (await pulls.forge.get(number, signal));
   if (proposalIn(pull.body) !== proposal) return;
   const body = withSection(pull.body, proposal, describeEnd({ name: key.name, lifecycle }, by));
   await pulls.forge.update(number, { body }, signal);

@@ -36,10 +36,14 @@ export async function openPull(
 ): Promise<PullRequest> {
   const texts = textsOf(revision, review);
   const body = withSection(texts.body, proposal, text);
+  const { opensWithLabels } = pulls.forge;
+  const { labels } = review;
+  const isReady = reviewersOf(review) === 0 && (opensWithLabels || labels.length === 0);
   const pull = await pulls.forge.open(
     {
       ...{ head: branch, base: store.repositoryOf(revision).layout.branch },
-      ...{ title: texts.title, body: isAnyWanted(review) ? body : withPrepared(body) },
+      ...{ title: texts.title, body: isReady ? withPrepared(body) : body },
+      ...(opensWithLabels ? { labels } : {}),
     },
     signal,
   );
@@ -79,6 +83,6 @@ export async function preparePull(
   }
 }
 
-function isAnyWanted({ labels, reviewers }: ReviewPolicy): boolean {
-  return labels.length + reviewers.users.length + reviewers.teams.length > 0;
+function reviewersOf({ reviewers }: ReviewPolicy): number {
+  return reviewers.users.length + reviewers.teams.length;
 }

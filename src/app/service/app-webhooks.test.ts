@@ -82,8 +82,8 @@ beforeEach(async () => {
     files.push(file);
     endpoint = new WebhookEndpoint({
       ...{ client, clock: systemClock, seenFile: file },
-      onMessage: ({ namespace, name }, scope, hint) =>
-        reported.push(`${namespace}/${name} ${scope} ${JSON.stringify(hint)}`),
+      onMessage: ({ namespace, name }, scope, event) =>
+        reported.push(`${namespace}/${name} ${scope} ${JSON.stringify(event?.hint)}`),
       onTarget: ({ namespace, name }) => reported.push(`target ${namespace}/${name}`),
       apps: appWebhooks(readers),
     });

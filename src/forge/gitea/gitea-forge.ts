@@ -1,3 +1,4 @@
+import { SharedCall } from '../../foundation/concurrency/shared-call.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { cleanAddress } from '../clean-address.ts';
@@ -64,6 +65,7 @@ export interface GiteaForgeOptions extends ForgeHttpOptions {
 /** A repository on Gitea or Forgejo, through its REST API. */
 export class GiteaForge implements Forge {
   readonly address: string;
+  readonly opensWithLabels = true;
   readonly issues: ForgeIssues;
   readonly #http: ForgeHttp;
   readonly #path: string;
@@ -72,6 +74,11 @@ export class GiteaForge implements Forge {
   readonly #mergedBy = new MergedBy();
   readonly #comments: GiteaComments;
   readonly #labels: GiteaLabels;
+  /** Those that were opened and wait for the next list of the others. */
+  #opened: PullRequest[] = [];
+  /** Open pull requests that changed last, as that list has them. */
+  #recent: readonly PullRequest[] = [];
+  readonly #readRecent = new SharedCall(() => this.#listRecent());
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
@@ -97,11 +104,18 @@ export class GiteaForge implements Forge {
     return this.#pullOf(await this.#http.json(pullSchema, 'GET', `${this.#path}/pulls/${number}`, { signal }));
   }
 
-  async open({ head, base, title, body }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
+  async open({ head, base, title, body, labels = [] }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
     try {
-      const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body };
+      const ids = labels.length === 0 ? {} : { labels: await this.#labels.idsOf(labels, signal) };
+      const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body, ...ids };
       const opened = await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal });
-      return await this.#onlyOne(this.#pullOf(opened), signal);
+      const pull = await this.#onlyOne(this.#pullOf(opened), signal);
+      // A label was deleted, and possibly created again.
+      if (labels.some((name) => !pull.labels.includes(name))) {
+        this.#labels.forget();
+        if (pull.number === opened.number) await this.#labels.add(pull.number, pull.labels, labels, signal);
+      }
+      return pull;
     } catch (error) {
       if (!isSluiceError(error, 'Conflict')) throw error;
       const open = await this.listOpen(base, Number.POSITIVE_INFINITY, signal);
@@ -113,21 +127,28 @@ export class GiteaForge implements Forge {
 
   /**
    * Gitea opens one for each of several requests at the same time. Another process may have opened one a moment ago, which is then among those
-   * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it.
+   * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it. All
+   * that are opened at the same time share one list, which is read after each of them was opened.
    */
   async #onlyOne(opened: PullRequest, signal: AbortSignal): Promise<PullRequest> {
-    const { head, base, updatedAt } = opened;
-    const since = Date.parse(updatedAt) - RACE_MS;
+    const { head, base } = opened;
     const isSame = (pull: PullRequest) =>
       pull.head.isSameRepository && pull.head.branch === head.branch && pull.base.branch === base.branch;
-    const sort = (pull: PullRequest) =>
-      Date.parse(pull.updatedAt) < since ? 'last' : isSame(pull) ? 'wanted' : 'other';
-    const same = await this.#list('open', PAGE, sort, signal);
-    const [first] = same.sort((one, other) => one.number - other.number);
+    this.#opened.push(opened);
+    await this.#readRecent.call();
+    const [first] = this.#recent.filter(isSame).sort((one, other) => one.number - other.number);
     if (first === undefined || first.number >= opened.number) return opened;
     const body = `Another process has opened #${first.number} for the same branch.`;
     await this.update(opened.number, { state: 'closed', body }, signal);
     return first;
+  }
+
+  async #listRecent(): Promise<void> {
+    const opened = this.#opened.splice(0);
+    const since = Math.min(...opened.map(({ updatedAt }) => Date.parse(updatedAt))) - RACE_MS;
+    const sort = (pull: PullRequest) => (Date.parse(pull.updatedAt) < since ? 'last' : 'wanted');
+    // Not with the signal of one of them, which must not end those of the others; each request has a timeout.
+    this.#recent = await this.#list('open', Number.POSITIVE_INFINITY, sort, new AbortController().signal);
   }
 
   async update(number: number, { title, body, state }: PullRequestChange, signal: AbortSignal): Promise<PullRequest> {
@@ -142,9 +163,10 @@ export class GiteaForge implements Forge {
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
     const path = `${this.#path}/pulls/${number}/reviews`;
-    return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) =>
-      (await this.#http.json(reviewsSchema, 'GET', `${path}?page=${page}&limit=${PAGE}`, { signal })).map(reviewOf),
-    );
+    return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) => {
+      const { entries, total } = await this.#http.page(reviewsSchema, `${path}?page=${page}&limit=${PAGE}`, { signal });
+      return { reviews: entries.map(reviewOf), total };
+    });
   }
 
   async closing(
@@ -205,9 +227,14 @@ export class GiteaForge implements Forge {
     return this.#labels.add(number, labels, wanted, signal);
   }
 
-  async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {
+  async setChecks(
+    commit: string,
+    checks: readonly Check[],
+    signal: AbortSignal,
+    { isFirst = false }: { readonly isFirst?: boolean } = {},
+  ): Promise<void> {
     const present = new Map<string, CommitStatus>();
-    for (let page = 1; page <= MAX_PAGES; page += 1) {
+    for (let page = 1; page <= MAX_PAGES && !isFirst; page += 1) {
       const path = `${this.#path}/commits/${commit}/status?page=${page}&limit=${PAGE}`;
       const statuses = (await this.#http.json(combinedStatusSchema, 'GET', path, { signal })).statuses ?? [];
       for (const status of statuses) present.set(status.context, status);
@@ -294,7 +321,7 @@ export class GiteaForge implements Forge {
     const found = new Map<number, PullRequest>();
     const path = `${this.#path}/pulls?state=${state}&sort=recentupdate`;
     const pulls = readPages({ size: PAGE, end: 'empty page' }, (page, size) =>
-      this.#http.json(pullsSchema, 'GET', `${path}&page=${page}&limit=${size}`, { signal }),
+      this.#http.page(pullsSchema, `${path}&page=${page}&limit=${size}`, { signal }),
     );
     for await (const read of pulls) {
       const pull = this.#pullOf(read);
@@ -313,7 +340,8 @@ function isSameName(one: string, other: string): boolean {
 }
 
 function pullOf(pull: GiteaPull): PullRequest {
-  const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base } = pull;
+  const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base, comments } = pull;
+  const { created_at: createdAt, updated_at: updatedAt, merge_base: before } = pull;
   return {
     number: pull.number,
     url: cleanAddress(pull.html_url),
@@ -325,9 +353,10 @@ function pullOf(pull: GiteaPull): PullRequest {
     head: { branch: head.label, commit: head.sha, isSameRepository: head.repo_id === base.repo_id },
     base: { branch: base.ref },
     labels: (pull.labels ?? []).map(({ name }) => name),
-    ...(merged ? { merged: { commit: commit ?? '', by: by?.login } } : {}),
+    ...(merged ? { merged: { commit: commit ?? '', by: by?.login, ...(before ? { base: before } : {}) } } : {}),
     ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
-    updatedAt: pull.updated_at,
+    ...(typeof comments === 'number' ? { hasComments: comments > 0 } : {}),
+    ...{ createdAt, updatedAt },
   };
 }
 

@@ -5,7 +5,7 @@ import { labelSchema, labelsSchema } from './gitea-schemas.ts';
 const PAGE = 50;
 const LABEL_COLOR = '#1d76db';
 
-/** The labels of a repository on Gitea. */
+/** The labels of a repository on Gitea, which requests name by their ids. */
 export class GiteaLabels {
   readonly #http: ForgeHttp;
   /** Of the repository. */
@@ -23,19 +23,22 @@ export class GiteaLabels {
   async add(number: number, present: readonly string[], wanted: readonly string[], signal: AbortSignal): Promise<void> {
     const missing = wanted.filter((name) => !present.includes(name));
     if (missing.length === 0) return;
-    // One after the other: Gitea makes a second label of the same name.
-    const ids = await this.#labelling.run(() => this.#ids(missing, signal));
+    const ids = await this.idsOf(missing, signal);
     try {
       await this.#http.send('POST', `${this.#path}/issues/${number}/labels`, { body: { labels: ids }, signal });
     } catch (error) {
       // One of them was deleted and created again.
-      this.#known.clear();
+      this.forget();
       throw error;
     }
   }
 
-  /** The ids of labels, created where they do not exist. */
-  async #ids(names: readonly string[], signal: AbortSignal): Promise<readonly number[]> {
+  /** The ids of labels, created where they do not exist. One after the other: Gitea makes a second label of the same name. */
+  idsOf(names: readonly string[], signal: AbortSignal): Promise<readonly number[]> {
+    return this.#labelling.run(() => this.#labelIds(names, signal));
+  }
+
+  async #labelIds(names: readonly string[], signal: AbortSignal): Promise<readonly number[]> {
     const known = this.#known;
     for (let page = 1; !names.every((name) => known.has(name)); page += 1) {
       const path = `${this.#path}/labels?page=${page}&limit=${PAGE}`;
@@ -52,5 +55,10 @@ export class GiteaLabels {
       ids.push(id);
     }
     return ids;
+  }
+
+  /** One was deleted, and possibly created again. */
+  forget(): void {
+    this.#known.clear();
   }
 }

@@ -21,9 +21,14 @@ export const pullSchema = z.object({
   mergeable: z.boolean().nullish(),
   draft: z.boolean().nullish(),
   merge_commit_sha: z.string().nullish(),
+  /** Of the base and the head, before the merge. */
+  merge_base: z.string().nullish(),
   merged_by: user.nullish(),
   closed_at: z.string().nullish(),
+  created_at: z.string(),
   updated_at: z.string(),
+  /** Of the conversation; whether reviews count depends on the version. */
+  comments: z.int().nullish(),
   head: z.object({ label: z.string(), sha: z.string(), repo_id: z.int() }),
   base: z.object({ ref: z.string(), repo_id: z.int() }),
 });

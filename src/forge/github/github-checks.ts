@@ -26,18 +26,20 @@ interface Commit {
   readonly owner: string;
   readonly repo: string;
   readonly commit: string;
+  /** It has none of the checks yet. */
+  readonly isFirst: boolean;
 }
 
 /** Sets checks as check runs, which only an App may. One that has ended cannot begin again: then there is a new one of the same name. */
 export async function setCheckRuns(
   client: GitHubClient,
   app: number,
-  { commit, ...repository }: Commit,
+  { commit, isFirst, ...repository }: Commit,
   checks: readonly Check[],
   signal: AbortSignal,
 ): Promise<void> {
   const present = new Map<string, CheckRun>();
-  for (let page = 1; page <= MAX_PAGES; page += 1) {
+  for (let page = 1; page <= MAX_PAGES && !isFirst; page += 1) {
     const { check_runs: runs } = await client.call(checkRunsSchema, signal, (rest, options) =>
       rest.checks.listForRef({
         ...{ ...repository, ref: commit, filter: 'latest', app_id: app, per_page: PAGE, page },
@@ -105,12 +107,12 @@ function hasAnnotations({ external_id: id, output }: CheckRun): boolean {
 /** Sets checks as commit statuses. */
 export async function setStatuses(
   client: GitHubClient,
-  { commit, ...repository }: Commit,
+  { commit, isFirst, ...repository }: Commit,
   checks: readonly Check[],
   signal: AbortSignal,
 ): Promise<void> {
   const present = new Map<string, CommitStatus>();
-  for (let page = 1; page <= MAX_PAGES; page += 1) {
+  for (let page = 1; page <= MAX_PAGES && !isFirst; page += 1) {
     const { statuses } = await client.call(combinedStatusSchema, signal, (rest, options) =>
       rest.repos.getCombinedStatusForRef({ ...repository, ref: commit, per_page: PAGE, page, ...options }),
     );

@@ -242,7 +242,10 @@ describe('failures of GitHub', () => {
       };
       if (url.includes('/reviews'))
         return { status: 200, body: JSON.stringify(url.includes('&page=1') ? [review] : []) };
-      return { status: 200, body: JSON.stringify({ ...shown, updated_at: pull.updatedAt }) };
+      return {
+        status: 200,
+        body: JSON.stringify({ ...shown, created_at: pull.createdAt, updated_at: pull.updatedAt }),
+      };
     };
     const got = [(await forge.get(pull.number, NO_SIGNAL)).url, (await forge.reviews(pull.number, NO_SIGNAL))[0]?.url];
     expect(got).toEqual([clean, clean]);

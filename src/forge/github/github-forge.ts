@@ -56,6 +56,7 @@ const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
 /** A repository on GitHub or GitHub Enterprise Server, through the REST API. */
 export class GitHubForge implements Forge {
   readonly address: string;
+  readonly opensWithLabels = false;
   readonly mergeQueue: MergeQueue;
   readonly issues: ForgeIssues;
   readonly #client: GitHubClient;
@@ -127,7 +128,7 @@ export class GitHubForge implements Forge {
       const reviews = await this.#client.call(reviewsSchema, signal, ({ pulls }, options) =>
         pulls.listReviews({ ...of, page, ...options }),
       );
-      return reviews.map(reviewOf);
+      return { reviews: reviews.map(reviewOf) };
     });
   }
 
@@ -181,9 +182,14 @@ export class GitHubForge implements Forge {
     return addLabels(this.#client, { ...this.#repository, number, present: labels }, wanted, signal);
   }
 
-  async setChecks(commit: string, checks: readonly Check[], signal: AbortSignal): Promise<void> {
+  async setChecks(
+    commit: string,
+    checks: readonly Check[],
+    signal: AbortSignal,
+    { isFirst = false }: { readonly isFirst?: boolean } = {},
+  ): Promise<void> {
     const app = await this.#client.app(signal);
-    const of = { ...this.#repository, commit };
+    const of = { ...this.#repository, commit, isFirst };
     await (app === undefined
       ? setStatuses(this.#client, of, checks, signal)
       : setCheckRuns(this.#client, app, of, checks, signal));
@@ -265,6 +271,7 @@ async function allPages<Entry>(read: (page: number) => Promise<readonly Entry[]>
 
 function pullOf(pull: GitHubPull): PullRequest {
   const { merged_at: mergedAt, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base } = pull;
+  const { created_at: createdAt, updated_at: updatedAt } = pull;
   const isMerged = mergedAt !== undefined && mergedAt !== null;
   return {
     number: pull.number,
@@ -276,9 +283,9 @@ function pullOf(pull: GitHubPull): PullRequest {
     head: { branch: head.ref, commit: head.sha, isSameRepository: head.repo?.id === base.repo.id },
     base: { branch: base.ref },
     labels: pull.labels.map(({ name }) => name),
-    ...(isMerged ? { merged: { commit: commit ?? '', by: by?.login } } : {}),
+    ...(isMerged ? { merged: { commit: commit ?? '', by: by?.login, base: base.sha } } : {}),
     ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
-    updatedAt: pull.updated_at,
+    ...{ createdAt, updatedAt },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ZodType } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkedForm } from './checked-form.ts';
-import type { Method } from './forge-response.ts';
+import type { ForgeResponse, Method } from './forge-response.ts';
 import { ForgeTransport, type ForgeTransportOptions, requestName } from './forge-transport.ts';
 import { tokenAccount } from './token-account.ts';
 import { TokenCache } from './token-cache.ts';
@@ -28,7 +28,29 @@ export class ForgeHttp {
 
   /** Returns the JSON of the response in the form of a schema. */
   async json<Result>(schema: ZodType<Result>, method: Method, path: string, content: Content): Promise<Result> {
-    const text = await this.send(method, path, content);
+    return this.#parse(schema, method, path, await this.send(method, path, content));
+  }
+
+  /** Reads a page of a list. `total` is the number of entries of all pages; undefined where the host does not report it. */
+  async page<Result>(
+    schema: ZodType<Result>,
+    path: string,
+    content: Content,
+  ): Promise<{ readonly entries: Result; readonly total: number | undefined }> {
+    const { text, headers } = await this.#send('GET', path, content);
+    const total = headers['x-total-count'];
+    return {
+      entries: this.#parse(schema, 'GET', path, text),
+      total: typeof total === 'string' && /^\d{1,9}$/.test(total) ? Number(total) : undefined,
+    };
+  }
+
+  /** Returns the body of the response. `path` begins with `/`, without the path of the API. */
+  async send(method: Method, path: string, content: Content): Promise<string> {
+    return (await this.#send(method, path, content)).text;
+  }
+
+  #parse<Result>(schema: ZodType<Result>, method: Method, path: string, text: string): Result {
     const what = requestName(method, `${this.#transport.api}${path}`);
     let value: unknown;
     try {
@@ -39,8 +61,7 @@ export class ForgeHttp {
     return checkedForm(schema, value, what);
   }
 
-  /** Returns the body of the response. `path` begins with `/`, without the path of the API. */
-  async send(method: Method, path: string, { body, signal }: Content): Promise<string> {
+  async #send(method: Method, path: string, { body, signal }: Content): Promise<ForgeResponse> {
     const token = await this.#token.read(signal);
     const headers = {
       accept: 'application/json',
@@ -53,7 +74,7 @@ export class ForgeHttp {
       ...{ url, method, headers, secret: token, account: tokenAccount(token), signal },
       body: body === undefined ? null : JSON.stringify(body),
     });
-    if (response.status >= 200 && response.status < 300) return response.text;
+    if (response.status >= 200 && response.status < 300) return response;
     if (response.status === 401) this.#token.forget();
     throw this.#transport.errorOf(requestName(method, url), response);
   }

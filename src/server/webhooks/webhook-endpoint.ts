@@ -8,7 +8,7 @@ import { type ApiResponse, textResponse } from '../http/answer.ts';
 import { methodNotAllowed } from '../http/request-errors.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { ArrivingBodies, type ArrivingBody } from './arriving-bodies.ts';
-import { type HostEvent, hostEventIn, type ReviewHint } from './host/host-event.ts';
+import { type HostEvent, hostEventIn } from './host/host-event.ts';
 import { type HostPush, hostPushIn, pushFormatOf } from './host/host-push.ts';
 import { readThrough } from './read-through.ts';
 import { SecretReads } from './secret-reads.ts';
@@ -43,8 +43,15 @@ export interface WebhookOptions {
   readonly clock: Clock;
   /** True for a registered repository, from memory. Default: always true. */
   readonly isRegistered?: (repository: ObjectKey) => boolean;
-  /** Called for each authenticated message; without a scope if it names no refs. Must be cheap however often it is called. */
-  readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined, hint: ReviewHint | undefined) => void;
+  /**
+   * Called for each authenticated message; without a scope if it names no refs, without an event if it is no JSON. Must be cheap however often
+   * it is called.
+   */
+  readonly onMessage: (
+    repository: ObjectKey,
+    scope: HintedScope | undefined,
+    event: Pick<HostEvent, 'hint' | 'isPullRequest'> | undefined,
+  ) => void;
   /** Called for each authenticated message of an App about the repository of a delivery target. Must be as cheap. */
   readonly onTarget?: (target: ObjectKey) => void;
   /** Webhooks of GitHub Apps. Default: they are not served. */
@@ -143,7 +150,7 @@ export class WebhookEndpoint {
     if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
     const event = hostEventIn(body);
     if (isApp) this.#reportOfApp(target, event, headers, body);
-    else await this.#report(target, event?.hint, headers, body);
+    else await this.#report(target, event, headers, body);
     return textResponse(202, 'text/plain; charset=utf-8', 'accepted\n');
   }
 
@@ -157,13 +164,13 @@ export class WebhookEndpoint {
     const { apps, onMessage, onTarget } = this.#options;
     if (event === undefined) return;
     for (const repository of apps?.repositories(app, event) ?? [])
-      onMessage(repository, syncHint(headers, body), event.hint);
+      onMessage(repository, syncHint(headers, body), event);
     for (const target of apps?.targets(app, event) ?? []) onTarget?.(target);
   }
 
   async #report(
     repository: ObjectKey,
-    hint: ReviewHint | undefined,
+    event: HostEvent | undefined,
     headers: IncomingHttpHeaders,
     body: Buffer | undefined,
   ): Promise<void> {
@@ -171,7 +178,7 @@ export class WebhookEndpoint {
     if (body === undefined && pushFormatOf(headers) !== undefined) await onUnreadablePush?.(repository, KEPT_BYTES);
     const push = onPush === undefined ? undefined : hostPushIn(headers, body);
     if (push !== undefined) await onPush?.(repository, push);
-    onMessage(repository, syncHint(headers, body), hint);
+    onMessage(repository, syncHint(headers, body), event);
   }
 }
 

@@ -15,6 +15,8 @@ export function describeOpening({ start, startWithPull }: Suite): void {
       head: { branch: 'proposed/shop/v1', commit: head, isSameRepository: true },
       base: { branch: 'main' },
       labels: [],
+      ...(pull.hasComments === undefined ? {} : { hasComments: false }),
+      createdAt: pull.updatedAt,
       updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     });
     expect(await forge.get(pull.number, NO_SIGNAL)).toEqual(pull);
@@ -34,6 +36,25 @@ export function describeOpening({ start, startWithPull }: Suite): void {
     const next = await forge.open(other, NO_SIGNAL);
     expect(next).toMatchObject({ title: 'another title', body: 'another body', state: 'open' });
     expect(next.number).not.toBe(pull.number);
+  });
+
+  test('opens it with labels where it can, and states whether it has comments, apart from reviews', async () => {
+    const { forge, names, commit, comment, review, labels } = await start();
+    await commit('proposed/shop/v1');
+    const pull = await forge.open({ ...wanted(), labels: ['packages', 'two'] }, NO_SIGNAL);
+    expect([...pull.labels].sort()).toEqual(forge.opensWithLabels ? ['packages', 'two'] : []);
+    if (forge.opensWithLabels) expect(await labels()).toEqual(expect.arrayContaining(['packages', 'two']));
+    await commit('proposed/shop/v2');
+    const next = await forge.open({ ...wanted(), head: 'proposed/shop/v2', labels: ['two'] }, NO_SIGNAL);
+    expect(next.labels).toEqual(forge.opensWithLabels ? ['two'] : []);
+
+    await review(names.anna, pull.number, 'approve');
+    const reviewed = await forge.get(pull.number, NO_SIGNAL);
+    expect(reviewed).toMatchObject({ createdAt: pull.createdAt });
+    await comment(names.anna, pull.number, 'a comment');
+    expect((await forge.get(pull.number, NO_SIGNAL)).hasComments).not.toBe(false);
+    const [listed] = (await forge.listUpdated(EPOCH, 10, NO_SIGNAL)).filter(({ number }) => number === pull.number);
+    expect(listed?.hasComments).not.toBe(false);
   });
 
   test('processes that open it at the same time get one pull request', async () => {

@@ -9,10 +9,12 @@ export interface HostEvent {
   readonly owner: string | undefined;
   /** What the repository's pull requests have to be read for, besides what has changed. */
   readonly hint: ReviewHint | undefined;
+  /** It is about a pull request, its reviews or its comments. */
+  readonly isPullRequest: boolean;
 }
 
 /** A user has requested the checks of a commit again; or a merge queue waits for the checks of one. */
-export type ReviewHint = { readonly rerun: string } | 'merge-queue';
+type ReviewHint = { readonly rerun: string } | 'merge-queue';
 
 const page = z.url({ protocol: /^https?$/ }).max(1024);
 const oid = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
@@ -22,6 +24,12 @@ const action = z.enum(['rerequested', 'requested_action']);
 const rerun = z.union([
   z.object({ action, check_run: z.object({ head_sha: oid }) }).transform(({ check_run: run }) => run.head_sha),
   z.object({ action, check_suite: z.object({ head_sha: oid }) }).transform(({ check_suite: suite }) => suite.head_sha),
+]);
+const pullRequest = z.union([
+  z.object({ pull_request: z.object({ number: z.int() }) }),
+  // A comment in the conversation of a pull request: GitHub marks its issue, Gitea and Forgejo the message.
+  z.object({ comment: z.object({}), issue: z.object({ pull_request: z.object({}) }) }),
+  z.object({ comment: z.object({}), is_pull: z.literal(true) }),
 ]);
 const queue = z.object({ action: z.literal('checks_requested'), merge_group: z.object({ head_sha: oid }) });
 
@@ -39,6 +47,7 @@ export function hostEventIn(body: Buffer | undefined): HostEvent | undefined {
     repository,
     owner: repository === undefined ? ofInstallation.safeParse(value).data?.installation.account.html_url : undefined,
     hint: commit !== undefined ? { rerun: commit } : queue.safeParse(value).success ? 'merge-queue' : undefined,
+    isPullRequest: pullRequest.safeParse(value).success,
   };
 }
 

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { PollPace } from './poll-pace.ts';
+
+const [POLL, QUIET, REPORTED] = [10_000, 30_000, 300_000];
+
+function open() {
+  const clock = new ManualClock();
+  const pace = new PollPace(clock);
+  const poll = (isChanged: boolean, tookMs = 0) => pace.notePoll('apps', { tookMs, isChanged });
+  const quiet = () => {
+    clock.advance(301_000);
+    poll(false);
+    return pace.nextMs('apps', false);
+  };
+  return { clock, pace, poll, quiet };
+}
+
+test('polls often while there are changes, and seldom in quiet times', () => {
+  const { clock, pace, poll, quiet } = open();
+  pace.noteOpened('apps');
+  expect(pace.nextMs('apps', false)).toBe(POLL);
+  expect(quiet()).toBe(QUIET);
+  poll(true);
+  expect(pace.nextMs('apps', false)).toBe(POLL);
+  clock.advance(301_000);
+  expect(pace.nextMs('apps', true)).toBe(2000);
+});
+
+test('polls slowly while webhooks report each change, before or after a poll finds it', () => {
+  const { clock, pace, poll, quiet } = open();
+  pace.noteMessage('apps');
+  poll(true);
+  expect(quiet()).toBe(REPORTED);
+  poll(true);
+  clock.advance(5000);
+  pace.noteMessage('apps');
+  expect(quiet()).toBe(REPORTED);
+});
+
+test('one change that no message reports makes polls as frequent as without webhooks, for hours', () => {
+  const { clock, pace, poll, quiet } = open();
+  pace.noteMessage('apps');
+  expect(quiet()).toBe(REPORTED);
+  poll(true);
+  expect(quiet()).toBe(QUIET);
+  // Later messages may be of other events.
+  pace.noteMessage('apps');
+  expect(quiet()).toBe(QUIET);
+  clock.advance(6 * 3_600_000);
+  expect(quiet()).toBe(REPORTED);
+});
+
+test('pauses after a poll in proportion to its duration, and never for long', () => {
+  const { clock, pace, poll } = open();
+  poll(true, 100);
+  expect(pace.waitMs('apps')).toBe(400);
+  clock.advance(400);
+  expect(pace.waitMs('apps')).toBe(0);
+  poll(true, 60_000);
+  expect(pace.waitMs('apps')).toBe(3000);
+  expect(pace.waitMs('other')).toBe(0);
+});

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { PullRequests } from './pull-requests.ts';
+import { MemoryForge } from './testing-forge.ts';
+
+const NO_SIGNAL = new AbortController().signal;
+const HEAD = 'proposed/app/w1';
+
+async function open() {
+  const forge = new MemoryForge();
+  const clock = new ManualClock();
+  const pulls = new PullRequests(forge, 'main', clock);
+  pulls.note(await forge.open({ head: HEAD, base: 'main', title: 'app', body: '' }));
+  // Once more, for what may have happened in the second of its opening.
+  clock.advance(1000);
+  expect(await pulls.poll(NO_SIGNAL)).toEqual({ branches: [HEAD], isChanged: false });
+  const poll = () => pulls.poll(NO_SIGNAL);
+  const push = (commit: string) => forge.change(1, { head: { branch: HEAD, commit, isSameRepository: true } });
+  return { forge, clock, pulls, poll, push };
+}
+
+test('the effect of an own push is looked at by the next poll; a review at the same time is found there', async () => {
+  const { forge, clock, pulls, poll, push } = await open();
+  const before = await pulls.ofBranch(HEAD, NO_SIGNAL);
+  pulls.notePush(HEAD);
+  push('1'.repeat(40));
+  forge.review(1, 'bob', 'approved', '1'.repeat(40));
+  expect(await poll()).toEqual({ branches: [], isChanged: false });
+  expect(pulls.hasUnseen).toBe(true);
+  expect(await pulls.ofBranch(HEAD, NO_SIGNAL)).not.toBe(before);
+  clock.advance(1000);
+  expect(await poll()).toEqual({ branches: [HEAD], isChanged: false });
+  expect(pulls.hasUnseen).toBe(false);
+  clock.advance(1000);
+  expect(await poll()).toEqual({ branches: [], isChanged: false });
+});
+
+test('a change of a text, and a push long after the own one, is looked at once and again after its second', async () => {
+  const { forge, clock, pulls, poll, push } = await open();
+  pulls.notePush(HEAD);
+  forge.change(1, { title: 'other' });
+  expect(await poll()).toEqual({ branches: [HEAD], isChanged: true });
+  // Within the same second nothing is certain yet.
+  clock.advance(500);
+  expect(await poll()).toEqual({ branches: [], isChanged: false });
+  clock.advance(500);
+  expect(await poll()).toEqual({ branches: [HEAD], isChanged: false });
+  clock.advance(3000);
+  push('2'.repeat(40));
+  expect(await poll()).toEqual({ branches: [HEAD], isChanged: true });
+});
+
+test('what may have changed again in its second is in the next list, although another changed later', async () => {
+  const { forge, clock, poll } = await open();
+  forge.change(1, { title: 'other' });
+  await poll();
+  await forge.open({ head: 'proposed/app/w2', base: 'main', title: 'later', body: '' });
+  await poll();
+  const [first] = forge.pulls;
+  // A comment in the same second: the time stays.
+  if (first !== undefined) forge.pulls[0] = { ...first, hasComments: true };
+  clock.advance(1000);
+  expect(await poll()).toEqual({ branches: expect.arrayContaining([HEAD]), isChanged: true });
+});
+
+test('a state that was read a moment ago is returned for its number, and not later', async () => {
+  const { clock, pulls } = await open();
+  expect(pulls.readWithin(HEAD, 1, 1000)?.number).toBe(1);
+  expect(pulls.readWithin(HEAD, 2, 1000)).toBeUndefined();
+  clock.advance(1001);
+  expect(pulls.readWithin(HEAD, 1, 1000)).toBeUndefined();
+});
