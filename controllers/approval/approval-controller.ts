@@ -13,12 +13,13 @@ import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
-import { keyOf, keyText } from '../../src/resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import { onPending, type PendingOptions } from '../proposal/on-pending.ts';
 import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
 import { holdingPlan } from '../wave-plan/holding-plan.ts';
 import { releasedRevisions } from '../wave-plan/released-revisions.ts';
 import { approvalState, firstEnd, hasApprovalRules } from './automatic-approval.ts';
+import { SlotWaiters } from './slot-waiters.ts';
 
 export const APPROVAL_ACTOR = 'controller:approval';
 
@@ -34,8 +35,7 @@ type Plan =
   /** `event` is recorded for users; without it the reason is transient. */
   | { readonly event?: { readonly type: EventType; readonly reason: string; readonly message: string } };
 
-/** Milliseconds after which packages in flight are counted again, and the shortest and longest wait for a rule. */
-const IN_FLIGHT_CHECK_MS = 30_000;
+/** The shortest and longest wait for a rule, in milliseconds. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 3_600_000;
 
@@ -44,10 +44,12 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
   const { store, clock } = options;
   const { client, events, controller } = onPending('approval', APPROVAL_ACTOR, options);
   const pending = controller(reconcile);
-  return { ...pending, sources: [...pending.sources, releasedRevisions] };
+  const waiters = new SlotWaiters();
+  return { ...pending, sources: [...pending.sources, releasedRevisions(store), waiters.source(clock, hasSlot)] };
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
     const hasRules = isUnderRules(object);
+    if (!hasRules) waiters.note(keyOf(object), []);
     if (!hasRules && annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined)
       return undefined;
     try {
@@ -86,6 +88,16 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     return undefined;
   }
 
+  /** By the policies and deliveries as last seen. */
+  function hasSlot(key: ObjectKey, policy: string): boolean {
+    const revision = store.find(keyText(key));
+    if (revision === undefined) return true;
+    const rules = store.repositoryOf(revision).policyFor(revision).approvalRules;
+    return !rules.some(
+      (rule) => rule.policy === policy && rule.inFlight.length >= (rule.maxInFlight ?? Number.POSITIVE_INFINITY),
+    );
+  }
+
   /** By the policies as last seen: a change of one, or of a Freeze, wakes this controller again. */
   function isUnderRules(object: Stored<PackageRevision>): boolean {
     if (object.spec.lifecycle !== 'Proposed') return false;
@@ -113,14 +125,20 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       const end = until === undefined ? '' : `; until ${until} at the latest`;
       events.record(object, 'Normal', 'ApprovalBlocked', `${message}${end}`, `${rule} ${policy}`);
     }
+    // A place may have become free before it was noted, which no event would report.
+    const counted = blocking.flatMap(({ rule, policy: name }) =>
+      rule === 'InFlight' && name !== undefined ? name : [],
+    );
+    waiters.note(keyOf(object), counted);
+    if (counted.some((name) => hasSlot(keyOf(object), name)))
+      return { requeueAfter: MIN_WAIT_MS, reason: 'a free place' };
     const topics = blocking.map(({ rule, policy = '' }) => `${rule} ${policy}`);
     if (automatic.length > 0 && obstacle !== undefined)
       events.record(object, 'Normal', 'NotApproved', obstacle.message, 'obstacle');
     events.forget(keyOf(object), new Set([...topics, ...(obstacle === undefined ? [] : ['obstacle']), 'approval', '']));
     if (blocking.length > 0) {
       const end = firstEnd(blocking) ?? Number.POSITIVE_INFINITY;
-      const isCounted = blocking.some(({ rule }) => rule === 'InFlight');
-      const after = Math.min(end - clock.now(), isCounted ? IN_FLIGHT_CHECK_MS : MAX_WAIT_MS);
+      const after = Math.min(end - clock.now(), MAX_WAIT_MS);
       return { requeueAfter: Math.max(MIN_WAIT_MS, after), reason: 'a rule of a policy' };
     }
     if (automatic.length === 0 || obstacle !== undefined || !isApproved) return 'annotations';

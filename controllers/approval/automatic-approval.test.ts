@@ -12,13 +12,14 @@ const CLEO = { actor: { name: 'cleo', groups: ['sre'] }, face: 'api' } as const;
 
 let clock: ManualClock;
 let world: Fixture;
+let repository: string;
 let reconcile: (name: string) => ReturnType<ReturnType<typeof approvalController>['reconcile']>;
 
 beforeEach(async () => {
   // A Wednesday, 11:00 in Berlin.
   clock = new ManualClock(Date.parse('2026-01-14T10:00:00Z'));
   world = await fixture(clock);
-  await world.register('apps');
+  repository = await world.register('apps');
   const { client, store } = world;
   const controller = approvalController({ client, store, clock, recorder: world.recorder('controller:approval') });
   reconcile = (name) => controller.reconcile({ namespace: 'default', name }, CONTEXT);
@@ -47,6 +48,24 @@ test('a policy approves what an external controller has set the condition on', a
   await reconcile(name);
   expect(world.store.get(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   expect((await world.events(name)).at(-1)).toMatch(/\(policy p: all rules for approvals are met\)$/);
+});
+
+test('a conflict with an edit on the main branch stops automatic approval, which reports it, until the edit is taken back', async () => {
+  await policy({ automatic: true });
+  const name = await proposed();
+  const edit = async (text: string | null) => {
+    const made = await world.push(repository, { 'app/data.yaml': text });
+    await world.store.repositoryOf(world.store.get(name)).refresh();
+    await reconcile(name);
+    return made;
+  };
+  const made = await edit('a: 1\n');
+  expect(lifecycle(name)).toBe('Proposed');
+  expect((await world.events(name)).at(-1)).toMatch(
+    new RegExp(`^NotApproved: .* conflicts with refs/heads/main: .* by ${made} \\(data.yaml\\);`),
+  );
+  await edit(null);
+  expect(lifecycle(name)).toBe('Published');
 });
 
 test('without automatic: true, and by labels that a push wrote, nothing is approved', async () => {

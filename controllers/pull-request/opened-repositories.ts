@@ -6,8 +6,11 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import { PullRequests } from './pull-requests.ts';
 
-/** Opens the repository of an address on the host of a policy. Rejects with InvalidInput if the host does not have it. */
-export type OpenForge = (review: ReviewPolicy, namespace: string, address: string) => Forge;
+/**
+ * Opens the repository of an address on the host of a policy, with the rights to merge only if they are requested. Rejects with InvalidInput if
+ * the host does not have it.
+ */
+export type OpenForge = (review: ReviewPolicy, namespace: string, address: string, mayMerge?: boolean) => Forge;
 
 /** The repositories on hosts that proposals use, each opened once. */
 export class OpenedRepositories {
@@ -30,7 +33,9 @@ export class OpenedRepositories {
     const id = JSON.stringify([url, layout.branch, review.forge]);
     const known = ofRepository.get(id);
     if (known !== undefined) return known;
-    const pulls = new PullRequests(this.#openForge(review, revision.namespace, url), layout.branch, this.#clock);
+    const { namespace } = revision;
+    const openMerging = () => this.#openForge(review, namespace, url, true);
+    const pulls = new PullRequests(this.#openForge(review, namespace, url), layout.branch, this.#clock, openMerging);
     ofRepository.set(id, pulls);
     return pulls;
   }
@@ -41,7 +46,7 @@ export class OpenedRepositories {
     for (const [id, pulls] of ofRepository ?? []) {
       if (used.has(pulls)) continue;
       ofRepository?.delete(id);
-      await pulls.forge.close();
+      await pulls.close();
     }
     if (ofRepository?.size === 0) this.#opened.delete(keyText(repository));
   }

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA } from '../../test/support/fixture.ts';
 import { git } from '../../test/support/git/git-cli.ts';
@@ -45,6 +46,46 @@ describe('pull-request controller', () => {
     await at.reconcile(name);
     expect(at.forge.calls).toEqual([]);
     expect(await at.world.events(name)).toEqual([`PullRequestOpened: it is reviewed in ${pull?.url}`]);
+  });
+
+  test('a conflict with an edit on the main branch fails the check, in the text, an event and the condition, until it ends', async () => {
+    await at.policy({ approvers: [{ user: 'Bob', subject: 'bob@example.com' }] });
+    const name = await at.propose();
+    await at.reconcile(name);
+    const { commit } = at.revision(name);
+    const ready = async () => {
+      const object = await at.world.client.get(packageRevisionKind, { namespace: 'default', name });
+      return object.status?.conditions?.find(({ type }) => type === 'sluice.dev/Ready');
+    };
+    expect(await ready()).toMatchObject({ status: 'True' });
+    const edit = async (text: string | null) => {
+      const files = {
+        'app/Kptfile': text === null ? null : 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: app}\n',
+      };
+      const made = await at.world.push(at.path, { ...files, 'app/<b>`x`.yaml': text });
+      await at.world.store.repositoryOf(at.revision(name)).refresh();
+      await at.reconcile(name);
+      return made;
+    };
+    const made = await edit('a: 1\n');
+    expect(at.forge.checksOf(commit)).toEqual({ 'sluice/ready': 'failure' });
+    expect(at.forge.checks.get(commit)?.get('sluice/ready')?.text).toContain('conflicts with refs/heads/main');
+    expect(at.forge.pulls[0]?.body).toContain(`**Conflict with the main branch:** \`${name} conflicts`);
+    expect(at.forge.pulls[0]?.body).toContain("(<b>'x'.yaml, Kptfile)");
+    expect(at.forge.pulls[0]?.body).toContain(`sluice rpkg rebase ${name}`);
+    expect((await at.world.events(name)).at(-1)).toMatch(/^Conflicted: /);
+    expect(await ready()).toMatchObject({
+      status: 'False',
+      reason: 'Conflicted',
+      message: expect.stringContaining(made),
+    });
+    await at.review(1, 'Bob', 'approved', commit);
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(/conflicts with refs\/heads\/main/);
+    await edit(null);
+    expect(await ready()).toMatchObject({ status: 'True' });
+    expect(at.revision(name).lifecycle).toBe('Published');
   });
 
   test('a proposal shows why the pull requests of its repository cannot be read, once, and again if the reason changes', async () => {
@@ -279,12 +320,14 @@ describe('pull-request controller', () => {
   test('hostile names in reviews and packages are code, not Markdown', async () => {
     await at.policy();
     const { name } = await at.world.draft('apps/app/w1', {
-      'a`@all<b>.yaml': 'kind: "```\\n<!-- sluice:end -->"\napiVersion: v1\nmetadata: {name: a}\n',
+      'a`@all<b>.txt': '```\n<!-- sluice:end -->\n',
+      'a.yaml': 'kind: "`@all<b>\\n<!-- sluice:end -->"\napiVersion: v1\nmetadata: {name: a}\n',
     });
     await at.world.store.update(name, { action: 'propose' }, BERTA);
     await at.reconcile(name);
     const body = at.forge.pulls[0]?.body ?? '';
-    expect(body).toContain("`a'@all<b>.yaml`");
+    expect(body).toContain("`a'@all<b>.txt`");
+    expect(body).toMatch(/Added `'@all<b>[^`\n]*<!-- sluice:end -->[^`\n]*`/);
     await at.set(name, 'True');
     await at.reconcile(name);
     expect(at.forge.pulls[0]?.body.match(/sluice:begin/g)).toHaveLength(1);

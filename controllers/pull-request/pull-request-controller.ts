@@ -15,13 +15,15 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { checksOf } from './checks/checks.ts';
+import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
-import { applyEnd, isOfProposal, isRejected, leavePull } from './ending/apply-end.ts';
+import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
 import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
+import { mergeApproved } from './merging/merge-approved.ts';
+import { rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -56,6 +58,8 @@ export interface PullRequestOptions {
 }
 
 const HEADS = 'refs/heads/';
+/** A host that is loaded needs some seconds to open a pull request. */
+const JUST_OPENED_MS = 5000;
 /** Proposals of one repository that report the same failure. */
 const MAX_REPORTED = 100;
 
@@ -136,21 +140,23 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number, commands: {} });
-        if (pull.state === 'merged' && review.publishOn !== 'merge') {
-          // What reviewers request still stands in the way of an approval.
-          const proposed = { object, evaluation, review: { ...review, publishOn: 'approval' as const }, pull };
-          const read = await reviewsOf(entry, pull, signal);
-          await applyReviews(deciding(signal), { ...proposed, ...read, forge: pulls.forge });
-        }
-        return applyEnd(deciding(signal), { object, evaluation, review, pull }, pulls.forge);
+        const entry = watch({ key, proposal, branch, pulls, number: pull.number, ...{ commands: {}, merging: {} } });
+        const read = await reviewsOf(entry, pull, signal);
+        const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
+        // What reviewers request still stands in the way of an approval.
+        if (pull.state === 'merged' && !isPublication(ended))
+          await applyReviews(deciding(signal), { ...ended, review: { ...review, publishOn: 'approval' } });
+        return applyEnd(deciding(signal), ended);
       }
     }
     const superseding = supersedingOf(revision, ofSamePackage(store, revision));
     if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
-    const text = await readDescription(client, object, revision, { explanation, review }, signal);
+    const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
+    if (conflict === undefined) events.forgetTopic(key, 'conflict');
+    else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
+    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
@@ -162,12 +168,21 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const isPrepared = isPreparedIn(pull.body);
     // What it supersedes has waited for its pull request.
     if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
-    const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, commands: {} };
-    // One that was just opened has neither comments nor checks.
-    const isNew = !isOpen && isUntouched(pull);
-    const entry = watch(isNew ? { ...wanted, commands: { of: pull }, hasNoChecks: true } : wanted);
-    const proposed = { object, evaluation, review, pull, forge: pulls.forge };
-    if (await applyReviews(deciding(signal), { ...proposed, ...(await reviewsOf(entry, pull, signal)) })) {
+    const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, ...{ commands: {}, merging: {} } };
+    // One that was just opened has neither comments nor checks, and no reviews but those that an earlier one of the branch has.
+    const nothing = { commands: { of: pull }, hasNoChecks: true };
+    const hasEarlier = pulls.earlierOf(branch).some((one) => one !== wanted.number);
+    const unread = hasEarlier ? nothing : { ...nothing, reviews: { of: pull, list: [] } };
+    const entry = watch(!isOpen && isUntouched(pull) ? { ...wanted, ...unread } : wanted);
+    const proposed = {
+      object,
+      evaluation,
+      review,
+      pull,
+      forge: pulls.forge,
+      ...(await reviewsOf(entry, pull, signal)),
+    };
+    if (await applyReviews(deciding(signal), proposed)) {
       pulls.notePush(branch);
       return undefined;
     }
@@ -199,7 +214,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     await updateReply(deciding(signal), commented, explanation);
     await completePull(entry, { object, pull, review, text }, signal);
-    return undefined;
+    // The new head wakes this controller.
+    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge))
+      return undefined;
+    // Last of all: the checks of the commit may be required for it.
+    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
   }
 
   /**
@@ -244,7 +263,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   function deciding(signal: AbortSignal) {
     const { mayApprove, maySetConditions } = options;
-    return { client, store, events, mayApprove, maySetConditions, requests, signal };
+    return { client, store, events, clock, mayApprove, maySetConditions, requests, signal };
   }
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
@@ -262,9 +281,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       return [...standingRequests(earlier), ...(await pulls.forge.reviews(number, signal))];
     };
     const of = (await pulls.ofBranch(branch, signal)) ?? pull;
-    if (entry.reviews === undefined && isUntouched(of) && pulls.earlierOf(branch).every((one) => one === number))
-      entry.reviews = { of, list: [] };
-    else if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
+    if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
     return { reviews: entry.reviews.list, readReviews, note: (read) => pulls.note(read) };
   }
 
@@ -367,9 +384,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   }
 }
 
-/** Nothing has happened to it since it was opened, up to what may follow in the same second. */
+/** Nothing but its opening has happened to it, or did just then: the next poll makes Sluice read it once more in any case. */
 function isUntouched({ createdAt, updatedAt }: PullRequest): boolean {
-  return createdAt === updatedAt;
+  return Date.parse(updatedAt) - Date.parse(createdAt) <= JUST_OPENED_MS;
 }
 
 /** What `Shown.checks` compares; without checks, what it begins with. */

@@ -17,7 +17,7 @@ const PROPOSED = 'proposed/';
 /** Hosts record times in seconds: a change may be one of several until this after it was read. */
 const SAME_SECOND_MS = 1000;
 /** A change that comes this soon after an own push is taken for its effect, until the next poll. */
-const OWN_PUSH_MS = 3000;
+const OWN_PUSH_MS = 10_000;
 const EPOCH = '1970-01-01T00:00:00Z';
 
 interface Entry {
@@ -40,6 +40,8 @@ export class PullRequests {
   readonly forge: Forge;
   readonly base: string;
   readonly #clock: Clock;
+  readonly #openMerging: () => Forge;
+  #merging: Forge | undefined;
   #loading: Promise<void> | undefined;
   /** By head branch. */
   readonly #entries = new Map<string, Entry>();
@@ -51,10 +53,23 @@ export class PullRequests {
   /** The time of the last change, by the clock of the host. */
   #since = EPOCH;
 
-  constructor(forge: Forge, base: string, clock: Clock) {
+  /** `openMerging` opens the same repository with the rights to merge. */
+  constructor(forge: Forge, base: string, clock: Clock, openMerging: () => Forge = () => forge) {
     this.forge = forge;
     this.base = base;
     this.#clock = clock;
+    this.#openMerging = openMerging;
+  }
+
+  /** The repository with the rights to merge, which are used for nothing else. */
+  get merging(): Forge {
+    this.#merging ??= this.#openMerging();
+    return this.#merging;
+  }
+
+  async close(): Promise<void> {
+    await this.forge.close();
+    await this.#merging?.close();
   }
 
   /**

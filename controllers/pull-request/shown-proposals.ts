@@ -3,6 +3,16 @@ import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/o
 import type { CommandState } from './commands/apply-commands.ts';
 import type { PullRequests } from './pull-requests.ts';
 
+/** The last attempt to merge, which is not repeated while nothing has changed and it is not time. */
+export interface MergeAttempt {
+  /** When the pull request had changed last. */
+  readonly of: string;
+  readonly commit: string;
+  readonly delay: number;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
 /** A proposal with a pull request. */
 export interface Shown {
   /** Of the revision. */
@@ -17,9 +27,12 @@ export interface Shown {
   /** Commits of merge queues that merge it and wait for its checks. */
   queued?: readonly string[];
   isPrepared?: boolean;
+  /** The proposed commit and the head of the main branch for which the host was last asked whether it can merge. */
+  mergeableAt?: string;
   /** This process has opened it and set no check yet, so that there is none. */
   hasNoChecks?: boolean;
   readonly commands: CommandState;
+  readonly merging: { attempt?: MergeAttempt };
   /** The content that the head was last seen with, and the time of the last change until then, by the clock of the host. */
   seen?: { readonly content: string; readonly at: string };
   /** As they were read when this was the state of the pull request. */

@@ -30,7 +30,10 @@ export interface JudgedPackage {
   readonly findings: readonly Finding[];
   /** Without that of the reviews in pull requests of proposals. */
   readonly gates: readonly Gate[];
+  /** Undefined if it was not rendered. */
+  readonly rendering: Rendering | undefined;
   readonly enforcement: EffectivePolicy['enforcement'];
+  readonly review: EffectivePolicy['review'];
   /** The rendered package against the main branch. */
   readonly changes: FileChanges;
 }
@@ -59,7 +62,7 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
   const isReadable = findings.every(({ code }) => !UNREADABLE.has(code)) && before !== undefined;
   const raw = isReadable ? await renderInMemory(merged.files, { renderer, namespace, policy, signal }) : undefined;
   const rendering = raw === undefined ? undefined : permittedRendering(raw, policy, []).rendering;
-  if (rendering !== undefined) findings.push(...renderedFindings(rendering, merged.files));
+  if (rendering !== undefined) findings.push(...reportedFindings(rendering, merged.files, policy));
   const files = rendering === undefined ? merged.files : renderedFiles(merged.files, rendering);
   const kptfile = kptfileIn(files.get('Kptfile'));
   const inputs = inputsOf(files, kptfile);
@@ -81,7 +84,18 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
   };
   const gates = evaluateGates(facts, policy, at).filter(({ type }) => type !== REVIEWED_TYPE);
   const changes = await fileChanges(merged.onMain, comparedFiles(files, merged), signal, DIFF_BUDGET);
-  return { findings, gates, enforcement: policy.enforcement, changes };
+  return { findings, gates, rendering: raw, enforcement: policy.enforcement, review: policy.review, changes };
+}
+
+/** Where a merge publishes, the merged package has to be rendered: no controller works on it any more. */
+function reportedFindings(
+  rendering: Rendering,
+  files: ReadonlyMap<string, Buffer>,
+  { review }: Pick<EffectivePolicy, 'review'>,
+): Finding[] {
+  const found = renderedFindings(rendering, files);
+  if (review === undefined || review.publishOn === 'approval') return found;
+  return found.map((one) => (one.code === 'NotRendered' ? { ...one, severity: 'error' } : one));
 }
 
 const UNREADABLE: ReadonlySet<string> = new Set(['TooLarge', 'InvalidYaml']);

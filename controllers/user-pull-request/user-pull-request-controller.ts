@@ -17,17 +17,21 @@ import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../s
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
-import type { MayCreate } from '../pull-request/rights.ts';
+import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { adoptPackages, adoptRequestIn, authorizeAdoption, workspaceOf } from './adopt.ts';
+import { adoptPackages, adoptRequestsIn, authorizeAdoption, workspaceOf } from './adopt.ts';
 import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';
+import { applyUserMerges } from './merges/apply-user-merges.ts';
 import { headOf, keyAt, type PulledHead, type PulledPackages, readPulledPackages } from './read-user-pull.ts';
 import { UserPulls } from './user-pulls.ts';
 
 export interface UserPullRequestOptions {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'find' | 'change' | 'findRepository' | 'onArrival' | 'onPromotion'>;
+  readonly store: Pick<
+    RevisionStore,
+    'find' | 'change' | 'findRepository' | 'onArrival' | 'onPromotion' | 'publishMerged'
+  >;
   readonly clock: Clock;
   readonly openForge: OpenForge;
   /** The policies of one repository that review proposals, as they are now. */
@@ -38,8 +42,10 @@ export interface UserPullRequestOptions {
   readonly restrictedRenderer: Renderer | undefined;
   /** Undefined where no API is served, so that no rights are granted: then the mapping of the policy decides alone. */
   readonly mayCreate: MayCreate | undefined;
-  /** Wakes for what webhooks report of a repository. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe'> | undefined;
+  /** The same for approvals, which merges and reviews are. */
+  readonly mayApprove: MayApprove | undefined;
+  /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -51,7 +57,11 @@ const OPENING_MS = 5000;
 const MOVED_MS = 2000;
 /** A comment with a command counts so long. */
 const COMMAND_AGE_MS = 60 * 60_000;
+/** Requests for the adoption of one pull request that are checked. */
+const MAX_REQUESTS = 20;
 const MAX_COMMENTS = 200;
+/** In place of a number: the pull requests that were merged. */
+const MERGED = 'merged';
 const COMMENT_TOPIC = 'packages';
 const ADOPT_TOPIC = 'adopt';
 
@@ -103,7 +113,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const key = { namespace, name: repository };
       const object = await client.find(repositoryKind, key, { signal });
       try {
-        return await (number === undefined ? poll(key, object, signal) : check(key, object, Number(number), signal));
+        if (number === undefined) return await poll(key, object, signal);
+        if (number === MERGED) return await applyMerges(key, object, signal);
+        return await check(key, object, Number(number), signal);
       } catch (error) {
         const pause = pauseAfter(error);
         if (pause === undefined || object === undefined) throw error;
@@ -122,11 +134,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const id = keyText(key);
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
-    const wanted = new Map(
-      reviews
-        .filter(({ userPullRequests }) => userPullRequests !== 'ignore')
-        .map((review) => [JSON.stringify([repository?.url, repository?.layout.branch, review.forge]), review]),
-    );
+    const wanted = new Map(reviews.filter(isChecked).map((review) => [hostOf(repository, review), review]));
     const here = opened.get(id) ?? new Map<string, UserPulls>();
     for (const [host, pulls] of here) {
       if (repository !== undefined && wanted.has(host)) continue;
@@ -144,10 +152,32 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
         here.get(host) ??
         new UserPulls(openForge(review, repository.namespace, repository.url), repository.layout.branch);
       here.set(host, pulls);
-      const changed = await pulls.poll({ repository, policies: JSON.stringify(reviews) }, signal);
+      const own = reviews.filter((one) => hostOf(repository, one) === host);
+      const watched = { repository, policies: JSON.stringify(reviews), mergedSince: mergedSince(own) };
+      const changed = await pulls.poll(watched, signal);
       for (const number of changed) enqueue({ namespace: repository.namespace, name: `${key.name}.${number}` });
+      if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
     }
     return { requeueAfter: POLL_MS, reason: 'pull requests are read' };
+  }
+
+  /** Publishes what was merged since. One reconciliation for all of a repository, since their order counts. */
+  async function applyMerges(
+    key: ObjectKey,
+    object: Stored<Repository> | undefined,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult | undefined> {
+    const repository = store.findRepository(keyText(key));
+    if (object === undefined || repository === undefined || repository.follows) return undefined;
+    for (const [host, pulls] of opened.get(keyText(key)) ?? []) {
+      const isWanted = (review: ReviewPolicy) => isChecked(review) && hostOf(repository, review) === host;
+      const { mayApprove, renderer, restrictedRenderer, requests } = options;
+      const rights = { mayApprove, renderer, restrictedRenderer, requests };
+      const context = { client, store, events, clock, object, repository, forge: pulls.forge, isWanted, signal };
+      const later = await applyUserMerges({ ...context, ...rights }, pulls);
+      if (later !== undefined) return later;
+    }
+    return undefined;
   }
 
   async function check(
@@ -164,6 +194,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const pull = await pulls.forge.get(number, signal);
       if (pull.state !== 'open') {
         pulls.forget(number);
+        events.forgetTopic(key, adoptTopic(number));
         await repository.forgetPull(number);
         continue;
       }
@@ -175,9 +206,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const read = await readPulledPackages({
         ...{ repository, workspace, head, mainHead, signal, now: clock.now() },
         renderer: head.isPushed ? options.renderer : options.restrictedRenderer,
-        isWanted: (review) =>
-          review.userPullRequests !== 'ignore' &&
-          JSON.stringify([repository.url, repository.layout.branch, review.forge]) === host,
+        isWanted: (review) => isChecked(review) && hostOf(repository, review) === host,
       });
       const isAdopted = await adopt({ object, repository, pulls, pull, head, read }, signal);
       const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
@@ -232,14 +261,22 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     }
     if (review.approvers.length === 0) return false;
     const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
-    const request = adoptRequestIn(await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal));
-    if (request === undefined || pulls.writtenOf(pull.number).handled === request.url) return false;
+    const requests = adoptRequestsIn(await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal));
+    const [last] = requests;
+    if (last === undefined || pulls.writtenOf(pull.number).handled === last.url) return false;
     const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };
-    const authorized = await authorizeAdoption(request, pull, about, options.mayCreate, signal);
+    let request = last;
+    let authorized = await authorizeAdoption(last, pull, about, options.mayCreate, signal);
+    // One that does not count must not hide an earlier one that does.
+    for (const earlier of requests.slice(1, MAX_REQUESTS)) {
+      if ('subject' in authorized) break;
+      const other = await authorizeAdoption(earlier, pull, about, options.mayCreate, signal);
+      if ('subject' in other) [request, authorized] = [earlier, other];
+    }
     let isDone = false;
     if ('refusal' in authorized) {
       const message = `the request ${request.url} of ${plainLine(request.author, 100)} to adopt ${pull.url} does not count: ${authorized.refusal}`;
-      events.record(object, 'Warning', 'NotAdopted', message, `adopt ${pull.number}`);
+      events.record(object, 'Warning', 'NotAdopted', message, adoptTopic(pull.number));
       await reply([
         `The request of ${inlineCode(request.author)} does not count: ${inlineCode(authorized.refusal, 500)}`,
       ]);
@@ -252,7 +289,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       } as const;
       isDone = await reply(await adoptPackages({ ...by, context }));
     }
-    pulls.writtenOf(pull.number).handled = request.url;
+    pulls.writtenOf(pull.number).handled = last.url;
     return isDone;
 
     async function reply(problems: readonly string[]): Promise<boolean> {
@@ -270,6 +307,28 @@ interface Adoptable {
   readonly pull: PullRequest;
   readonly head: PulledHead;
   readonly read: PulledPackages;
+}
+
+function isChecked({ userPullRequests }: ReviewPolicy): boolean {
+  return userPullRequests !== 'ignore';
+}
+
+/** The repository on the host of a policy. */
+function hostOf(repository: Pick<PackageRepository, 'url' | 'layout'> | undefined, { forge }: ReviewPolicy): string {
+  return JSON.stringify([repository?.url, repository?.layout.branch, forge]);
+}
+
+/** Since when merges publish: what was merged before the first policy for that is none of it. Undefined if none of them lets merges publish. */
+function mergedSince(reviews: readonly ReviewPolicy[]): string | undefined {
+  return reviews
+    .filter((review) => isChecked(review) && review.publishOn !== 'approval')
+    .flatMap(({ createdAt }) => createdAt ?? [])
+    .sort()[0];
+}
+
+/** The topic of events about the adoption of a pull request. */
+function adoptTopic(number: number): string {
+  return `adopt ${number}`;
 }
 
 function withDrafts(repository: PackageRepository, workspace: string, packages: PulledPackages['packages']) {

@@ -1,4 +1,5 @@
 import type { Forge, PullRequest } from '../../src/forge/forge.ts';
+import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 
@@ -6,6 +7,10 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 const MAX_OPEN = 2000;
 /** Those that one poll reads. */
 const MAX_UPDATED = 500;
+/** After that, what is found of a merge is no news. */
+const LONG_AGO_MS = 3_600_000;
+/** Merged pull requests whose report is remembered. */
+const MAX_REPORTED = 100;
 const EPOCH = '1970-01-01T00:00:00Z';
 
 /** What was checked last of a pull request. */
@@ -24,6 +29,13 @@ interface Written {
   handled?: string;
 }
 
+export interface PollOptions {
+  readonly repository: PackageRepository;
+  /** The text of the policies: all are looked at again when it changes. */
+  readonly policies: string;
+  readonly mergedSince: string | undefined;
+}
+
 interface Entry {
   updatedAt: string;
   /** The change may be one of several in the same second: looked at once more. */
@@ -32,13 +44,29 @@ interface Entry {
   readonly written: Written;
 }
 
+/** A merged pull request whose packages wait to be published. */
+export interface MergedUserPull {
+  /** As a list returned it. */
+  readonly pull: PullRequest;
+  /** It was merged before this process read the host for the first time, or long before its last change. */
+  readonly isMissed: boolean;
+  attempts: number;
+  /** Since when its commit is looked for on the main branch, and when a sync for it was last requested; in milliseconds since the epoch. */
+  missingSince?: number;
+  syncedAt?: number;
+}
+
 /**
- * The open pull requests of users to one branch. What is here decides only what to look at: state is read from the host again before every effect.
+ * The open pull requests of users to one branch, and the merged ones of which the packages are not published yet. What is here decides only what to look at: state is read from the host again before every effect.
  */
 export class UserPulls {
   readonly forge: Forge;
   readonly #base: string;
   readonly #open = new Map<number, Entry>();
+  readonly #merged = new Map<number, MergedUserPull>();
+  /** When those changed last whose packages are published. */
+  readonly #settled = new LruCache<number, string>({ maxEntries: MAX_UPDATED });
+  readonly #reported = new LruCache<number, string>({ maxEntries: MAX_REPORTED });
   /** The time of the last change, by the clock of the host; undefined until all open ones were read. */
   #since: string | undefined;
   #policies: string | undefined;
@@ -52,26 +80,53 @@ export class UserPulls {
     return this.#open.has(number);
   }
 
+  /** Those whose packages wait to be published, in the order of their merges. */
+  merged(): readonly MergedUserPull[] {
+    const time = ({ pull }: MergedUserPull) => Date.parse(pull.closedAt ?? pull.updatedAt);
+    return [...this.#merged.values()].sort((a, b) => time(a) - time(b) || a.pull.number - b.pull.number);
+  }
+
+  /** The packages of a merged pull request are published, or never will be. */
+  settle({ number, updatedAt }: PullRequest): void {
+    this.#merged.delete(number);
+    this.#settled.set(number, updatedAt);
+  }
+
+  /** Whether the same was reported of a merged pull request: a comment changes it, so that it is looked at once more. */
+  isReported(number: number, text: string): boolean {
+    return this.#reported.get(number) === text;
+  }
+
+  noteReported(number: number, text: string): void {
+    this.#reported.set(number, text);
+  }
+
   /** False for those of Sluice's own proposals, and to other branches. */
   isOfUser({ head, base }: PullRequest): boolean {
     return base.branch === this.#base && !(head.isSameRepository && head.branch.startsWith('proposed/'));
   }
 
-  /** Reads what changed since the last call. Returns the numbers of the pull requests to look at. */
-  async poll(
-    { repository, policies }: { readonly repository: PackageRepository; readonly policies: string },
-    signal: AbortSignal,
-  ): Promise<readonly number[]> {
+  /**
+   * Reads what changed since the last call. Returns the numbers of the pull requests to look at. The first call also reads what was merged since
+   * `mergedSince` (RFC 3339) while no process ran, as far as it is among those that changed last; undefined if merges publish nothing.
+   */
+  async poll({ repository, policies, mergedSince }: PollOptions, signal: AbortSignal): Promise<readonly number[]> {
     const changed = new Set<number>();
     for (const [number, entry] of this.#open) {
       if (entry.isFresh || this.#policies !== policies) changed.add(number);
       entry.isFresh = false;
     }
     for (const number of await this.#movedOnMain(repository)) changed.add(number);
+    const isFirst = this.#since === undefined;
+    const missed = isFirst && mergedSince !== undefined;
+    const recent = missed ? await this.forge.listUpdated(mergedSince, MAX_UPDATED, signal) : [];
     const pulls =
       this.#since === undefined
         ? await this.forge.listOpen(this.#base, MAX_OPEN, signal)
         : await this.forge.listUpdated(this.#since, MAX_UPDATED, signal);
+    for (const pull of [...recent, ...pulls])
+      if (!this.#merged.has(pull.number) && this.#isToPublish(pull, mergedSince))
+        this.#merged.set(pull.number, { pull, isMissed: isFirst || isLongAgo(pull), attempts: 0 });
     for (const pull of pulls) {
       if (pull.updatedAt > (this.#since ?? EPOCH)) this.#since = pull.updatedAt;
       const known = this.#open.get(pull.number);
@@ -83,6 +138,12 @@ export class UserPulls {
     this.#since ??= EPOCH;
     this.#policies = policies;
     return [...changed];
+  }
+
+  #isToPublish(pull: PullRequest, mergedSince: string | undefined): boolean {
+    if (pull.state !== 'merged' || mergedSince === undefined || !this.isOfUser(pull)) return false;
+    if (this.#settled.get(pull.number) === pull.updatedAt) return false;
+    return Date.parse(pull.closedAt ?? pull.updatedAt) >= Date.parse(mergedSince);
   }
 
   /** Those whose packages are no longer the same on the main branch: one request to Git for all. */
@@ -112,4 +173,8 @@ export class UserPulls {
   forget(number: number): void {
     this.#open.delete(number);
   }
+}
+
+function isLongAgo({ closedAt, updatedAt }: PullRequest): boolean {
+  return closedAt !== undefined && Date.parse(updatedAt) - Date.parse(closedAt) > LONG_AGO_MS;
 }

@@ -132,7 +132,12 @@ export interface PullRequest {
   /** False where the host states that its conversation has no comment, apart from reviews. */
   readonly hasComments?: boolean;
   /** Set once merged: the resulting commit on the base, and the login of the user who merged, which lists may not have before `get` has. */
-  readonly merged?: { readonly commit: string; readonly by: string | undefined };
+  readonly merged?: {
+    readonly commit: string;
+    readonly by: string | undefined;
+    /** A commit of the base from before the merge, where the host reports one: for merges that make no commit of their own. */
+    readonly base?: string;
+  };
   /** Set once closed or merged, RFC 3339. */
   readonly closedAt?: string;
   /** RFC 3339. */

@@ -13,8 +13,8 @@ export class MergedBy {
   /** Returns the pull request with the login, if it was ever returned. */
   complete(pull: PullRequest): PullRequest {
     if (pull.merged === undefined) return pull;
-    const { commit, by } = pull.merged;
+    const { by } = pull.merged;
     if (by !== undefined) this.#known.set(pull.number, by);
-    return { ...pull, merged: { commit, by: by ?? this.#known.get(pull.number) } };
+    return { ...pull, merged: { ...pull.merged, by: by ?? this.#known.get(pull.number) } };
   }
 }

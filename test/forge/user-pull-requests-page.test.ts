@@ -100,7 +100,7 @@ describe('docs/user-pull-requests.md', { ...skipFor(missing !== '' && missing), 
     await gitea.api('POST', `${path}/forks`, {}, stranger);
     const files = {
       'forked/Kptfile': FORKED_KPTFILE,
-      'forked/map.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: forked\n',
+      'forked/map.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: forked\n  labels:\n    team: shop\n',
     };
     const written = (await gitea.api(
       'POST',

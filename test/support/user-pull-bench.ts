@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect } from 'vitest';
 import { MemoryForge } from '../../controllers/pull-request/testing-forge.ts';
 import {
@@ -15,6 +17,7 @@ import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import { reviewsOf } from '../../src/package/store/policy-objects.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from './fixture.ts';
+import { GIT_ENVIRONMENT } from './git/git-cli.ts';
 import { commitFiles } from './scratch-repository.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
@@ -68,7 +71,15 @@ export class UserPullBench {
     const { client, store } = world;
     this.#woken = [];
     this.#controller = userPullRequestController({
-      ...{ client, store, clock, mayCreate: undefined, renderer: renderers, restrictedRenderer: renderers },
+      ...{
+        client,
+        store,
+        clock,
+        mayCreate: undefined,
+        mayApprove: undefined,
+        renderer: renderers,
+        restrictedRenderer: renderers,
+      },
       openForge: () => this.forge,
       reviewsOf: async (repository) => reviewsOf(repository, (await client.list(packagePolicyKind, {})).items),
       recorder: world.recorder('controller:pull-request'),
@@ -104,14 +115,15 @@ export class UserPullBench {
       branch = 'feature',
       isFork = false,
       links = {},
-    }: { branch?: string; isFork?: boolean; links?: Readonly<Record<string, string>> } = {},
+      onTop = false,
+    }: { branch?: string; isFork?: boolean; onTop?: boolean; links?: Readonly<Record<string, string>> } = {},
   ): Promise<string> {
     const git = await initRepository(this.path);
     const ref = isFork ? `refs/pull/${this.forge.pulls.length + 1}/head` : `refs/heads/${branch}`;
     const main = (await git.resolveRef('refs/heads/main')) ?? '';
     const commit = await commitFiles(git, files, this.clock.now(), {
       branch: 'tmp-feature',
-      from: 'refs/heads/main',
+      from: onTop ? ref : 'refs/heads/main',
       links,
     });
     const old = await git.resolveRef('refs/heads/tmp-feature');
@@ -130,6 +142,38 @@ export class UserPullBench {
     return commit;
   }
 
+  /** Merges a pull request as the button of the host does, and removes its branch. Returns the commit of the merge. */
+  async merge(
+    number: number,
+    by: string,
+    style: 'merge' | 'squash' | 'rebase' | 'fast-forward' = 'merge',
+  ): Promise<string> {
+    const pull = this.forge.pulls[number - 1];
+    const clone = join(dirname(this.path), `clone-${Math.random()}`);
+    const inClone = (...args: string[]) =>
+      execFileSync('git', ['-C', clone, ...args], { env: GIT_ENVIRONMENT, stdio: 'pipe' })
+        .toString()
+        .trim();
+    execFileSync('git', ['clone', '--quiet', this.path, clone], { env: GIT_ENVIRONMENT, stdio: 'pipe' });
+    const head = pull?.head.commit ?? '';
+    inClone('fetch', '--quiet', 'origin', head);
+    const base = inClone('rev-parse', 'HEAD');
+    if (style === 'merge') inClone('merge', '--quiet', '--no-ff', '-m', `Merge #${number}`, head);
+    if (style === 'fast-forward') inClone('merge', '--quiet', '--ff-only', head);
+    if (style === 'squash') {
+      inClone('merge', '--quiet', '--squash', head);
+      inClone('commit', '--quiet', '-m', `Squash #${number}`);
+    }
+    if (style === 'rebase') inClone('cherry-pick', `HEAD..${head}`);
+    inClone('push', '--quiet', 'origin', 'HEAD:main');
+    if (pull?.head.isSameRepository === true) inClone('push', '--quiet', 'origin', `:refs/heads/${pull.head.branch}`);
+    const commit = inClone('rev-parse', 'HEAD');
+    const { updatedAt: closedAt } = this.forge.change(number, { state: 'merged', merged: { commit, by, base } });
+    this.forge.change(number, { closedAt });
+    await this.world.store.repository('apps').refresh();
+    return commit;
+  }
+
   /** The checks of a commit, by name. */
   titles(commit: string): Record<string, string> {
     return Object.fromEntries(
@@ -142,10 +186,14 @@ export class UserPullBench {
     return this.forge.commentsOf.get(number)?.find(({ body }) => body.startsWith(start))?.body;
   }
 
-  /** The branches of drafts. */
-  async refs(): Promise<string[]> {
+  async delete(name: string): Promise<void> {
+    for (const action of ['propose-deletion', 'delete'] as const) await this.world.store.update(name, { action }, ANNA);
+  }
+
+  /** The branches of drafts, or other refs. */
+  async refs(prefix = 'refs/heads/drafts/'): Promise<string[]> {
     const git = await initRepository(this.path);
-    const names = (await git.listRefs(['refs/heads/drafts/'])).map(({ name }) => name);
+    const names = (await git.listRefs([prefix])).map(({ name }) => name);
     await git.close();
     return names;
   }

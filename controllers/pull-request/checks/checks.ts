@@ -6,6 +6,14 @@ import { inlineCode, plainLine } from '../text/quote.ts';
 /** The check that administrators make required. */
 export const READY_CHECK = 'sluice/ready';
 export const GATE_CHECKS = 'sluice/gate/';
+/** As the kernel refuses every approval then, whatever the gates are. */
+export const CONFLICT_REASON = 'Conflicted';
+const CONFLICT_CHECK = {
+  name: READY_CHECK,
+  state: 'failure',
+  title: 'The package was edited on the main branch, which conflicts with the proposal',
+} as const;
+const MAX_CONFLICT_CHARACTERS = 2000;
 const MAX_TITLE_CHARACTERS = 140;
 const MAX_NEXT = 20;
 
@@ -14,7 +22,7 @@ const MAX_NEXT = 20;
  * the table of the gates too.
  */
 export function checksOf(
-  { gates, enforcement, next }: Pick<Explanation, 'gates' | 'enforcement' | 'next'>,
+  { gates, enforcement, next, reasons }: Pick<Explanation, 'gates' | 'enforcement' | 'next' | 'reasons'>,
   gateTypes: readonly string[],
   url: string,
   annotations: readonly Annotation[] = [],
@@ -23,7 +31,14 @@ export function checksOf(
     const gate = gates.find((one) => one.type === type);
     return gate === undefined ? [] : gateCheck(gate);
   });
-  const ready = { ...readyCheck(gates, enforcement), text: textOf(gates, next) };
+  const conflict = reasons.find(({ reason }) => reason === CONFLICT_REASON);
+  const ready =
+    conflict === undefined
+      ? { ...readyCheck(gates, enforcement), text: textOf(gates, next) }
+      : {
+          ...CONFLICT_CHECK,
+          text: `${inlineCode(conflict.message, MAX_CONFLICT_CHARACTERS)}\n\n${textOf(gates, next)}`,
+        };
   return [annotations.length === 0 ? ready : { ...ready, annotations }, ...own].map((check) => ({ ...check, url }));
 }
 

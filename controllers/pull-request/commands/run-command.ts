@@ -1,5 +1,5 @@
 import { type ErrorCode, isSluiceError } from '../../../src/foundation/sluice-error.ts';
-import { READY_TYPE } from '../../../src/package/model/gates/ready-type.ts';
+import { isComputedType } from '../../../src/package/model/gates/ready-type.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
@@ -83,7 +83,7 @@ async function refusalOf(
       return `policy ${review.policy} has publishOn: approval, so that nothing on the host opens a gate or approves; use the command line`;
   }
   if (command.verb === 'set') {
-    if (command.type === READY_TYPE) return `${READY_TYPE} cannot be set: Sluice computes it from the gates`;
+    if (isComputedType(command.type)) return `${command.type} cannot be set: Sluice computes it`;
     return lacks(maySetConditions, 'status');
   }
   if (command.verb === 'reject') return lacks(mayApprove, 'approval');

@@ -12,7 +12,7 @@ import { repositoryOf, type Shown } from '../shown-proposals.ts';
 import { describeEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
 import { proposalIn, withSection } from '../text/section.ts';
-import { type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
+import { decisionFor, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
 /** Until what the host merged is looked for again: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
@@ -22,19 +22,18 @@ const RECENT_MS = 2000;
 
 export interface EndContext extends MergeContext {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'find' | 'repositoryOf' | 'update'>;
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'update'>;
   readonly requests: Pick<SyncRequests, 'add'> | undefined;
 }
 
 /** A pull request of this proposal has ended on the host: a merge publishes it, if the policy says so; anything else rejects it. */
 export async function applyEnd(
   context: EndContext,
-  merged: MergedPull,
-  forge: Forge,
+  merged: MergedPull & { readonly forge: Forge },
 ): Promise<ReconcileResult | undefined> {
   const { client, store, events, requests, signal } = context;
-  const { object, review, pull } = merged;
-  if (pull.state === 'merged' && review.publishOn === 'merge') {
+  const { object, pull, forge } = merged;
+  if (isPublication(merged)) {
     const { revision } = merged.evaluation;
     const commit = pull.merged?.commit ?? '';
     // The host reports a merge before it was fetched.
@@ -66,6 +65,15 @@ export async function applyEnd(
   await client.subResource('approval').update(packageRevisionKind, rejected, { reason, signal });
   events.record(object, 'Normal', 'Rejected', reason, 'ended');
   return undefined;
+}
+
+/** Whether the merge publishes: by the policy, or as it was decided that the host merges this commit. */
+export function isPublication({
+  review,
+  pull,
+  evaluation,
+}: Pick<MergedPull, 'review' | 'pull' | 'evaluation'>): boolean {
+  return pull.state === 'merged' && (review.publishOn === 'merge' || decisionFor({ pull, evaluation }) !== undefined);
 }
 
 /**

@@ -65,6 +65,37 @@ describe('merges of pull requests', () => {
       );
     });
 
+    test('changes that were requested before the merge, and not read yet, are a bypass; later ones are not', async () => {
+      await at.policy({ publishOn: 'merge' });
+      const name = await at.propose();
+      await at.reconcile(name);
+      at.forge.review(1, 'carl', 'changes-requested', at.revision(name).commit);
+      const commit = await merge(name, 'bob');
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({
+        ...{ lifecycle: 'Published', commit },
+        outOfBand: { reason: 'ChangesRequested', message: expect.stringMatching(/by carl \(https:/) },
+      });
+      expect((await at.world.events(name)).at(-1)).toMatch(
+        /^OutOfBand: .*although changes were requested by carl \(https:/,
+      );
+    });
+
+    test('changes that are requested after the merge bypass nothing', async () => {
+      await at.policy({ publishOn: 'merge' });
+      const name = await at.propose();
+      await at.reconcile(name);
+      await merge(name, 'bob');
+      at.forge.change(1, { closedAt: at.forge.pulls[0]?.updatedAt ?? '' });
+      at.forge.review(1, 'carl', 'changes-requested', at.revision(name).commit);
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    });
+
     test('a merge by a user who may not approve is out of band where policies require another user', async () => {
       await at.policy({ publishOn: 'merge' }, { approval: { forbidSelfApproval: true } });
       at.restart({ mayApprove: async () => false });

@@ -1,26 +1,30 @@
-import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
-import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
-import type { RequestContext } from '../../../src/resource/object/request-context.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import type { Approval } from '../../../src/package/model/record/record.ts';
+import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { keyOf, keyText } from '../../../src/resource/object/object.ts';
+import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
 
 export interface MergeContext {
-  readonly store: Pick<RevisionStore, 'update'>;
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
+  readonly client: Client;
   readonly events: EventDeduplicator;
   readonly mayApprove: MayApprove | undefined;
   readonly signal: AbortSignal;
 }
 
-export interface MergedPull {
-  readonly object: Stored<PackageRevision>;
-  readonly evaluation: RevisionEvaluation;
-  readonly review: ReviewPolicy;
-  readonly pull: PullRequest;
+export type MergedPull = ReviewedProposal;
+
+/** The decision by which the host was to merge this head; undefined if there is none. */
+export function decisionFor({ pull, evaluation }: Pick<MergedPull, 'pull' | 'evaluation'>) {
+  const decision = decisionOf(evaluation, evaluation.revision.namespace);
+  return decision?.mergeOf === pull.head.commit ? decision : undefined;
 }
 
 /**
@@ -28,10 +32,8 @@ export interface MergedPull {
  * approvals is on the main branch all the same: it is recorded as out of band, which targets do not deliver. Returns false if the repository has
  * to be read before.
  */
-export async function publishMerge(
-  context: MergeContext,
-  { object, evaluation, review, pull }: MergedPull,
-): Promise<boolean> {
+export async function publishMerge(context: MergeContext, proposal: MergedPull): Promise<boolean> {
+  const { object, evaluation, review, pull } = proposal;
   const { store, events, mayApprove, signal } = context;
   const { revision } = evaluation;
   const { commit = '', by } = pull.merged ?? {};
@@ -40,14 +42,18 @@ export async function publishMerge(
   const mayPublish =
     subject !== undefined && (mayApprove === undefined || (await mayApprove(subject, keyOf(object), signal)));
   // Others merge by the rules of the host alone, which count as no approval.
-  const request: RequestContext = {
+  const byMerger: RequestContext = {
     ...(mayPublish ? { actor: { name: subject }, face: 'api' } : { actor: { name: REVIEW_ACTOR }, face: 'controller' }),
     reason: `${pull.url} was merged by ${merger}`,
   };
-  const update = { action: 'approve', expectedCommit: revision.commit, evidence: pull.url } as const;
+  const decision = decisionFor(proposal);
+  const request = decision === undefined ? byMerger : asDecided(decision, `${byMerger.reason}`);
+  const { evidence = pull.url } = decision ?? {};
+  const update = { action: 'approve', expectedCommit: revision.commit, evidence } as const;
   const name = keyText(keyOf(object));
+  const merged = { commit, ...(await objectionTo(context, proposal)) };
   try {
-    await store.update(name, { ...update, merged: { commit } }, request);
+    await store.update(name, { ...update, merged }, request);
     events.record(object, 'Normal', 'Approved', `published at ${commit}: ${request.reason}`, 'ended');
     return true;
   } catch (error) {
@@ -57,7 +63,7 @@ export async function publishMerge(
 
   async function recordBypass(refusal: string): Promise<boolean> {
     try {
-      await store.update(name, { ...update, merged: { commit, recordBypass: true } }, request);
+      await store.update(name, { ...update, merged: { ...merged, recordBypass: true } }, request);
     } catch (error) {
       if (!isSluiceError(error, 'Refused')) throw error;
       events.record(object, 'Warning', 'MergeNotPublished', `${request.reason}: ${messageOf(error)}`, 'ended');
@@ -67,4 +73,27 @@ export async function publishMerge(
     events.record(object, 'Warning', 'OutOfBand', message, 'ended');
     return true;
   }
+}
+
+/** In the name of the approval that the host merged for. */
+function asDecided({ subject, groups, face, evidence }: Approval, merged: string): RequestContext {
+  return {
+    actor: { name: subject, ...(groups === undefined ? {} : { groups }) },
+    face: face as EntryPoint,
+    reason: evidence === undefined ? merged : `${merged}, approved by ${evidence}`,
+  };
+}
+
+/** Changes that were requested before the merge and that no gate shows yet, by the reviews as they are now. */
+async function objectionTo(context: MergeContext, proposal: MergedPull): Promise<{ readonly objection?: string }> {
+  const { evaluation, pull } = proposal;
+  const isShown = evaluation.gates.some(({ type, state }) => type === REVIEWED_TYPE && state === 'NotTrue');
+  if (isShown) return {};
+  const { changesRequested } = await verdictsOf(context, proposal, await proposal.readReviews());
+  const mergedAt = Date.parse(pull.closedAt ?? '');
+  // A request of the same second counts: hosts report no smaller times.
+  const before = changesRequested.filter(({ submittedAt }) => !(Date.parse(submittedAt) > mergedAt));
+  if (before.length === 0) return {};
+  const by = before.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ');
+  return { objection: plainLine(by, 1000) };
 }

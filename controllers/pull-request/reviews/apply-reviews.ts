@@ -59,8 +59,8 @@ export async function applyReviews(context: ReviewContext, proposal: ReviewedPro
   return approve(context, proposal, approvals);
 }
 
-async function verdictsOf(
-  { store }: ReviewContext,
+export async function verdictsOf(
+  { store }: Pick<ReviewContext, 'store'>,
   { evaluation, review }: ReviewedProposal,
   reviews: readonly Review[],
 ): Promise<ReviewVerdicts> {
@@ -116,10 +116,16 @@ async function approve(
   const { object, evaluation } = proposal;
   const { needed, given, barred, quorums } = recordedApprovals(evaluation);
   const counted = new Set([{ given }, ...quorums].flatMap((one) => one.given.map(({ subject }) => subject)));
+  // The host merges it: what follows is not to be approved again.
+  const decided = new Set(
+    (evaluation.record.approvals ?? []).flatMap(({ mergeOf, evidence }) =>
+      mergeOf === undefined ? [] : (evidence ?? []),
+    ),
+  );
   const candidates: (typeof approvals)[number][] = [];
   for (const one of approvals) {
     const { subject, review } = one;
-    if (counted.has(subject)) continue;
+    if (counted.has(subject) || decided.has(review.url)) continue;
     const refuse = (why: string) =>
       events.record(
         ...([object, 'Warning', 'ReviewNotCounted', `the review ${review.url} does not count: ${why}`] as const),
@@ -153,7 +159,7 @@ async function approve(
     await client
       .as({ name: subject }, 'api')
       .subResource('approval')
-      .update(packageRevisionKind, published, { reason, signal });
+      .update(packageRevisionKind, published, { reason, evidence: review.url, signal });
   } catch (error) {
     if (!isSluiceError(error, 'Refused')) throw error;
     events.record(object, 'Warning', 'NotApproved', error.message, 'approval');

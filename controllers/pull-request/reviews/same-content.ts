@@ -11,7 +11,13 @@ import type { RevisionEvaluation } from '../../../src/package/store/revision-sto
  */
 export async function commitsWithContent(
   git: GitRepository,
-  { revision, content }: Pick<RevisionEvaluation, 'revision' | 'content'>,
+  {
+    revision,
+    content,
+  }: {
+    readonly revision: Pick<RevisionEvaluation['revision'], 'commit' | 'path'>;
+    readonly content: Pick<RevisionEvaluation['content'], 'content'>;
+  },
   commits: Iterable<string>,
 ): Promise<ReadonlySet<string>> {
   const same = new Set<string>();
@@ -23,7 +29,8 @@ export async function commitsWithContent(
   return same;
 }
 
-async function contentAt(git: GitRepository, specification: string): Promise<string | undefined> {
+/** The digest of the content of the package at `<commit>:<path>`; undefined if there is none. */
+export async function contentAt(git: GitRepository, specification: string): Promise<string | undefined> {
   const entries = await git.readTree(specification);
   const whole = entries === undefined ? undefined : await unlessMissing(readPackage(git, specification, undefined));
   const text = whole?.files.get('Kptfile');

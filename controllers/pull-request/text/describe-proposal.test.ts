@@ -11,7 +11,8 @@ const EXPLANATION: Proposal['explanation'] = {
 const REVIEW: Proposal['review'] = {
   policy: 'review',
   forge: { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge', key: 'token' } },
-  ...{ publishOn: 'review', reviewers: { users: [], teams: [] }, labels: [] },
+  ...{ publishOn: 'review', mergeMethod: 'merge' },
+  ...{ reviewers: { users: [], teams: [] }, labels: [] },
   ...{ userPullRequests: 'check', gateChecks: [], approvers: [{ user: 'bob', subject: 'bob@example.com' }] },
 };
 

@@ -217,7 +217,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       }),
     'user-pull-request': () =>
       userPullRequestController({
-        ...{ client, store, clock, mayCreate: choice.mayCreate, requests: choice.requests },
+        ...{ client, store, clock, requests: choice.requests },
+        ...{ mayCreate: choice.mayCreate, mayApprove: choice.mayApprove },
         openForge: forges.forReview,
         renderer: session.renderer,
         restrictedRenderer: session.restrictedRenderer,

@@ -39,6 +39,7 @@ async function open(
     forge: { provider: 'github', api, secretRef: { name: 'forge', key: 'token' } },
     ...{
       publishOn: 'approval',
+      mergeMethod: 'merge',
       approvers: [],
       reviewers: { users: [], teams: [] },
       labels: [],

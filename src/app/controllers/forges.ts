@@ -64,8 +64,8 @@ export function openForges({ client, network, clock }: ForgesOptions): Forges {
     }
   };
   return {
-    forReview: ({ policy, forge }, namespace, address) =>
-      open({ forge, namespace, address, field: `spec.review.forge.secretRef of policy ${policy}`, mayMerge: false }),
+    forReview: ({ policy, forge }, namespace, address, mayMerge = false) =>
+      open({ forge, namespace, address, field: `spec.review.forge.secretRef of policy ${policy}`, mayMerge }),
     forTarget: ({ metadata, spec }) => {
       const { name, namespace = DEFAULT_NAMESPACE } = metadata;
       const forge = spec.pullRequest?.forge;

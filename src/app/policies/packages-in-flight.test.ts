@@ -43,7 +43,7 @@ const deliver = (name = 'edge') => controllerOn(world).reconcile({ namespace: 'd
 async function counted(): Promise<readonly string[]> {
   await Promise.all([readers.policies, readers.targets, readers.deliveries].map((reader) => reader.refresh()));
   const [rule] = policyOf(readers, world.store.get(approved), 'default').approvalRules;
-  return rule?.inFlight ?? [];
+  return (rule?.inFlight ?? []).map(({ name }) => name);
 }
 
 test('a package is in flight from its publication until its target has delivered it', async () => {
@@ -87,7 +87,8 @@ test('it ends with the deletion of the revision', async () => {
 test('of approvals that are decided at once, only those that began before count', async () => {
   expect(await counted()).toEqual([]);
   const [web, shop] = [await world.draft('apps/web/w1'), await world.draft('apps/shop/w1')];
-  const ofRevision = (name: string) => policyOf(readers, world.store.get(name), 'default').approvalRules[0]?.inFlight;
+  const ofRevision = (name: string) =>
+    policyOf(readers, world.store.get(name), 'default').approvalRules[0]?.inFlight.map((one) => one.name);
   const ends = [inFlight.reserve(web), inFlight.reserve(shop)];
   expect(ofRevision(web.name)).toEqual([]);
   expect(ofRevision(shop.name)).toEqual([web.name]);

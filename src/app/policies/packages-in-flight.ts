@@ -1,6 +1,7 @@
 import type { ObjectReader } from '../../controller/object-reader.ts';
 import type { DeliveredPackages } from '../../delivery/delivered/delivered-packages.ts';
 import { currentDeploymentOf, deploymentOf } from '../../delivery/status/target-deployment.ts';
+import type { RevisionInFlight } from '../../package/model/policy/approval-rules.ts';
 import { type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
 import { selects } from '../../package/store/policy-objects.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
@@ -52,25 +53,29 @@ export class PackagesInFlight {
     return () => this.#reservations.delete(reservation);
   }
 
-  /** Names of the packages in flight that `isSelected`, for the approval of a revision, which is none of them. */
-  others(approved: Pick<PackageRevision, 'namespace' | 'key' | 'name'>, isSelected: SelectsPackage): string[] {
+  /** The packages in flight that `isSelected`, for the approval of a revision, which is none of them. */
+  others(
+    approved: Pick<PackageRevision, 'namespace' | 'key' | 'name'>,
+    isSelected: SelectsPackage,
+  ): RevisionInFlight[] {
     const { namespace } = approved;
     const own = packageOf(approved);
-    const found = new Map<string, string>();
+    const found = new Map<string, RevisionInFlight>();
     const candidates = this.#of(namespace);
     const targets = this.#readers.targets.listIn(namespace);
     for (const [key, revision] of candidates) {
       const repository = this.#repositoryOf(revision);
       if (this.#hasEnded(revision, targets, repository)) candidates.delete(key);
-      else if (key !== own && isSelected(revision, repository)) found.set(key, revision.name);
+      else if (key !== own && isSelected(revision, repository))
+        found.set(key, { name: revision.name, publishedAt: revision.tip.time });
     }
     for (const { revision } of this.#reservations) {
       if (revision.name === approved.name && revision.namespace === namespace) break;
       const key = packageOf(revision);
       if (revision.namespace === namespace && key !== own && isSelected(revision, this.#repositoryOf(revision)))
-        found.set(key, revision.name);
+        found.set(key, { name: revision.name });
     }
-    return [...found.values()].sort();
+    return [...found.values()].sort((one, two) => (one.name < two.name ? -1 : 1));
   }
 
   #of(namespace: string): Map<string, PackageRevision> {

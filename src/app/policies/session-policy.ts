@@ -1,3 +1,4 @@
+import type { RevisionInFlight } from '../../package/model/policy/approval-rules.ts';
 import type { HostUsers } from '../../package/model/policy/host-users.ts';
 import { NO_PEOPLE, type People } from '../../package/model/policy/people.ts';
 import type { EffectivePolicy } from '../../package/model/policy/policy.ts';
@@ -66,12 +67,12 @@ function variantSetsOf(readers: ObjectReaders, { record }: SelectedRevision, nam
   });
 }
 
-/** Names of other revisions in flight that a policy selects. */
+/** Other revisions in flight that a policy selects. */
 function inFlightUnder(
   readers: ObjectReaders,
   { spec: { selector } }: DeepReadonly<PackagePolicy>,
   revision: Pick<PolicySubject, 'namespace' | 'key' | 'name'>,
-): string[] {
+): RevisionInFlight[] {
   const { variantSets } = selector;
   const isSelected: SelectsPackage = (other, repository) => {
     if (!selects(selector, other, repository)) return false;

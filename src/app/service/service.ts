@@ -11,6 +11,7 @@ import type { PackageRevision } from '../../package/model/revision/package-revis
 import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { Authorizer } from '../../server/authorization/authorizer.ts';
@@ -293,7 +294,11 @@ export class SluiceService {
     const handle = () => {
       if (isNews) session.repeatEvaluations();
     };
-    this.#unsubscribe.push(policies.addHandler(handle), session.readers.repositoryPolicies.onChange(handle));
+    this.#unsubscribe.push(
+      policies.addHandler(handle),
+      this.manager.informer(freezeKind).addHandler(handle),
+      session.readers.repositoryPolicies.onChange(handle),
+    );
     isNews = true;
     // The modules for serving are loaded only if they are needed: `--until-idle` does not serve.
     const [{ measure }, { NO_LOAD }] = await Promise.all([

@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { READY_TYPE } from '../../package/model/gates/ready-type.ts';
+import { isComputedType, READY_TYPE } from '../../package/model/gates/ready-type.ts';
 import type { IssuedCondition } from '../../package/model/gates/verdict.ts';
 import type { Access } from '../access/access.ts';
 import { conditionStatus } from '../access/condition-status.ts';
@@ -66,10 +66,10 @@ function conditionFor(
   revision: string,
 ): IssuedCondition {
   const status = conditionStatus(word);
-  if (type === READY_TYPE)
+  if (isComputedType(type))
     throw new SluiceError(
       'InvalidInput',
-      `${READY_TYPE} cannot be set: Sluice computes it from the gates; "sluice why ${printable(revision)}" names those that are closed`,
+      `${type} cannot be set: Sluice computes it from the ${type === READY_TYPE ? 'gates' : 'rules for approvals'}; "sluice why ${printable(revision)}" names those that ${type === READY_TYPE ? 'are closed' : 'block'}`,
     );
   return {
     type,

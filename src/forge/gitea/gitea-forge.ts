@@ -341,7 +341,7 @@ function isSameName(one: string, other: string): boolean {
 
 function pullOf(pull: GiteaPull): PullRequest {
   const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base, comments } = pull;
-  const { created_at: createdAt, updated_at: updatedAt } = pull;
+  const { created_at: createdAt, updated_at: updatedAt, merge_base: before } = pull;
   return {
     number: pull.number,
     url: cleanAddress(pull.html_url),
@@ -353,7 +353,7 @@ function pullOf(pull: GiteaPull): PullRequest {
     head: { branch: head.label, commit: head.sha, isSameRepository: head.repo_id === base.repo_id },
     base: { branch: base.ref },
     labels: (pull.labels ?? []).map(({ name }) => name),
-    ...(merged ? { merged: { commit: commit ?? '', by: by?.login } } : {}),
+    ...(merged ? { merged: { commit: commit ?? '', by: by?.login, ...(before ? { base: before } : {}) } } : {}),
     ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
     ...(typeof comments === 'number' ? { hasComments: comments > 0 } : {}),
     ...{ createdAt, updatedAt },

@@ -21,6 +21,8 @@ export const pullSchema = z.object({
   mergeable: z.boolean().nullish(),
   draft: z.boolean().nullish(),
   merge_commit_sha: z.string().nullish(),
+  /** Of the base and the head, before the merge. */
+  merge_base: z.string().nullish(),
   merged_by: user.nullish(),
   closed_at: z.string().nullish(),
   created_at: z.string(),

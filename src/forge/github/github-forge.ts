@@ -283,7 +283,7 @@ function pullOf(pull: GitHubPull): PullRequest {
     head: { branch: head.ref, commit: head.sha, isSameRepository: head.repo?.id === base.repo.id },
     base: { branch: base.ref },
     labels: pull.labels.map(({ name }) => name),
-    ...(isMerged ? { merged: { commit: commit ?? '', by: by?.login } } : {}),
+    ...(isMerged ? { merged: { commit: commit ?? '', by: by?.login, base: base.sha } } : {}),
     ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
     ...{ createdAt, updatedAt },
   };

@@ -21,7 +21,7 @@ export const pullSchema = z.object({
   created_at: z.string(),
   updated_at: z.string(),
   head: z.object({ ref: z.string(), sha: z.string(), repo: z.object({ id: z.int() }).nullish() }),
-  base: z.object({ ref: z.string(), repo: z.object({ id: z.int() }) }),
+  base: z.object({ ref: z.string(), sha: z.string(), repo: z.object({ id: z.int() }) }),
 });
 export const pullsSchema = z.array(pullSchema);
 export type GitHubPull = z.infer<typeof pullSchema>;

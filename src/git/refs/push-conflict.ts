@@ -55,7 +55,7 @@ export function rejectionError(
   if (held !== undefined && isUnexplained(rejections)) return lockedError(held);
   // A hook that rejects the push as a whole reports the same reason for every ref: then it named none.
   const same = rejections.filter(({ reason }) => reason === cause?.reason);
-  const ref = same.length === 1 ? cause?.ref : undefined;
+  const ref = same.length === 1 ? cause?.ref : protectedBranch(words, updates);
   const reason = cause?.reason ?? rejections[0]?.reason ?? 'the server named no reason';
   const message = `the remote rejected ${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It reports: ${words}`}`;
   if (isDiskFullMessage(`${reason} ${words}`))
@@ -68,6 +68,13 @@ export function rejectionError(
     { ref },
     `${message}. A rule of the Git host forbids it: allow it there (branch protection, hooks, rights of the account), then try again`,
   );
+}
+
+/** Gitea and Forgejo reject the push as a whole, and name the branch that they protect. */
+function protectedBranch(words: string, updates: readonly RefUpdate[]): string | undefined {
+  const name = /\bprotected branch '?([^\s':]+)/.exec(words)?.[1];
+  const ref = `refs/heads/${name?.replace(/^refs\/heads\//, '')}`;
+  return updates.find((update) => update.ref === ref)?.ref;
 }
 
 /**

@@ -75,7 +75,11 @@ const BLOCKING: readonly Partial<EffectivePolicy>[] = [
   { approvalRules: [rule({ soak: { proposedMs: 3 * HOUR } })] },
   { approvalRules: [rule({ soak: { proposedMs: Number.POSITIVE_INFINITY } })] },
   { approvalRules: [rule({ soak: { sincePublishedMs: 3 * HOUR } })] },
-  { approvalRules: [rule({ maxInFlight: 1, inFlight: ['r.q.w'] })] },
+  {
+    approvalRules: [
+      rule({ maxInFlight: 1, inFlight: [{ name: 'r.q.w', publishedAt: Date.parse('2026-01-14T07:00:00Z') }] }),
+    ],
+  },
   { freezes: [freeze] },
   { freezes: [{ ...freeze, until: Date.parse('2026-01-14T10:00:01Z') }] },
 ];

@@ -1,8 +1,10 @@
 import type { Actor, EntryPoint } from '../../resource/object/request-context.ts';
 import { type EffectivePolicy, isActor } from '../model/policy/policy.ts';
+import type { Approval } from '../model/record/record.ts';
 import type {
   Allowed,
   BlockingRule,
+  MergedProposal,
   Refusal,
   RevisionState,
   TransitionRequest,
@@ -12,6 +14,12 @@ import { type ApprovalFacts, type ApprovalStatus, approvalStatus, areEnough, quo
 /*
  * Whose approval counts, and whether it is enough: the part of `decide` about the actor of an approval. Pure, as all of the kernel.
  */
+
+/** A merge by the rules of the host alone is no approval. */
+export function refuseMerger({ name }: RevisionState, merged: MergedProposal | undefined): Refusal | undefined {
+  if (merged?.notApproved === undefined) return undefined;
+  return { code: 'NotApproved', message: `no approval of ${name} counts: ${merged.notApproved}` };
+}
 
 /** The merge of a proposal does not wait for further approvals, as the proposal itself does. */
 export function refuseUnapproved(
@@ -28,6 +36,35 @@ export function refuseUnapproved(
     code: 'NotApproved',
     message: `${state.name} was merged with ${given} of ${needed} approvals${where}; other users have to approve it`,
   };
+}
+
+/** Changes that reviewers requested before the merge, and that no gate shows yet: the host merged before Sluice read them. */
+export function refuseObjection({ name }: RevisionState, { merged }: TransitionRequest): Refusal | undefined {
+  if (merged?.objection === undefined) return undefined;
+  return {
+    code: 'ChangesRequested',
+    message: `${name} was merged although changes were requested by ${merged.objection}`,
+  };
+}
+
+/** Milliseconds for which a decision counts for the merge that it was made for. */
+export const MERGE_DECISION_MS = 3_600_000;
+
+/**
+ * The decision to merge that was recorded before the merge, if the merge is published by the approval of the same user. What began or expired
+ * in between is judged as of then: neither a crash nor a slow fetch turns a permitted merge into a bypass.
+ */
+export function decisionFor(
+  state: RevisionState,
+  { merged, actor }: TransitionRequest,
+  now: string,
+): Approval | undefined {
+  if (merged === undefined) return undefined;
+  return state.approvals.find(({ subject, content, mergeOf, at }) => {
+    if (mergeOf === undefined || subject !== actor.name || content !== state.facts.inputs.content) return false;
+    const age = Date.parse(now) - Date.parse(at);
+    return age >= 0 && age < MERGE_DECISION_MS;
+  });
 }
 
 export function areMissing({ given, needed, missingIn }: Allowed['approvals'] & {}): boolean {
@@ -55,7 +92,18 @@ export function mayWait(state: RevisionState, { actor, face }: TransitionRequest
 }
 
 /** Closed gates and blocking rules are bypassed only by an actor in a policy, and with a reason that is stored in the statement. */
-export function refuseBreakGlass({ actor, reason }: TransitionRequest, { breakGlass }: EffectivePolicy): Refusal[] {
+export function refuseBreakGlass(
+  { name, refs }: RevisionState,
+  { actor, reason, byMerge, merged }: TransitionRequest,
+  { breakGlass }: EffectivePolicy,
+): Refusal[] {
+  if (byMerge === true && merged === undefined)
+    return [
+      {
+        code: 'NotAllowed',
+        message: `${name} cannot be published with closed gates or blocking rules by a merge of the Git host; let Sluice push to ${refs.main} there, then try again`,
+      },
+    ];
   if (!breakGlass.some((pattern) => isActor(pattern, actor))) {
     return [
       {

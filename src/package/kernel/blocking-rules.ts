@@ -30,6 +30,28 @@ export function blockingRules(
   return [...stops, ...policy.approvalRules.flatMap((rule) => rulesOf(rule, facts, time))];
 }
 
+/**
+ * When rules may begin or end to block by themselves, after a time in milliseconds since the epoch; undefined if never. `blocking` are those
+ * that block then. What depends on other packages is not included.
+ */
+export function nextRuleChange(
+  { approvalRules, freezes }: Pick<EffectivePolicy, 'approvalRules' | 'freezes'>,
+  blocking: readonly BlockingRule[],
+  now: number,
+): number | undefined {
+  const periods = approvalRules.flatMap((rule) => [...rule.windows, ...rule.freezes]);
+  const times = [
+    ...blocking.flatMap(({ until }) => (until === undefined ? [] : Date.parse(until))),
+    ...freezesAt(freezes, now).flatMap(({ until }) => until ?? []),
+    ...periods.flatMap((period) => {
+      if (recurrenceProblem(period) !== undefined) return [];
+      const state = recurrenceAt(period, now);
+      return (state.isActive ? state.until : state.next) ?? [];
+    }),
+  ].filter((time) => time > now);
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
 function rulesOf(rule: ApprovalRule, facts: BlockingFacts, now: number): BlockingRule[] {
   const { policy, problem } = rule;
   if (problem !== undefined) return [{ rule: 'InvalidRule', policy, ...problem }];
@@ -125,11 +147,17 @@ function tooManyInFlight(rule: ApprovalRule): BlockingRule[] {
   if (maxInFlight === undefined) return [];
   const { inFlight } = rule;
   if (inFlight.length < maxInFlight) return [];
-  const shown = inFlight.slice(0, MAX_SHOWN_REVISIONS).join(', ');
+  const shown = inFlight
+    .slice(0, MAX_SHOWN_REVISIONS)
+    .map(({ name }) => name)
+    .join(', ');
+  // Of those that are in flight now, so many were by this time.
+  const since = inFlight.map(({ publishedAt = Number.NaN }) => publishedAt).sort((a, b) => a - b)[maxInFlight - 1];
   const more = inFlight.length > MAX_SHOWN_REVISIONS ? ` and ${inFlight.length - MAX_SHOWN_REVISIONS} more` : '';
   return [
     {
       ...{ rule: 'InFlight', policy },
+      ...(since === undefined || Number.isNaN(since) ? {} : { since: timestamp(since) }),
       message: `policy ${policy} permits ${maxInFlight} packages in flight, and ${inFlight.length} are published and not yet delivered and healthy: ${shown}${more}`,
       resolvedBy: `the targets that deliver ${shown}: see why they wait`,
     },

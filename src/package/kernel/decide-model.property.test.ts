@@ -86,11 +86,18 @@ function checkRequest(
   }
   const { given, needed } = request.approvals;
   const isEnough = action !== 'approve' || given >= needed || request.isMerged;
-  demand(isEnough === (decision.approvals === undefined), 'approvals are counted otherwise', decision.approvals);
-  demand(isEnough === decision.plan.length > 0, 'an allowed request does nothing, or too much', action);
+  const isDecided = isEnough && action === 'approve' && request.isDecision;
+  const isDone = isEnough && !isDecided;
+  demand(isDone === (decision.approvals === undefined), 'approvals are counted otherwise', decision.approvals);
+  demand(isDone === decision.plan.length > 0, 'an allowed request does nothing, or too much', action);
+  demand(isDecided === (decision.approvals?.isDecided === true), 'a merge is decided otherwise', decision.approvals);
   if (decision.approvals !== undefined) {
     const counted = decision.approvals;
-    demand(counted.given === given && counted.needed === needed, 'approvals are counted otherwise', counted);
+    demand(
+      counted.given === Math.min(given, needed) && counted.needed === needed,
+      'approvals are counted otherwise',
+      counted,
+    );
     demand(sameRefs(before, driver.world.refs), 'an approval that is not enough changed refs');
     return;
   }
@@ -148,6 +155,8 @@ describe('the kernel against its model', () => {
     pending: 0,
     merged: 0,
     mergeBypass: 0,
+    decided: 0,
+    judgedBefore: 0,
     attacks: new Map<string, number>(),
     codes: new Map<string, number>(),
     done: new Map<string, number>(),
@@ -159,7 +168,9 @@ describe('the kernel against its model', () => {
       seen.done.set(action, (seen.done.get(action) ?? 0) + 1);
       if (decision.bypassed.length > 0) seen.bypassed += 1;
       if (decision.brokeGlass === true) seen.brokeGlass += 1;
-      if (decision.approvals !== undefined) seen.pending += 1;
+      if (decision.approvals?.isDecided === true) seen.decided += 1;
+      else if (decision.approvals !== undefined) seen.pending += 1;
+      if (decision.judgedAt !== undefined) seen.judgedBefore += 1;
       if (decision.plan.some(({ become }) => become.kind === 'statement')) {
         if (decision.mergeBypass === undefined) seen.merged += 1;
         else seen.mergeBypass += 1;
@@ -178,12 +189,11 @@ describe('the kernel against its model', () => {
           const before = new Map(driver.world.refs);
           const { request, attack } = driver.step(next);
           if (attack !== undefined) seen.attacks.set(attack, (seen.attacks.get(attack) ?? 0) + 1);
+          if (request !== undefined) checkRequest(driver, request, before);
           checkRefs(driver);
           checkPlaces(driver);
           checkPublications(driver);
-          if (request === undefined) continue;
-          checkRequest(driver, request, before);
-          count(request.decision, request.action);
+          if (request !== undefined) count(request.decision, request.action);
         }
       }),
       { numRuns: SEQUENCES },
@@ -193,6 +203,7 @@ describe('the kernel against its model', () => {
     // The sequences came everywhere: each action and each refusal is met in more than three of a thousand.
     expect([...seen.done.keys()].sort()).toEqual([...ACTIONS].sort());
     expect([...seen.codes.keys()].sort()).toEqual([
+      'ChangesRequested',
       'Conflict',
       'Conflicted',
       'GateUnmet',
@@ -206,8 +217,8 @@ describe('the kernel against its model', () => {
       'WrongState',
     ]);
     expect([...seen.attacks.keys()].sort()).toEqual(ATTACKS);
-    const { done, codes, attacks, bypassed, brokeGlass, pending, merged, mergeBypass } = seen;
-    const counts = [bypassed, brokeGlass, pending, merged, mergeBypass];
+    const { done, codes, attacks, bypassed, brokeGlass, pending, merged, mergeBypass, decided, judgedBefore } = seen;
+    const counts = [bypassed, brokeGlass, pending, merged, mergeBypass, decided, judgedBefore];
     const all = [...done.values(), ...codes.values(), ...attacks.values(), ...counts];
     expect(Math.min(...all)).toBeGreaterThan((MIN_TIMES * SEQUENCES) / 100_000);
   });

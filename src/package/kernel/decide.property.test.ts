@@ -120,7 +120,9 @@ describe('decide is total', () => {
         freezes: fc.array(recurrence, { maxLength: 2 }),
         soak: fc.record({ proposedMs: fc.option(fc.double(), { nil: undefined }) }),
         maxInFlight: fc.option(fc.integer(), { nil: undefined }),
-        inFlight: fc.array(text, { maxLength: 2 }),
+        inFlight: fc.array(fc.record({ name: text, publishedAt: fc.option(fc.double(), { nil: undefined }) }), {
+          maxLength: 2,
+        }),
       }),
       { maxLength: 2 },
     ),

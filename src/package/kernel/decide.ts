@@ -18,10 +18,13 @@ import {
 import {
   areMissing,
   countApprovals,
+  decisionFor,
   mayWait,
   refuseApprover,
   refuseBlocked,
   refuseBreakGlass,
+  refuseMerger,
+  refuseObjection,
   refuseUnapproved,
 } from './approver.ts';
 import { blockingRules } from './blocking-rules.ts';
@@ -130,20 +133,25 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const { merged } = request;
   if (merged !== undefined) refusals.push(...refuseMerge(state, merged));
   // A merge has combined both sides already, and moves the main branch no more.
-  const edited = merged === undefined ? refuseEdited(state) : undefined;
+  const edited = merged === undefined ? refuseEdited({ ...state, main: state.refs.main }) : undefined;
   if (edited !== undefined) refusals.push(edited);
   const isRecorded = merged?.recordBypass === true;
-  const refused = refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
+  const refused =
+    refuseMerger(state, merged) ?? refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);
   if (refused !== undefined && !isRecorded) refusals.push(refused);
-  const unmet = unmetGates(state, policy, now, () => true, request.closedNow);
+  const objection = refuseObjection(state, request);
+  if (objection !== undefined && !isRecorded) refusals.push(objection);
+  const decidedAt = decisionFor(state, request, now)?.at;
+  const judgedAt = decidedAt ?? now;
+  const unmet = unmetGates(state, policy, judgedAt, () => true, request.closedNow);
   const isClosed = policy.enforcement === 'enforce' && unmet.length > 0;
   const approvals = countApprovals(state, request, policy);
   const isPublication = merged !== undefined || !areMissing(approvals);
   // An approval that does not publish yet is recorded at any time.
-  const blocking = isPublication ? blockingRules(state, policy, now) : [];
+  const blocking = isPublication ? blockingRules(state, policy, judgedAt) : [];
   const blocked = blocking.map(refuseBlocked);
   const brokeGlass = request.breakGlass === true && (isClosed || blocked.length > 0);
-  if (brokeGlass) refusals.push(...refuseBreakGlass(request, policy));
+  if (brokeGlass) refusals.push(...refuseBreakGlass(state, request, policy));
   else if (isClosed && !isRecorded) refusals.push(...unmet);
   const isWaiting = blocked.length > 0 && !brokeGlass && merged === undefined && mayWait(state, request, policy);
   if (blocked.length > 0 && !brokeGlass && !isRecorded && !isWaiting) refusals.push(...blocked);
@@ -162,6 +170,11 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
       ...(brokeGlass ? { brokeGlass } : {}),
     };
   }
+  if (merged === undefined && request.byMerge === true)
+    return {
+      ...allow([], { lifecycle: 'Proposed', revision: 0 }, unmet),
+      approvals: { ...approvals, isDecided: true },
+    };
   const tag = state.refs.tagFor(revision);
   const publication: RefStep[] =
     merged === undefined
@@ -178,10 +191,13 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   // Without a bypass all of them were refused.
   const bypassed = [...(refused === undefined ? [] : [refused]), ...(brokeGlass ? [] : blocked)];
   const notApproved = bypassed.length === 0 ? {} : { notApproved: bypassed.map(({ message }) => message).join('; ') };
+  const objected = objection === undefined ? {} : { objection: merged?.objection ?? '' };
+  const isBypass = gates || bypassed.length > 0 || objection !== undefined;
   return {
     ...allow(plan, { lifecycle: 'Published', revision }, [...unmet, ...blocked]),
     ...(brokeGlass ? { brokeGlass } : {}),
-    ...(gates || bypassed.length > 0 ? { mergeBypass: { gates, ...notApproved } } : {}),
+    ...(isBypass ? { mergeBypass: { gates, ...notApproved, ...objected } } : {}),
+    ...(decidedAt === undefined ? {} : { judgedAt }),
   };
 }
 

@@ -15,8 +15,13 @@ export function isEdited(onMain: Omit<PackageOnMain, 'sides'>): boolean {
   return tree !== published && tree !== deleted && !derivedFrom.includes(tree);
 }
 
+/** A revision, and the package that its approval replaces on the branch `main`. */
+export interface EditFacts extends Pick<RevisionState, 'name' | 'lifecycle' | 'commit' | 'onMain'> {
+  readonly main: string;
+}
+
 /** The conflict of a revision with the main branch, as the reason against its approval; undefined if there is none. */
-export function refuseEdited({ name, lifecycle, commit, refs, onMain }: RevisionState): Refusal | undefined {
+export function refuseEdited({ name, lifecycle, commit, main, onMain }: EditFacts): Refusal | undefined {
   if (onMain === undefined || !isEdited(onMain)) return undefined;
   const { sides } = onMain;
   const did = onMain.tree === undefined ? 'removed from' : 'edited on';
@@ -24,7 +29,7 @@ export function refuseEdited({ name, lifecycle, commit, refs, onMain }: Revision
   const reject = lifecycle === 'Proposed' ? `"sluice rpkg reject ${name}", ` : '';
   return {
     code: 'Conflicted',
-    message: `${name} conflicts with ${refs.main}: its package was ${did} that branch${how}. An approval would replace the edit; to merge the edit into the draft, use ${reject}"sluice rpkg rebase ${name}", then propose it again`,
+    message: `${name} conflicts with ${main}: its package was ${did} that branch${how}. An approval would replace the edit; to merge the edit into the draft, use ${reject}"sluice rpkg rebase ${name}", then propose it again`,
     ...(sides === undefined ? {} : { conflict: sides }),
   };
 }

@@ -33,7 +33,8 @@ export interface PublicationFacts {
  * - `OtherCommit`: a copy of the statement of another commit;
  * - `ContentChanged`: the package is not the one that was approved;
  * - `GateUnmet`: a gate that the statement lists as required was not open;
- * - `NotApproved`: the Git host merged it without the approvals that policies required.
+ * - `NotApproved`: the Git host merged it without the approvals that policies required;
+ * - `ChangesRequested`: the Git host merged it although reviewers requested changes.
  *
  * Flaws in its signer are those of `TrustFlaw`; `NotOnMain`: the commit was not on the main branch when it was first seen.
  */
@@ -48,6 +49,7 @@ export type PublicationFlaw =
   | 'ContentChanged'
   | 'GateUnmet'
   | 'NotApproved'
+  | 'ChangesRequested'
   | 'NotOnMain'
   | TrustFlaw;
 
@@ -97,6 +99,12 @@ export function evaluatePublication(facts: PublicationFacts): PublicationEvaluat
     return flawed(
       'NotApproved',
       `the Git host merged ${what} without the required approvals, by its statement: ${mergeBypass.notApproved}`,
+    );
+  }
+  if (mergeBypass?.objection !== undefined) {
+    return flawed(
+      'ChangesRequested',
+      `the Git host merged ${what} although changes were requested, by its statement, by ${mergeBypass.objection}`,
     );
   }
   if (breakGlass !== undefined && rulesBypassed.length > 0) {

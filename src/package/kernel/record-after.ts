@@ -29,7 +29,9 @@ export function recordAfter(
 ): RevisionRecord {
   if (approvals !== undefined) {
     const proposal = { gates: record.proposal?.gates ?? [], approvalsNeeded: approvals.needed };
-    return { ...record, commit: step.commit, approvals: approvalsWith(record, approval), proposal };
+    const isDecided = approvals.isDecided === true && approval !== undefined;
+    const given = isDecided ? { ...approval, mergeOf: step.commit } : approval;
+    return { ...record, commit: step.commit, approvals: approvalsWith(record, given), proposal };
   }
   const { proposal: _proposal, approvals: _approvals, ...rest } = record;
   const gates = bypassed.flatMap((refusal) => refusal.gate?.type ?? []);

@@ -7,11 +7,12 @@ import type { PackageContent } from '../model/content/content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../model/content/inputs.ts';
 import { evaluateGates, type Gate } from '../model/gates/gates.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
+import { approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import { approvalOf } from '../model/revision/attribution.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { MergeFacts, PushedSince, RevisionState } from '../model/revision/revision-state.ts';
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
+import { conditionsWithFacts, type MergedFacts, recordWithFacts } from './merged-facts.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
 import { readOnMain } from './records/on-main.ts';
 import { currentRecord } from './records/record-at-tip.ts';
@@ -27,6 +28,8 @@ export interface StateReading {
   readonly record: RevisionRecord;
   /** `state.problem` contains the reason if the package cannot be read. It can still be rejected and deleted. */
   readonly content: PackageContent | undefined;
+  /** The package in the commit of a merge; undefined if it has none. */
+  readonly mergedTree?: Oid | undefined;
 }
 
 export async function readState(
@@ -34,18 +37,30 @@ export async function readState(
   revision: PackageRevision,
   mainHead?: Oid,
   merged?: Oid,
+  known?: { readonly facts: MergedFacts; readonly policy: EffectivePolicy; readonly at: string },
 ): Promise<StateReading> {
   const { content, problem } = await contentOf(repo, revision);
-  const record = await currentRecord(repo, revision, content);
+  const own = await currentRecord(repo, revision, content);
+  const { namespace } = revision;
+  const record =
+    known === undefined || content === undefined
+      ? own
+      : recordWithFacts(own, known.facts, { ...known, content, namespace });
   const pushedSince = await pushedSinceProposal(repo, revision, record);
-  const merge = merged === undefined ? undefined : await readMerge(repo, revision, merged, mainHead);
+  const decided = approvalsIn(record, revision.namespace).flatMap(({ mergeOf, content: of, tree }) =>
+    mergeOf !== undefined && of === content?.content ? tree : [],
+  );
+  const merge = merged === undefined ? undefined : await readMerge(repo, revision, { merged, decided }, mainHead);
   const head = mainHead ?? repo.index.mainHead;
   const onMain = merged === undefined ? await readOnMain(repo, revision, record, head) : undefined;
   // There is no await from here on, so that the data of several revisions is consistent.
   const { layout, index } = repo;
+  const kptfile = kptfileFacts(revision);
+  const conditions =
+    known === undefined ? kptfile.conditions : conditionsWithFacts(kptfile.conditions, own, known.facts, known.policy);
   const state = stateFrom({
     ...{ layout, revision, record, pushedSince },
-    kptfile: kptfileFacts(revision),
+    kptfile: { ...kptfile, conditions },
     problem: revision.problem ?? problem,
     invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
     inputs: content ?? UNKNOWN_INPUTS,
@@ -55,10 +70,10 @@ export async function readState(
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? repo.dependentsOf(revision) : [],
     mainHead: head,
-    ...{ merge, onMain },
+    ...{ merge: merge?.facts, onMain },
     refAt: (name) => index.ref(name),
   });
-  return { state, record, content };
+  return { state, record, content, mergedTree: merge?.tree };
 }
 
 /** The time of the last publication that came through the kernel: that of any other is chosen by a pusher. */
@@ -75,15 +90,16 @@ export function lastPublishedAt(ofPackage: readonly PackageRevision[]): number |
 async function readMerge(
   { git, index }: RepositoryContext,
   { path, tip }: PackageRevision,
-  merged: Oid,
+  { merged, decided }: { readonly merged: Oid; readonly decided: readonly Oid[] },
   mainHead: Oid | undefined,
-): Promise<MergeFacts | undefined> {
+): Promise<{ readonly facts: MergeFacts; readonly tree: Oid | undefined } | undefined> {
   if (!isOid(merged)) return undefined;
   const [commit, folder] = await git.statObjects([merged, `${merged}:${path}`]);
   if (commit?.type !== 'commit') return undefined;
   const [onto] = (await git.readCommit(merged)).parents;
-  const hasProposedTree = folder !== undefined && folder.oid === tip.tree;
-  return { isOnMain: await index.isOnMain(merged, mainHead), onto, hasProposedTree };
+  const tree = folder?.oid;
+  const hasProposedTree = tree !== undefined && (tree === tip.tree || decided.includes(tree));
+  return { facts: { isOnMain: await index.isOnMain(merged, mainHead), onto, hasProposedTree }, tree };
 }
 
 async function pushedSinceProposal(

@@ -9,6 +9,7 @@ import { revisionName } from '../model/identity/identity.ts';
 import { recordRef, tagRef, tombstoneRef } from '../model/identity/layout.ts';
 import { groupsInQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
+import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
 import { formatCommitMessage, type PublicationStatement } from '../model/record/commit-message.ts';
 import { type Approval, hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
@@ -24,6 +25,7 @@ import { deletionDigest, publicationDigest } from '../trust/ledger/publication-m
 import { DELETED, deletedContentScope, type NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
+import type { MergedFacts } from './merged-facts.ts';
 import { markOf, type RepositoryContext, signatures, type WritePlan, writeRecord } from './ports/repository-context.ts';
 import { readState, type StateReading } from './read-state.ts';
 import { commitAuthors } from './records/record-chain.ts';
@@ -36,6 +38,10 @@ export interface Transition {
   /** The actor named no version that they read. */
   readonly isUnseen?: boolean;
   readonly merged?: MergedProposal;
+  /** With `merged`: what decides besides the Kptfile. */
+  readonly facts?: MergedFacts;
+  /** See `TransitionRequest.byMerge`. */
+  readonly byMerge?: boolean;
   /** See `TransitionRequest.closedNow`. */
   readonly closedNow?: string;
   /** Address of the review or pull request in which the actor approved. */
@@ -72,8 +78,9 @@ export async function planTransition(
   if (needsStatement(revision, transition.action)) repo.trust.expectOwnKey();
   const policy = repo.policyFor(revision);
   const at = timestamp(repo.clock.now());
-  const { action, evidence, expectedCommit: _expected, ...how } = transition;
-  const reading = await readState(repo, revision, mainHead, how.merged?.commit);
+  const { action, evidence = context.evidence, facts, expectedCommit: _expected, ...how } = transition;
+  const known = facts && { facts, policy, at };
+  const reading = await readState(repo, revision, mainHead, how.merged?.commit, known);
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
     ...{ action, actor: context.actor, face: context.face, ...how },
@@ -103,7 +110,7 @@ export async function planTransition(
   if (decision.approvals !== undefined) return planApproval(repo, revision, record, decision.approvals, context);
 
   // The statement has the gates as they were at the decision.
-  const decided = { ...request, at };
+  const decided = { ...request, at: decision.judgedAt ?? at };
   const written = await writeObjects(repo, revision, decision, { ...reading, record }, policy, decided, context);
   const { made, statementTag } = written;
   const tag = statementTag ?? (made && (await tagFor(repo, revision, decision, made, context)));
@@ -135,7 +142,7 @@ async function planApproval(
   repo: RepositoryContext,
   revision: PackageRevision,
   record: RevisionRecord,
-  { given, needed, missingIn, waitsFor = [] }: Allowed['approvals'] & {},
+  { given, needed, missingIn, waitsFor = [], isDecided }: Allowed['approvals'] & {},
   context: RequestContext,
 ): Promise<WritePlan> {
   const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
@@ -145,6 +152,10 @@ async function planApproval(
     const until = first.until === undefined ? '' : `, until ${first.until} at the latest`;
     context.warn?.(
       `${given} of ${needed} approvals: a controller publishes ${revision.name} when no rule blocks it: ${first.message}${until}`,
+    );
+  } else if (isDecided === true) {
+    context.warn?.(
+      `${given} of ${needed} approvals: rules of the Git host reserve the branch ${repo.layout.branch} for merges, so that ${REVIEW_ACTOR} publishes ${revision.name} by the merge of its pull request; "sluice why ${revision.name}" shows what that waits for`,
     );
   } else if (missingIn.length > 0) {
     context.warn?.(
@@ -185,7 +196,7 @@ async function writeObjects(
   repo: RepositoryContext,
   revision: PackageRevision,
   decision: Allowed,
-  { state, content, record }: StateReading,
+  { state, content, record, mergedTree }: StateReading,
   policy: EffectivePolicy,
   { closedNow, at }: Pick<Transition, 'closedNow'> & { readonly at: string },
   context: RequestContext,
@@ -223,7 +234,7 @@ async function writeObjects(
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: repo.trust.repository, ...scope },
     ...repo.trust.next(scope, revision.statement),
-    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: repo.layout.branch, onto },
+    ...{ revision: number, tree: mergedTree ?? content.tree, draft: revision.commit, branch: repo.layout.branch, onto },
     record: {
       verdicts: record.verdicts,
       steps: record.steps,
@@ -240,7 +251,7 @@ async function writeObjects(
       ...(areIgnored ? { gatesBypassed: true } : {}),
       ...(decision.brokeGlass === true ? { breakGlass: { by: context.actor.name, reason: context.reason ?? '' } } : {}),
       ...(rules.length === 0 ? {} : { rulesBypassed: rules.slice(0, MAX_STATED_RULES).map(({ message }) => message) }),
-      ...(mergeBypass === undefined ? {} : { mergeBypass: notApprovedOf(mergeBypass) }),
+      ...(mergeBypass === undefined ? {} : { mergeBypass: bypassOf(mergeBypass) }),
     },
   };
   const { signed, fact } = await repo.trust.sign(statement);
@@ -270,10 +281,14 @@ async function writeObjects(
 const MAX_STATED_RULES = 20;
 const WRITTEN_KINDS: ReadonlySet<string> = new Set(['approval', 'statement', 'removal']);
 
-function notApprovedOf({
+function bypassOf({
   notApproved,
+  objection,
 }: Allowed['mergeBypass'] & {}): PublicationStatement['record']['mergeBypass'] & {} {
-  return notApproved === undefined ? {} : { notApproved };
+  return {
+    ...(notApproved === undefined ? {} : { notApproved }),
+    ...(objection === undefined ? {} : { objection }),
+  };
 }
 
 /**

@@ -20,6 +20,8 @@ export interface RevisionUpdate {
   readonly isUnseen?: boolean;
   /** With `approve`: the Git host merged the proposal, and the commit of the merge becomes the publication. */
   readonly merged?: MergedProposal;
+  /** With `approve`: the merge of the Git host publishes, for which this decides. See `TransitionRequest.byMerge`. */
+  readonly byMerge?: boolean;
   /** See `TransitionRequest.closedNow`. */
   readonly closedNow?: string;
   /** With `approve`: address of the review or pull request in which the actor approved. */

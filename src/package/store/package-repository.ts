@@ -18,9 +18,11 @@ import { revisionName } from '../model/identity/identity.ts';
 import type { RepositoryLayout } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { PackageRevision, PolicySubject } from '../model/revision/package-revision.ts';
+import type { Action, MergedProposal } from '../model/revision/revision-state.ts';
 import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
 import { planCreate } from '../plan/create/create.ts';
 import { type DraftAtCommit, planDraftAt } from '../plan/create/draft-at-commit.ts';
+import { type MergedPackage, planMergedPackage } from '../plan/create/merged-package.ts';
 import { checkPlace } from '../plan/create/place.ts';
 import type { Renderer } from '../plan/ports/renderer.ts';
 import type { RepositoryContext, WritePlan } from '../plan/ports/repository-context.ts';
@@ -91,6 +93,8 @@ export class PackageRepository implements RepositoryContext {
   readonly deployment: boolean;
   /** See `PackageRepositoryOptions`; `RevisionStore.promote` ends it. */
   follows: boolean;
+  /** When the Git host last refused a push to the main branch, in milliseconds since the epoch; see `approveProposal`. */
+  mainRefusedAt: number | undefined;
   readonly url: string;
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
@@ -221,6 +225,11 @@ export class PackageRepository implements RepositoryContext {
   /** Returns the refusals of last writes by rules of the remote (a protected branch, a hook); see `RefusedPush`. */
   refusedPushes(): RefusedPush[] {
     return this.#refs.refusedPushes.map(({ revision, message }) => ({ revision, message }));
+  }
+
+  /** Notes why the Git host does not merge the pull request of a revision, beside the refusals of pushes; undefined ends it. */
+  noteRefusedMerge(revision: string, message: string | undefined): void {
+    this.#refs.notePush(revision, message);
   }
 
   /** True if this is a copy of a remote repository, which can be deleted without a loss. */
@@ -355,17 +364,53 @@ export class PackageRepository implements RepositoryContext {
       if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
       return after;
     } catch (error) {
-      const recorded = await recordedMerge(this.index.get(name), update.merged, this.trust);
-      if (recorded !== undefined) {
-        await this.#refs.recorded();
-        return recorded;
-      }
-      if (action !== undefined && !isDryRun && isSluiceError(error, 'Refused'))
-        transitions.publish({ action, result: 'refused' });
-      throw this.#failureOf(error);
+      return await this.#mergeRecordedBefore(error, name, update.merged, isDryRun ? undefined : action);
     } finally {
       release();
     }
+  }
+
+  /**
+   * Publishes a package at the commit to which the Git host merged the pull request of a user, in one transaction, unless that was done before.
+   * Throws TransitionRefusedError if the kernel refuses.
+   */
+  async publishMerged(
+    wanted: MergedPackage,
+    how: Pick<RevisionUpdate, 'closedNow' | 'evidence'>,
+    context: RequestContext,
+  ): Promise<PackageRevision | undefined> {
+    const name = revisionName({ repository: this.repository, package: wanted.package, workspace: wanted.workspace });
+    const release = await this.#slots.occupy(name, context);
+    try {
+      await this.#signatures.followKeys();
+      await this.trust.expectId();
+      await this.refreshPolicies();
+      const plan = (mainHead?: Oid) => planMergedPackage(this, wanted, how, context, mainHead);
+      const { signal } = context;
+      const after = await this.#queue.add({ package: wanted.package, urgent: true, wholePackage: true, signal, plan });
+      transitions.publish({ action: 'approve', result: 'allowed' });
+      return after;
+    } catch (error) {
+      return await this.#mergeRecordedBefore(error, name, wanted.merged, 'approve');
+    } finally {
+      release();
+    }
+  }
+
+  /** The publication of a merge if an earlier request or another process has recorded it, so that this one failed; else throws the error. */
+  async #mergeRecordedBefore(
+    error: unknown,
+    name: string,
+    merged: MergedProposal | undefined,
+    action: Action | undefined,
+  ): Promise<PackageRevision> {
+    const recorded = await recordedMerge(this.index.get(name), merged, this.trust);
+    if (recorded !== undefined) {
+      await this.#refs.recorded();
+      return recorded;
+    }
+    if (action !== undefined && isSluiceError(error, 'Refused')) transitions.publish({ action, result: 'refused' });
+    throw this.#failureOf(error);
   }
 
   /**

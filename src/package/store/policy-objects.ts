@@ -9,6 +9,7 @@ import type {
   FreezeRule,
   NamedRecurrence,
   PolicyOrigin,
+  RevisionInFlight,
   RuleProblem,
 } from '../model/policy/approval-rules.ts';
 import { HOST_USERS_ANNOTATION, HOST_USERS_KEY, type HostUsers, hostUsersOf } from '../model/policy/host-users.ts';
@@ -30,10 +31,14 @@ export function reviewsOf(
   policies: readonly DeepReadonly<PackagePolicy>[],
 ): readonly ReviewPolicy[] {
   const revision = { key: { repository: repository.metadata.name, package: '', workspace: '' } };
-  return policies.flatMap(({ metadata: { name: policy }, spec: { review, selector } }) => {
-    const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
-    return review === undefined || !selects(ofRepository, revision, repository) ? [] : { ...review, policy };
-  });
+  return policies.flatMap(
+    ({ metadata: { name: policy, creationTimestamp: createdAt }, spec: { review, selector } }) => {
+      const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
+      return review === undefined || !selects(ofRepository, revision, repository)
+        ? []
+        : { ...review, policy, createdAt };
+    },
+  );
 }
 
 /** Annotation of a Repository: how far gates are enforced in it. */
@@ -72,8 +77,8 @@ export interface PolicySurroundings {
   variantSets?(): readonly string[];
   /** Why policies of repositories are not known, by the text that names them. */
   policyProblems?(): ReadonlyMap<string, RuleProblem>;
-  /** Names of other revisions in flight that a policy selects. */
-  inFlight?(policy: DeepReadonly<PackagePolicy>): readonly string[];
+  /** Other revisions in flight that a policy selects. */
+  inFlight?(policy: DeepReadonly<PackagePolicy>): readonly RevisionInFlight[];
 }
 
 /** Merges the policies of a revision: requirements add up, and of two limits the stricter one applies. */

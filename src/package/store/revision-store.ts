@@ -3,16 +3,21 @@ import { timestamp } from '../../foundation/time/clock.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { IndexChange } from '../index/state/index-delta.ts';
 import { runInSlices } from '../index/steps.ts';
+import { refuseEdited } from '../kernel/main-edit.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import type { ComparedFiles } from '../model/diff/compared-files.ts';
 import type { Gate } from '../model/gates/gates.ts';
-import { DEFAULT_NAMESPACE } from '../model/identity/identity.ts';
+import { DEFAULT_NAMESPACE, revisionName } from '../model/identity/identity.ts';
+import { mainRef } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { type PackageRevision, repositoryIdOf } from '../model/revision/package-revision.ts';
+import type { Refusal } from '../model/revision/revision-state.ts';
+import { type MergedPackage, previewMergedPackage } from '../plan/create/merged-package.ts';
 import type { RevisionChange } from '../plan/edit/change.ts';
 import { gatesAt } from '../plan/read-state.ts';
 import { type HistoryEntry, historyOf } from '../plan/records/history.ts';
+import { readOnMain } from '../plan/records/on-main.ts';
 import { currentRecord } from '../plan/records/record-at-tip.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
@@ -22,6 +27,7 @@ import {
   type UpstreamReader,
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
+import { approveProposal } from './approve-by-merge.ts';
 import { checkApproval } from './check-approval.ts';
 import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
@@ -39,6 +45,8 @@ export interface RevisionEvaluation {
   readonly record: RevisionRecord;
   readonly policy: EffectivePolicy;
   readonly gates: readonly Gate[];
+  /** Set where the package was edited on the main branch since, which refuses every approval. */
+  readonly conflict?: Refusal;
   /** Time of the evaluation, RFC 3339. */
   readonly at: string;
 }
@@ -307,17 +315,24 @@ export class RevisionStore {
   async evaluate(name: string): Promise<RevisionEvaluation> {
     await this.repositoryOf(this.get(name)).refreshPolicies();
     const revision = this.get(name);
-    const repository = this.repositoryOf(revision);
+    return this.#evaluate(this.repositoryOf(revision), revision);
+  }
+
+  async #evaluate(repository: PackageRepository, revision: PackageRevision): Promise<RevisionEvaluation> {
     const content = await repository.content(revision);
     const record = await currentRecord(repository, revision, content);
     const policy = repository.policyFor(revision);
     const at = timestamp(repository.clock.now());
+    const { mainHead } = repository.index;
+    const onMain = await readOnMain(repository, revision, record, mainHead);
+    const conflict = refuseEdited({ ...revision, main: mainRef(repository.layout), onMain });
     return {
       revision,
       content,
       record,
       policy,
       gates: gatesAt(revision, record, content, policy, at),
+      ...(conflict === undefined ? {} : { conflict }),
       at,
     };
   }
@@ -355,7 +370,35 @@ export class RevisionStore {
       try {
         const evaluate = () => this.evaluate(name);
         const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
-        return await repository.update(revision.name, checked, context);
+        return await approveProposal(repository, revision, checked, context, evaluate);
+      } finally {
+        release();
+      }
+    });
+  }
+
+  /**
+   * Publishes a package that the Git host merged without a proposal in Sluice, at the commit of the merge; see `PackageRepository.publishMerged`.
+   * `evidence` is the address of the pull request.
+   */
+  async publishMerged(
+    repositoryId: string,
+    wanted: MergedPackage,
+    evidence: string,
+    context: RequestContext,
+  ): Promise<PackageRevision | undefined> {
+    const repository = this.repository(repositoryId);
+    const known = repository.index.get(revisionName({ ...wanted, repository: repository.repository }));
+    if (known !== undefined) return repository.publishMerged(wanted, { evidence }, context);
+    await repository.refreshPolicies();
+    const revision = await previewMergedPackage(repository, wanted);
+    return tracedUpdate(repository, revision.name, 'approve', context, async () => {
+      const release = await this.#reserveApproval(revision);
+      try {
+        const evaluate = () => this.#evaluate(repository, revision);
+        const update = { action: 'approve', merged: wanted.merged, evidence } as const;
+        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
+        return await repository.publishMerged(wanted, checked, context);
       } finally {
         release();
       }

@@ -9,6 +9,8 @@ import type { DeleteOptions, ListResult, WatchEvent } from '../storage/storage.t
 export interface CallOptions {
   /** Reason of the caller; recorded with the change. */
   readonly reason?: string;
+  /** Address of the review in which the caller approved; recorded with the approval. */
+  readonly evidence?: string;
   readonly signal?: AbortSignal;
 }
 

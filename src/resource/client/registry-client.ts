@@ -134,11 +134,12 @@ export class RegistryClient implements Client {
   }
 
   #context(options: CallOptions = {}): RequestContext {
-    const { reason, signal } = options;
+    const { reason, evidence, signal } = options;
     return {
       actor: this.actor,
       face: this.face,
       ...(reason === undefined ? {} : { reason }),
+      ...(evidence === undefined ? {} : { evidence }),
       ...(signal === undefined ? {} : { signal }),
       ...(this.#warn === undefined ? {} : { warn: this.#warn }),
     };

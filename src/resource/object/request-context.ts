@@ -14,6 +14,8 @@ export interface RequestContext {
   readonly face: EntryPoint;
   /** Reason that the caller gives, for instance for a rejection. */
   readonly reason?: string;
+  /** Address of the review in which the caller approved. */
+  readonly evidence?: string;
   /** If true, validates a write and returns the object that it would store, without storing it. */
   readonly dryRun?: boolean;
   /**

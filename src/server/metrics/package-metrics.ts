@@ -24,6 +24,7 @@ export function observeUnread(registry: Registry, unread: () => Iterable<string>
 export class PackageMetrics {
   readonly #gates: Histogram;
   readonly #transitions: Counter;
+  readonly #merges: Counter;
   readonly #git: Histogram;
   readonly #disk: Gauge;
   readonly #notifications: Counter;
@@ -51,6 +52,12 @@ export class PackageMetrics {
       name: 'sluice_transitions_total',
       help: 'Lifecycle transitions by action and result.',
       labelNames: ['action', 'result'],
+      registers,
+    });
+    this.#merges = new Counter({
+      name: 'sluice_host_merges_total',
+      help: 'Packages that pull requests of users brought to the main branch, by result: published, out_of_band (gates or approvals were bypassed), not_published.',
+      labelNames: ['result'],
       registers,
     });
     this.#notifications = new Counter({
@@ -102,6 +109,10 @@ export class PackageMetrics {
   /** `action` and `result` are words of the kernel, so there are few of them. */
   transition(action: string, result: 'allowed' | 'refused'): void {
     this.#transitions.inc({ action, result });
+  }
+
+  merged(result: 'published' | 'out_of_band' | 'not_published'): void {
+    this.#merges.inc({ result });
   }
 
   /** `operation` is `fetch`, `list`, `push` or `transaction`. */

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { EPOCH, NO_SIGNAL, SECOND, type Suite } from './forge-host.ts';
 
+const OID = /^[0-9a-f]{40}$/;
 /** What every implementation has to report of pull requests that were closed or merged. */
 export function describeEnds({ startWithPull, pageSize }: Suite): void {
   test('reports who closed a pull request, and with which comment', async () => {
@@ -57,7 +58,7 @@ export function describeEnds({ startWithPull, pageSize }: Suite): void {
     const main = await commit('after');
     expect(merged).toMatchObject({
       state: 'merged',
-      merged: { commit: expect.stringMatching(/^[0-9a-f]{40}$/), by: names.anna },
+      merged: { commit: expect.stringMatching(OID), by: names.anna, base: expect.stringMatching(OID) },
       closedAt: expect.stringMatching(/Z$/),
       head: { commit: next },
     });

@@ -32,7 +32,7 @@ export interface Issue extends Thread {
 export interface Pull extends Thread {
   readonly head: { readonly repository: GitHubRepository; readonly branch: string; commit: string };
   readonly base: string;
-  merged?: { readonly commit: string; readonly by: string; readonly at: string };
+  merged?: { readonly commit: string; readonly by: string; readonly at: string; readonly base: string };
   readonly requestedUsers: Set<string>;
   readonly requestedTeams: Set<string>;
   readonly reviews: {
@@ -314,7 +314,7 @@ export class GitHubRepository {
       commit = git(this.gitDir, ['commit-tree', tree, ...parents, '-m', message]);
     }
     git(this.gitDir, ['update-ref', `refs/heads/${pull.base}`, commit, base]);
-    pull.merged = { commit, by, at: timeNow() };
+    pull.merged = { commit, by, base, at: timeNow() };
     pull.events.push({ id: nextId(), event: 'merged', actor: by, at: pull.merged.at });
     this.queue.delete(pull.number);
     this.setState(pull, 'closed', by);

@@ -152,7 +152,7 @@ function moves(
   const policy = effectivePolicy(REVISION, undefined, policies, {
     people: () => ({ signers: [], problems: [] }),
     policyProblems: () => problems,
-    inFlight: () => ['apps.other.v1'],
+    inFlight: () => [{ name: 'apps.other.v1' }],
   });
   const action = of.lifecycle === 'Draft' ? 'propose' : 'approve';
   const decision = decide(of, { action, ...by } as TransitionRequest, policy, NOW);

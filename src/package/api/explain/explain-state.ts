@@ -43,10 +43,13 @@ export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revi
 
 /** Explains the kernel's refusals of the next step, except for gates. */
 export const kernelExplainer: Explainer = {
-  explain({ refusals, evaluation: { revision } }) {
+  explain({ refusals, evaluation: { revision, conflict } }) {
     // Rules for approvals are explained with the approvals.
     const others = refusals.filter(({ blockedBy }) => blockedBy === undefined);
     const reasons = others.map(({ code, message }): Reason => ({ reason: code, message }));
+    // It refuses the step after the next one.
+    if (revision.lifecycle === 'Draft' && conflict !== undefined)
+      reasons.push({ reason: conflict.code, message: conflict.message });
     if (refusals.length === 0 && revision.lifecycle === 'Draft' && revision.problem !== undefined)
       reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
     return { reasons };

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { packageKinds, revision, to } from '../../../../test/support/package-kinds.ts';
-import { anna, scratchRepository } from '../../../../test/support/scratch-repository.ts';
+import { anna, commitFiles, scratchRepository } from '../../../../test/support/scratch-repository.ts';
+import { KPTFILE } from '../../../../test/support/shop.ts';
+import { openRepository } from '../../../git/open/open-repository.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../../resource/kinds/porch/package-revision-resources.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../../model/policy/policy.ts';
@@ -102,6 +104,33 @@ test('a later evaluation is sent to watchers, and is no conflict for a client th
   const now = await client.get(packageRevisionKind, key);
   expect(now.metadata.resourceVersion).not.toBe(given.metadata.resourceVersion);
   expect((await client.update(packageRevisionKind, to(given, 'Proposed'))).spec.lifecycle).toBe('Proposed');
+});
+
+test('an edit of the package on the main branch is sent to watchers of its proposals without gates, and so is its end', async () => {
+  await using scratch = await scratchRepository();
+  const { client, repository, revisions } = await packageKinds(scratch);
+  revisions.table.startEvaluations();
+  const created = await client.create(packageRevisionKind, revision('shop', 'v1'));
+  const { metadata } = await client.update(packageRevisionKind, to(created, 'Proposed'));
+  const stop = new AbortController();
+  const options = { resourceVersion: metadata.resourceVersion, signal: stop.signal };
+  const events = client.watch(packageRevisionKind, options)[Symbol.asyncIterator]();
+  const edit = async (text: string | null) => {
+    const git = await openRepository(scratch.path);
+    await commitFiles(git, { 'shop/data.yaml': text, 'shop/Kptfile': text && KPTFILE }, scratch.clock.now());
+    await git.close();
+    await repository.refresh();
+  };
+  const next = async (): Promise<ReturnType<typeof readyOf>> => {
+    const { value } = await events.next();
+    if (value?.type === 'ERROR') throw new Error('the watch ended');
+    return value?.object.metadata.name === key.name ? readyOf(value.object) : next();
+  };
+  await edit('a: 1\n');
+  expect(await next()).toMatchObject({ status: 'False', reason: 'Conflicted' });
+  await edit(null);
+  expect(await next()).toBeNull();
+  stop.abort();
 });
 
 test('a gate that expires closes the condition at that moment', async () => {

@@ -2,6 +2,7 @@ import { type Condition, conditionsOf, gatesOf, isAcceptedByKpt } from '../../..
 import type { Gate } from '../../model/gates/gates.ts';
 import { READY_TYPE } from '../../model/gates/ready-type.ts';
 import { RENDERED_TYPE } from '../../model/gates/verdict.ts';
+import { revisionName } from '../../model/identity/identity.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import { describeKptfileProblems, kptfileProblems } from '../../plan/edit/kptfile-problems.ts';
@@ -29,16 +30,36 @@ export function requiresGates(revision: PackageRevision, repository: Policies): 
   return repository.policyFor(revision).requiredGates.length > 0;
 }
 
-/** The condition of a pending revision whose gates were evaluated; undefined if it has none, and kpt accepts its Kptfiles. */
+/** Tree of the package on the main branch, as far as it is a package there. */
+export function treeOnMain({ key }: PackageRevision, { index, layout }: Pick<PackageRepository, 'index' | 'layout'>) {
+  return index.get(revisionName({ ...key, workspace: layout.branch }))?.tip.tree;
+}
+
+/** True if the package on the main branch is not the latest publication, so that a revision may conflict with it. */
+export function mayConflict(
+  revision: PackageRevision,
+  repository: Pick<PackageRepository, 'index' | 'layout'>,
+): boolean {
+  const latest = repository.index.ofPackage(revision.key.package).find((one) => one.latest);
+  return treeOnMain(revision, repository) !== latest?.tip.tree;
+}
+
+/**
+ * The condition of a pending revision whose gates were evaluated, and its conflict with the main branch; undefined if it has no gates and no
+ * conflict, and kpt accepts its Kptfiles.
+ */
 export function evaluatedCondition(
   gates: readonly Gate[],
   files: ReadonlyMap<string, Uint8Array | null>,
+  conflict?: { readonly message: string },
 ): Condition | undefined {
   const ready =
     gates.length === 0 ? undefined : fromGates(gates.map((gate) => ({ ...gate, open: gate.state === 'Open' })));
-  const problems = describeKptfileProblems(kptfileProblems(files));
-  if (problems === undefined) return ready;
   const before = ready === undefined ? '' : `${ready.message}; `;
+  const problems = describeKptfileProblems(kptfileProblems(files));
+  if (problems === undefined && conflict === undefined) return ready;
+  if (problems === undefined)
+    return { type: READY_TYPE, status: 'False', reason: 'Conflicted', message: `${before}${conflict?.message}` };
   return {
     ...{ type: READY_TYPE, status: 'False', reason: 'InvalidKptfile' },
     message: `${before}kpt rejects the Kptfile: ${problems}`,

@@ -8,7 +8,7 @@ import {
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../../resource/object/object.ts';
 import { settledVersion } from '../../../resource/object/settled-version.ts';
 import { type IndexedObject, type IndexKey, indexKeysOf, sharedKeysOf } from '../../../resource/watch/index-key.ts';
-import { READY_TYPE } from '../../model/gates/ready-type.ts';
+import { isComputedType } from '../../model/gates/ready-type.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { PackageRepository } from '../../store/package-repository.ts';
 import { readyCondition } from './ready-condition.ts';
@@ -28,7 +28,9 @@ export interface Readiness {
   readonly condition: Condition | undefined;
   /** False if it is of an earlier state. */
   readonly isCurrent: boolean;
-  /** Time at which a gate expires, milliseconds since the epoch. */
+  /** Whether rules permit an approval, of a proposed revision that has some. */
+  readonly approval?: Condition;
+  /** Time at which a gate expires or a rule begins or ends to block, milliseconds since the epoch. */
   readonly until?: number;
 }
 
@@ -174,9 +176,11 @@ export class RevisionEntry {
   }
 
   #make(): Stored<RevisionObject> {
-    const object = withReady(
+    const { condition, approval } = this.#ready;
+    const ready = readyCondition(this.revision, this.repository, condition);
+    const object = withComputed(
       revisionObject(this.revision, this.repository),
-      readyCondition(this.revision, this.repository, this.#ready.condition),
+      [ready, approval].filter((one) => one !== undefined),
     );
     const managedFields = this.#managedFields;
     const metadata = {
@@ -198,12 +202,12 @@ function isReversible(before: PackageRevision, after: PackageRevision): boolean 
   return same && states.includes('Published') && states.includes('DeletionProposed');
 }
 
-/** A condition of this type in the Kptfile does not count. */
-function withReady(object: RevisionObject, ready: Condition | undefined): RevisionObject {
+/** Conditions of these types in the Kptfile do not count. */
+function withComputed(object: RevisionObject, computed: readonly Condition[]): RevisionObject {
   const own = object.status?.conditions ?? [];
-  if (ready === undefined && !own.some(({ type }) => type === READY_TYPE)) return object;
+  if (computed.length === 0 && !own.some(({ type }) => isComputedType(type))) return object;
   const { conditions: _conditions, ...status } = object.status ?? { publishTimestamp: null };
-  const conditions = [...own.filter(({ type }) => type !== READY_TYPE), ...(ready === undefined ? [] : [ready])];
+  const conditions = [...own.filter(({ type }) => !isComputedType(type)), ...computed];
   return { ...object, status: { ...status, ...(conditions.length === 0 ? {} : { conditions }) } } as RevisionObject;
 }
 

@@ -29,7 +29,7 @@ import type {
 } from '../../../resource/storage/storage.ts';
 import type { EventLog } from '../../../resource/watch/event-log.ts';
 import { narrowestKey } from '../../../resource/watch/index-key.ts';
-import { READY_TYPE } from '../../model/gates/ready-type.ts';
+import { isComputedType } from '../../model/gates/ready-type.ts';
 import type { IssuedCondition } from '../../model/gates/verdict.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../../model/identity/identity.ts';
 import { type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
@@ -239,8 +239,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const isGiven = (given: IssuedCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
     const change = {
       // A client cannot set what Sluice computes.
-      conditions: (after as readonly IssuedCondition[]).filter((given) => given.type !== READY_TYPE && isGiven(given)),
-      withdraw: [...before.keys()].filter((type) => type !== READY_TYPE && !kept.has(type)),
+      conditions: (after as readonly IssuedCondition[]).filter(
+        (given) => !isComputedType(given.type) && isGiven(given),
+      ),
+      withdraw: [...before.keys()].filter((type) => !isComputedType(type) && !kept.has(type)),
     };
     return this.#write(context, entry, object, { change });
   }

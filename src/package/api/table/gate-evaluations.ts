@@ -2,8 +2,17 @@ import { Limiter } from '../../../foundation/concurrency/limiter.ts';
 import { messageOf } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { nextExpiry } from '../../model/gates/gates.ts';
+import { repositoryIdOf } from '../../model/revision/package-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
-import { evaluatedCondition, isUnpublished, notEvaluated, requiresGates } from '../objects/ready-condition.ts';
+import { approvalCondition, hasApprovalCondition } from '../objects/approval-condition.ts';
+import {
+  evaluatedCondition,
+  isUnpublished,
+  mayConflict,
+  notEvaluated,
+  requiresGates,
+  treeOnMain,
+} from '../objects/ready-condition.ts';
 import type { Readiness, RevisionEntry } from '../objects/revision-entry.ts';
 
 /** Evaluations at a time: each reads a package, and requests go first. */
@@ -26,8 +35,9 @@ export interface GateEvaluationsOptions {
 }
 
 /**
- * Evaluates the gates of pending revisions for their condition `sluice.dev/Ready`: when a client reads one object, after each write, and,
- * once started, whenever a revision or a policy changes and when a gate expires.
+ * Evaluates the gates and the rules for approvals of pending revisions for their conditions `sluice.dev/Ready` and
+ * `sluice.dev/ApprovalAllowed`: when a client reads one object, after each write, and,
+ * once started, whenever a revision, a policy or a freeze changes, when a gate expires, and when a rule begins or ends to block.
  */
 export class GateEvaluations {
   readonly #options: GateEvaluationsOptions;
@@ -69,9 +79,18 @@ export class GateEvaluations {
     this.#generation += 1;
     for (const [id, entry] of entries) {
       if (!isUnpublished(entry.revision)) continue;
-      entry.noteReady({ condition: entry.ready.condition, isCurrent: false });
+      const { until: _ended, ...shown } = entry.ready;
+      entry.noteReady({ ...shown, isCurrent: false });
       this.noteChange(id, entry);
     }
+  }
+
+  /** Evaluates a pending revision again: the package changed on the main branch. */
+  noteMain(id: string, entry: RevisionEntry): void {
+    if (!isUnpublished(entry.revision)) return;
+    entry.noteReady({ condition: entry.ready.condition, isCurrent: false });
+    this.#running.delete(id);
+    this.noteChange(id, entry);
   }
 
   /** Resolves when the gates of a revision, as it is now, are evaluated; at once where they are, or there are none. */
@@ -92,22 +111,31 @@ export class GateEvaluations {
   #isDue({ revision, repository, ready }: RevisionEntry): boolean {
     if (!isUnpublished(revision)) return false;
     if (ready.isCurrent) return ready.until !== undefined && ready.until <= this.#options.clock.now();
-    return ready.condition !== undefined || requiresGates(revision, repository);
+    if (ready.condition !== undefined || ready.approval !== undefined || requiresGates(revision, repository))
+      return true;
+    if (mayConflict(revision, repository)) return true;
+    return hasApprovalCondition(revision, repository.policyFor(revision), this.#options.clock.now());
   }
 
   async #evaluate(id: string, etag: string): Promise<void> {
     const { store, clock, onEvaluated: show, find } = this.#options;
     const generation = this.#generation;
+    const entry = find(id);
+    const main = entry && treeOnMain(entry.revision, entry.repository);
     let ready: Readiness;
     try {
-      const { gates, revision, content } = await store.evaluate(id);
+      const evaluation = await store.evaluate(id);
+      const { gates, revision, content, conflict } = evaluation;
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
-      const until = nextExpiry(gates);
+      const siblings = store.list({ repository: repositoryIdOf(revision), package: revision.key.package });
+      const approval = approvalCondition(evaluation, siblings);
+      const ends = [nextExpiry(gates), approval?.until].filter((end) => end !== undefined);
       ready = {
-        condition: evaluatedCondition(gates, content.files),
+        condition: evaluatedCondition(gates, content.files, conflict),
         isCurrent: true,
-        ...(until === undefined ? {} : { until }),
+        ...(approval === undefined ? {} : { approval: approval.condition }),
+        ...(ends.length === 0 ? {} : { until: Math.min(...ends) }),
       };
     } catch (error) {
       // In the background no caller gets the error; the condition reports it.
@@ -115,6 +143,7 @@ export class GateEvaluations {
     }
     // Evaluations of a closed repository are dropped.
     if (store.find(id)?.etag !== etag || find(id)?.revision.etag !== etag || generation !== this.#generation) return;
+    if (entry !== undefined && treeOnMain(entry.revision, entry.repository) !== main) return;
     show(id, ready);
     if (!this.#isStarted || ready.until === undefined) return;
     this.forget(id);

@@ -12,7 +12,7 @@ import type { EventLog } from '../../../resource/watch/event-log.ts';
 import type { IndexKey } from '../../../resource/watch/index-key.ts';
 import type { LoggedChange } from '../../../resource/watch/log-entry.ts';
 import type { IndexChange } from '../../index/state/index-delta.ts';
-import { type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
+import { isPlaceholder, type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
 import type { PackageRepository } from '../../store/package-repository.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import type { FieldOwners } from '../objects/field-owners.ts';
@@ -124,7 +124,8 @@ export class RevisionTable {
   #showReady(id: string, ready: Readiness): void {
     const known = this.#byId.get(id);
     if (known === undefined) return;
-    if (!known.isSeen || sameValue(known.ready.condition, ready.condition)) {
+    const isSame = sameValue(known.ready.condition, ready.condition) && sameValue(known.ready.approval, ready.approval);
+    if (!known.isSeen || isSame) {
       known.noteReady(ready);
       return;
     }
@@ -202,6 +203,19 @@ export class RevisionTable {
         (version) => new Change(known, this.#put(after, repository, same ?? version)),
         same === undefined,
       );
+    }
+    for (const { before, after } of changes) {
+      const revision = after ?? before;
+      if (revision !== undefined && isPlaceholder(revision)) this.#noteMain(revision);
+    }
+  }
+
+  /** Others may conflict with an edit of their package on the main branch, or not any more. */
+  #noteMain({ namespace, key }: PackageRevision): void {
+    for (const { name } of this.#store.list({ repository: `${namespace}/${key.repository}`, package: key.package })) {
+      const id = revisionId({ namespace, name });
+      const entry = this.#byId.get(id);
+      if (entry !== undefined) this.#gates.noteMain(id, entry);
     }
   }
 

@@ -5,7 +5,7 @@ import { ForeignMoves } from './foreign-moves.ts';
 import { Model } from './model.ts';
 import { emptyKept, ModelRecords } from './model-records.ts';
 import type { ModelRecord, ModelRequest, ModelRevision } from './model-state.ts';
-import { ACTORS, type PackageData, TYPES } from './package-data.ts';
+import { ACTORS, type PackageData, TYPES, treeOf } from './package-data.ts';
 import { type ListedRevision, MAIN, recordRefOf } from './places.ts';
 import { faceOf, World } from './world.ts';
 
@@ -31,6 +31,8 @@ export interface Step {
     readonly isMerged: boolean;
     /** What the model notes as a publication that does not count. */
     readonly isBypass: boolean;
+    /** The Git host is to publish it by a merge. */
+    readonly isDecision: boolean;
   };
   /** Tags, and the main branch, that another actor changed. */
   readonly foreign?: readonly string[];
@@ -161,33 +163,38 @@ export class Driver {
       DeletionProposed: 'delete',
     } as const;
     const action = draws.below(5) < 4 ? usual[target.lifecycle] : (ACTIONS[draws.below(ACTIONS.length)] ?? 'propose');
-    const actor = draws.of(ACTORS) ?? ACTORS[0];
+    const drawn = draws.of(ACTORS) ?? ACTORS[0];
     const expected = draws.below(3) === 0 ? undefined : draws.below(6) > 0 ? target.commit : 'c0';
     const reason = [undefined, 'because', 'because', ' '][draws.below(4)];
     const breakGlass = draws.below(3) === 0;
     const { workspace } = target;
     const made = action === 'approve' && draws.below(4) > 0 ? this.#moves.merges.get(workspace) : undefined;
-    const merged = made === undefined ? undefined : { commit: made, recordBypass: draws.below(2) === 0 };
+    const objection = draws.below(4) === 0 ? { objection: 'carl' } : {};
+    const merged = made === undefined ? undefined : { commit: made, recordBypass: draws.below(2) === 0, ...objection };
+    const byMerge = draws.below(2) === 0;
     const entry = this.#entry(workspace);
     const kept = this.model.kept(workspace);
+    // Who decided on a merge mostly publishes it.
+    const decider = ACTORS.find(({ name }) => kept.approvals.get(name)?.decided !== undefined);
+    const actor = merged !== undefined && decider !== undefined && draws.below(4) > 0 ? decider : drawn;
     const asked: ModelRequest = {
       ...{ action, actor: actor.name, groups: actor.groups, isController: faceOf(actor) === 'controller' },
-      ...{ expected, reason, breakGlass, merged },
+      ...{ expected, reason, breakGlass, merged, byMerge },
     };
     const against = this.model.against(entry, kept, asked);
-    const open = this.model.gates(entry, kept, 'approve').every((type) => this.model.isOpen(entry, kept, type));
+    const open = this.model.areOpen(entry, kept, asked);
     const approvals = this.model.approvals(entry, kept, asked);
     const mayBreakGlass = breakGlass && !open;
     const nextNumber = this.model.nextNumber();
     const isBypass = this.model.isBypass(entry, kept, asked);
-    const asking = { action, actor, expectedCommit: expected, reason, breakGlass, merged };
+    const asking = { action, actor, expectedCommit: expected, reason, breakGlass, merged, byMerge };
     const decision = this.world.request(target, asking);
     if (against.size === 0) this.#apply(workspace, entry, kept, asked, approvals, isBypass);
     const isMerged = merged !== undefined;
     return {
       request: {
         ...{ target, action, decision, against, open, mayBreakGlass, approvals, nextNumber },
-        ...{ isMerged, isBypass },
+        ...{ isMerged, isBypass, isDecision: byMerge && !isMerged },
       },
     };
   }
@@ -205,9 +212,12 @@ export class Driver {
     const { action, actor } = asked;
     if (action === 'approve') {
       const content = `all ${entry.content} ${entry.object}`;
-      for (const [person, approved] of kept.approvals) if (approved !== content) kept.approvals.delete(person);
-      kept.approvals.set(actor, content);
-      if (asked.merged === undefined && approvals.given < approvals.needed) {
+      for (const [person, approved] of kept.approvals) if (approved.content !== content) kept.approvals.delete(person);
+      const isEnough = approvals.given >= approvals.needed;
+      const data = asked.byMerge && isEnough ? this.world.data(entry.commit) : undefined;
+      const decided = data === undefined ? {} : { decided: { tree: treeOf(data), at: this.model.now } };
+      kept.approvals.set(actor, { content, ...decided });
+      if (asked.merged === undefined && (asked.byMerge || !isEnough)) {
         this.#wrote(workspace, kept);
         return;
       }

@@ -1,5 +1,5 @@
 import { inputsSeen } from './inputs-seen.ts';
-import type { ModelRecord, ModelRevision, ModelVerdict } from './model-state.ts';
+import type { ModelApproval, ModelRecord, ModelRevision, ModelVerdict } from './model-state.ts';
 import { type CommitData, type PackageData, treeOf } from './package-data.ts';
 
 /*
@@ -45,7 +45,7 @@ export function emptyKept(
   given: ReadonlyMap<string, ModelVerdict> = new Map(),
   base?: ModelRecord['base'],
 ): ModelRecord {
-  const sets = { contributors: new Set<string>(), approvals: new Map<string, string>(), required: [] };
+  const sets = { contributors: new Set<string>(), approvals: new Map<string, ModelApproval>(), required: [] };
   return { commit, given: new Map(given), ...sets, lost: false, proposer: undefined, base };
 }
 

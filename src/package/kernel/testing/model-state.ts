@@ -27,8 +27,8 @@ export interface ModelRecord {
   commit: string;
   given: Map<string, ModelVerdict>;
   contributors: Set<string>;
-  /** The content that each approver approved. */
-  approvals: Map<string, string>;
+  /** The content that each approver approved, and the merge that this decided. */
+  approvals: Map<string, ModelApproval>;
   /** Gates of the proposal. */
   required: string[];
   /** It was proposed, and with which gates is not known. */
@@ -36,6 +36,12 @@ export interface ModelRecord {
   proposer: string | undefined;
   /** The commit of the main branch that the server based the draft on, and the tree that its content is derived from. */
   base?: { commit: string; tree: string | undefined } | undefined;
+}
+
+export interface ModelApproval {
+  content: string;
+  /** The package that a merge of the Git host publishes, and when that was decided, in milliseconds since the epoch. */
+  decided?: { tree: string; at: number };
 }
 
 export interface ModelRequest {
@@ -46,8 +52,10 @@ export interface ModelRequest {
   expected: string | undefined;
   reason: string | undefined;
   breakGlass: boolean;
-  /** The commit that the Git host is said to have made of the proposal, and whether a bypass is to be recorded. */
-  merged: { commit: string; recordBypass: boolean } | undefined;
+  /** The commit that the Git host is said to have made of the proposal, whether a bypass is to be recorded, and who objected. */
+  merged: { commit: string; recordBypass: boolean; objection?: string } | undefined;
+  /** The Git host publishes: it is only decided. */
+  byMerge: boolean;
 }
 
 export function copyOf(entry: ModelRevision): ModelRevision {

@@ -4,6 +4,8 @@ import type { ModelRecords } from './model-records.ts';
 import { copyOf, type ModelRecord, type ModelRequest, type ModelRevision, type ModelVerdict } from './model-state.ts';
 import { PACKAGE, treeOf } from './package-data.ts';
 
+const HOUR_MS = 3_600_000;
+
 /*
  * The rules of the lifecycle as a second, plainer program, to hold the kernel against. Written from the rules in words:
  *
@@ -22,6 +24,9 @@ import { PACKAGE, treeOf } from './package-data.ts';
  * - A Git host may merge a proposal. The commit that it made is published in the place of one of the server if it lies on the main
  *   branch, after another commit, and holds just what is proposed. If gates or approvals are missing, this is refused, or noted as a
  *   publication that does not count, as the request says.
+ *   What reviewers objected to counts as such a lack.
+ * - Where the host publishes by a merge, an approval that would publish is noted as a decision. For an hour the merge is judged as of then, if
+ *   the same actor publishes it, and it may hold the package as it was decided on, if only conditions changed since.
  * - An approval does not replace what others wrote into the package on the main branch since: what is there has to be what is
  *   proposed, what that is derived from, or the latest publication. A package that others removed there is not restored.
  * - The commit that the actor evaluated must be the current one.
@@ -72,10 +77,23 @@ export class Model {
     if (!same) kept.given.set(type, { status, text, by, groups, pushed, saw, at: this.now });
   }
 
-  isOpen(entry: ModelRevision, kept: ModelRecord, type: string): boolean {
+  isOpen(entry: ModelRevision, kept: ModelRecord, type: string, now = this.now): boolean {
     const given = kept.given.get(type);
     if (entry.conditions.get(type)?.status !== 'True' || given?.status !== 'True') return false;
-    return this.#mayGive(given, type) && this.#sees(entry, given) && !this.#isOver(given, type);
+    return this.#mayGive(given, type) && this.#sees(entry, given) && !this.#isOver(given, type, now);
+  }
+
+  /** The time by which the gates of a request are judged. */
+  judgedAt(entry: ModelRevision, kept: ModelRecord, { actor, merged }: ModelRequest): number {
+    const { content, decided } = kept.approvals.get(actor) ?? {};
+    if (merged === undefined || decided === undefined || content !== inputsSeen('', entry)) return this.now;
+    return this.now - decided.at < HOUR_MS ? decided.at : this.now;
+  }
+
+  /** Whether all gates of an approval are open. */
+  areOpen(entry: ModelRevision, kept: ModelRecord, asked: ModelRequest): boolean {
+    const now = this.judgedAt(entry, kept, asked);
+    return this.gates(entry, kept, 'approve').every((type) => this.isOpen(entry, kept, type, now));
   }
 
   /** The required gates of a step. */
@@ -120,8 +138,9 @@ export class Model {
       if (this.main === undefined || this.nextNumber() > 999_999_999) reasons.add('Conflict');
       if (kept.lost) reasons.add('WrongState');
       if (asked.merged === undefined && this.#isConflict(entry, kept)) reasons.add('Conflicted');
-      if (asked.merged !== undefined && !this.#isMerge(entry, asked.merged.commit)) reasons.add('NotMerged');
+      if (asked.merged !== undefined && !this.#isMerge(entry, kept, asked.merged.commit)) reasons.add('NotMerged');
       if (asked.merged?.recordBypass !== true) {
+        if (asked.merged?.objection !== undefined) reasons.add('ChangesRequested');
         const flaw = this.unapproved(entry, kept, asked);
         if (flaw !== undefined && (flaw === 'NotAllowed' || asked.merged !== undefined)) reasons.add(flaw);
       }
@@ -142,15 +161,17 @@ export class Model {
   /** True for an approval of a merge that does not count: the Git host passed by enforced gates, or by approvals. */
   isBypass(entry: ModelRevision, kept: ModelRecord, asked: ModelRequest): boolean {
     if (asked.merged === undefined) return false;
-    const open = this.gates(entry, kept, 'approve').every((type) => this.isOpen(entry, kept, type));
-    const closed = !open && this.policy.enforcement === 'enforce' && !asked.breakGlass;
-    return closed || this.unapproved(entry, kept, asked) !== undefined;
+    const closed = !this.areOpen(entry, kept, asked) && this.policy.enforcement === 'enforce' && !asked.breakGlass;
+    return closed || asked.merged.objection !== undefined || this.unapproved(entry, kept, asked) !== undefined;
   }
 
-  #isMerge(entry: ModelRevision, commit: string): boolean {
+  #isMerge(entry: ModelRevision, kept: ModelRecord, commit: string): boolean {
     const { data, parents = [] } = this.records.commitAt(commit) ?? {};
     const proposed = this.records.commitAt(entry.commit)?.data;
-    const same = data !== undefined && proposed !== undefined && treeOf(data) === treeOf(proposed);
+    const trees = new Set(proposed === undefined ? [] : [treeOf(proposed)]);
+    for (const { content, decided } of kept.approvals.values())
+      if (decided !== undefined && content === inputsSeen('', entry)) trees.add(decided.tree);
+    const same = data !== undefined && trees.has(treeOf(data));
     return same && parents.length > 0 && this.records.isOnLine(commit, this.main);
   }
 
@@ -177,8 +198,8 @@ export class Model {
   approvals(entry: ModelRevision, kept: ModelRecord, { actor }: ModelRequest): { given: number; needed: number } {
     if (!this.policy.forbidSelfApproval) return { given: 1, needed: 1 };
     const people = new Set([actor]);
-    for (const [person, content] of kept.approvals) {
-      const isOther = person !== kept.proposer && !kept.contributors.has(person);
+    for (const [person, { content }] of kept.approvals) {
+      const isOther = person !== kept.proposer && !kept.contributors.has(person) && !person.startsWith('controller:');
       if (isOther && content === inputsSeen('', entry)) people.add(person);
     }
     const isUnknown = kept.proposer === undefined || kept.contributors.has('push');
@@ -253,10 +274,12 @@ export class Model {
   }
 
   #addClosed(entry: ModelRevision, kept: ModelRecord, asked: ModelRequest, reasons: Set<string>): void {
-    const closed = this.gates(entry, kept, asked.action).filter((type) => !this.isOpen(entry, kept, type));
+    const now = this.judgedAt(entry, kept, asked);
+    const closed = this.gates(entry, kept, asked.action).filter((type) => !this.isOpen(entry, kept, type, now));
     if (closed.length > 0 && asked.action === 'approve' && asked.breakGlass) {
       const may = this.policy.breakGlass.some((name) => name === asked.actor || asked.groups.includes(name.slice(6)));
-      if (!may || (asked.reason ?? '').trim() === '') reasons.add('NotAllowed');
+      const isDecision = asked.byMerge && asked.merged === undefined;
+      if (!may || isDecision || (asked.reason ?? '').trim() === '') reasons.add('NotAllowed');
       return;
     }
     if (asked.merged?.recordBypass === true) return;
@@ -277,8 +300,8 @@ export class Model {
     return saw === (saw.startsWith('object') ? `object ${entry.object}` : inputsSeen('', entry));
   }
 
-  #isOver({ at }: ModelVerdict, type: string): boolean {
-    return this.policy.validFor.some((rule) => rule.conditionType === type && this.now - at >= rule.milliseconds);
+  #isOver({ at }: ModelVerdict, type: string, now: number): boolean {
+    return this.policy.validFor.some((rule) => rule.conditionType === type && now - at >= rule.milliseconds);
   }
 
   #mayGive(given: ModelVerdict, type: string): boolean {

@@ -45,6 +45,7 @@ export interface WorldRequest {
   readonly reason: string | undefined;
   readonly breakGlass: boolean;
   readonly merged?: MergedProposal | undefined;
+  readonly byMerge?: boolean | undefined;
 }
 
 /**
@@ -116,14 +117,21 @@ export class World {
     return this.store.commits.get(commit)?.data;
   }
 
-  #mergeOf({ commit }: ListedRevision, merged: MergedProposal | undefined): MergeFacts | undefined {
+  #mergeOf(
+    { commit }: ListedRevision,
+    { approvals = [] }: RevisionRecord,
+    merged: MergedProposal | undefined,
+  ): MergeFacts | undefined {
     const made = merged && this.store.commits.get(merged.commit);
     if (merged === undefined || made === undefined) return undefined;
     const [proposed, head] = [this.data(commit), this.refs.get(MAIN)];
+    const trees = new Set(proposed === undefined ? [] : [treeOf(proposed)]);
+    for (const { mergeOf, content, tree } of approvals)
+      if (mergeOf !== undefined && content === inputsOf(proposed).content) trees.add(tree);
     return {
       isOnMain: head !== undefined && this.store.isOnLine(merged.commit, head),
       onto: made.parents[0],
-      hasProposedTree: made.data !== undefined && proposed !== undefined && treeOf(made.data) === treeOf(proposed),
+      hasProposedTree: made.data !== undefined && proposed !== undefined && trees.has(treeOf(made.data)),
     };
   }
 
@@ -167,7 +175,7 @@ export class World {
       nestedWith: this.nestedWith,
       dependents: this.dependents,
       mainHead: this.refs.get(MAIN),
-      merge: this.#mergeOf(revision, merged),
+      merge: this.#mergeOf(revision, this.#record(revision), merged),
       onMain: merged === undefined ? this.#onMain(revision) : undefined,
       refAt: (name) => this.refs.get(name),
     });
@@ -175,7 +183,7 @@ export class World {
 
   /** Runs a decision of the kernel and applies its plan. Throws if the plan does not fit the current refs. */
   request(revision: ListedRevision, asking: WorldRequest): Decision {
-    const { action, actor, expectedCommit, reason, breakGlass, merged } = asking;
+    const { action, actor, expectedCommit, reason, breakGlass, merged, byMerge } = asking;
     const state = this.stateOf(revision, merged);
     const face = faceOf(actor);
     const request = {
@@ -183,6 +191,7 @@ export class World {
       ...(expectedCommit === undefined ? {} : { expectedCommit }),
       ...(reason === undefined ? {} : { reason }),
       ...(merged === undefined ? {} : { merged }),
+      ...(byMerge === undefined ? {} : { byMerge }),
     };
     const decision = decide(state, request, this.policy, this.at);
     if (!decision.allowed) return decision;
@@ -346,23 +355,24 @@ export class World {
   #publish(
     revision: ListedRevision,
     { actor, reason, merged }: WorldRequest,
-    { next, bypassed, brokeGlass, mergeBypass }: Allowed,
+    { next, bypassed, brokeGlass, mergeBypass, judgedAt = this.at }: Allowed,
     { verdicts, steps, contributors = [], approvals = [] }: RevisionRecord,
     state: RevisionState,
     isMerged: boolean,
   ): Oid {
     const { workspace, commit } = revision;
     const data = this.data(commit);
-    if (data === undefined) throw new Error('nothing to publish');
+    const published = isMerged && merged !== undefined ? this.data(merged.commit) : data;
+    if (data === undefined || published === undefined) throw new Error('nothing to publish');
     const current = this.records.read(workspace, this.refs.get(recordRefOf(workspace))).fact;
     const statement: PublicationStatement = {
       ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: REPOSITORY, ...scope(workspace) },
       ...this.records.trust.next(scope(workspace), current),
-      ...{ revision: next?.revision ?? 0, tree: treeOf(data), draft: commit },
+      ...{ revision: next?.revision ?? 0, tree: treeOf(published), draft: commit },
       ...{ branch: LAYOUT.branch, onto: (isMerged ? state.merge?.onto : this.store.mainParents()[0]) ?? '' },
       record: {
         ...{ verdicts, steps, contributors, approvals, content: state.facts.inputs.content },
-        gates: evaluateGates(state.facts, this.policy, this.at).map((gate) => ({
+        gates: evaluateGates(state.facts, this.policy, judgedAt).map((gate) => ({
           ...{ type: gate.type, requiredBy: gate.requiredBy, state: gate.state },
         })),
         ...(bypassed.length === 0 || mergeBypass?.gates === true ? {} : { gatesBypassed: true }),

@@ -5,7 +5,7 @@ import type { EntryPoint } from '../../../resource/object/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from '../content/inputs.ts';
 import { bindsContent, type EffectivePolicy, matchesPattern, refuseIssuer } from '../policy/policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from '../record/record.ts';
-import { READY_TYPE } from './ready-type.ts';
+import { isComputedType, READY_TYPE } from './ready-type.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
 
 /**
@@ -111,9 +111,11 @@ function evaluateGate(
   policy: EffectivePolicy,
   now: string,
 ): Pick<Gate, 'state' | 'explanation' | 'expires'> {
-  if (type === READY_TYPE) {
+  if (isComputedType(type)) {
     const explanation =
-      'Sluice computes this condition from the other gates, so the gate can never open; require another type';
+      type === READY_TYPE
+        ? 'Sluice computes this condition from the other gates, so the gate can never open; require another type'
+        : 'Sluice computes this condition from the policies, so the gate can never open; require another type';
     return { state: 'NotAllowed', explanation };
   }
   const problem = lookalikeProblem(type);

@@ -42,8 +42,14 @@ export interface ApprovalRule {
     readonly sincePublishedMs?: number | undefined;
   };
   readonly maxInFlight?: number | undefined;
-  /** Names of the revisions that are in flight under the policy, without the one that is decided. Read only where a maximum is set. */
-  readonly inFlight: readonly string[];
+  /** The revisions that are in flight under the policy, by name, without the one that is decided. Read only where a maximum is set. */
+  readonly inFlight: readonly RevisionInFlight[];
+}
+
+export interface RevisionInFlight {
+  readonly name: string;
+  /** Milliseconds since the epoch; absent for one whose approval is being decided. */
+  readonly publishedAt?: number | undefined;
 }
 
 export interface NamedRecurrence extends Recurrence {

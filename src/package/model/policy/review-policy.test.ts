@@ -5,6 +5,7 @@ const review: ReviewPolicy = {
   policy: 'web',
   forge: { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge', key: 'token' } },
   publishOn: 'review',
+  mergeMethod: 'merge',
   approvers: [],
   reviewers: { users: [], teams: [] },
   labels: [],

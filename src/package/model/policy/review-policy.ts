@@ -10,6 +10,8 @@ export const REVIEW_ACTOR = 'controller:pull-request';
 export interface ReviewPolicy {
   /** Name of the policy. */
   readonly policy: string;
+  /** When the policy was created, RFC 3339. */
+  readonly createdAt?: string | undefined;
   readonly forge: {
     readonly provider: 'github' | 'gitea' | 'forgejo';
     /** Address of the API. */
@@ -18,6 +20,8 @@ export interface ReviewPolicy {
     readonly secretRef: { readonly name: string; readonly key: string };
   };
   readonly publishOn: 'approval' | 'review' | 'merge';
+  /** How the host merges where Sluice cannot push to the main branch. */
+  readonly mergeMethod: 'merge' | 'squash' | 'rebase';
   /** Whose reviews count, and as whose approval. */
   readonly approvers: readonly { readonly user: string; readonly subject: string }[];
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };

@@ -64,6 +64,8 @@ export interface FoldedRecord {
   readonly mergeBypass?: {
     /** Why the approvals were not enough. */
     readonly notApproved?: string;
+    /** Which reviewers requested changes. */
+    readonly objection?: string;
   };
 }
 
@@ -129,7 +131,7 @@ const foldedSchema = z.object({
   commits: listOf(z.object({ commit: z.string(), by: z.string() })).optional(),
   breakGlass: z.object({ by: z.string(), reason: z.string() }).optional(),
   rulesBypassed: listOf(z.string()).optional(),
-  mergeBypass: z.object({ notApproved: z.string().optional() }).optional(),
+  mergeBypass: z.object({ notApproved: z.string().optional(), objection: z.string().optional() }).optional(),
 });
 
 const publicationSchema = statementHeadSchema.extend({

@@ -104,6 +104,11 @@ export const approvalSchema = z.object({
   evidence: z.string().optional(),
   /** The groups of the user that quorums of policies named when it was given. */
   groups: listOf(z.string()).optional(),
+  /**
+   * The commit that a merge of the Git host publishes: with this approval none was missing, all gates were open and no rule blocked it, and the
+   * rules of the host reserve the main branch for merges.
+   */
+  mergeOf: z.string().optional(),
   /** The namespace in which it was given: rights are granted by namespace. Records of earlier versions have none. */
   namespace: z.string().optional(),
 });

@@ -24,6 +24,11 @@ export interface TransitionRequest {
   readonly breakGlass?: boolean;
   /** The Git host merged the proposal: its commit becomes the publication, and the main branch does not move. */
   readonly merged?: MergedProposal;
+  /**
+   * The Git host publishes by a merge, since its rules reserve the main branch for that: an approval that would publish is recorded as decided
+   * for this commit, and publishes nothing yet.
+   */
+  readonly byMerge?: boolean;
   /** A required condition that the caller found to be false now, whatever is recorded: its gate is closed. */
   readonly closedNow?: string;
 }
@@ -37,6 +42,10 @@ export interface MergedProposal {
    * band then, and its statement lists what was bypassed.
    */
   readonly recordBypass?: boolean;
+  /** Why no user who may approve stands behind the merge; absent if the actor of the request does. */
+  readonly notApproved?: string;
+  /** Which reviewers requested changes before the merge, in words that end a sentence: a bypass of the review that is no gate yet. */
+  readonly objection?: string;
 }
 
 /** The commit of a merge, as far as it is relevant for the publication of a proposal. */
@@ -45,7 +54,9 @@ export interface MergeFacts {
   readonly isOnMain: boolean;
   /** First parent. */
   readonly onto: Oid | undefined;
-  /** The package in it is that of the proposal. */
+  /**
+   * The package in it is that of the proposal, or the one with the same content for which a merge was decided before a condition changed.
+   */
   readonly hasProposedTree: boolean;
 }
 
@@ -173,6 +184,7 @@ export type RefusalCode =
   | 'NotAllowed'
   | 'NotApproved'
   | 'NotMerged'
+  | 'ChangesRequested'
   | 'Blocked'
   | 'Conflict'
   /** The package was edited on the main branch since. */
@@ -221,7 +233,11 @@ export interface Allowed {
     readonly gates: boolean;
     /** Why the approvals were not enough. */
     readonly notApproved?: string;
+    /** Which reviewers requested changes. */
+    readonly objection?: string;
   };
+  /** The time by which gates and rules were evaluated, where that is the time of an earlier decision, RFC 3339. */
+  readonly judgedAt?: string;
   /** Set where an approval counts and is not enough: the revision stays Proposed. */
   readonly approvals?: {
     readonly given: number;
@@ -230,6 +246,8 @@ export interface Allowed {
     readonly waitsFor?: readonly BlockingRule[];
     /** Other namespaces in which one is missing. */
     readonly missingIn: readonly string[];
+    /** None is missing, and a merge of the Git host publishes this commit. */
+    readonly isDecided?: true;
   };
 }
 

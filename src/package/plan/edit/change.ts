@@ -5,7 +5,7 @@ import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import type { PackageContent } from '../../model/content/content.ts';
 import { needsRenewal } from '../../model/gates/gates.ts';
-import { READY_TYPE } from '../../model/gates/ready-type.ts';
+import { APPROVAL_ALLOWED_TYPE, isComputedType, READY_TYPE } from '../../model/gates/ready-type.ts';
 import { issueVerdict, syncVerdicts } from '../../model/gates/verdict.ts';
 import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
@@ -167,14 +167,18 @@ export async function planChange(
 /** Conditions that Sluice computes cannot be issued or withdrawn. */
 function withoutComputed(change: RevisionChange, context: RequestContext): RevisionChange {
   const { conditions = [], withdraw = [] } = change;
-  if (!isSetBy(change, READY_TYPE)) return change;
-  context.warn?.(
-    `${READY_TYPE} was ignored: Sluice computes it from the gates, and conditions of their types open those`,
-  );
+  const computed = [READY_TYPE, APPROVAL_ALLOWED_TYPE].filter((type) => isSetBy(change, type));
+  if (computed.length === 0) return change;
+  for (const type of computed)
+    context.warn?.(
+      type === READY_TYPE
+        ? `${type} was ignored: Sluice computes it from the gates, and conditions of their types open those`
+        : `${type} was ignored: Sluice computes it from the rules for approvals`,
+    );
   return {
     ...change,
-    conditions: conditions.filter(({ type }) => type !== READY_TYPE),
-    withdraw: withdraw.filter((type) => type !== READY_TYPE),
+    conditions: conditions.filter(({ type }) => !isComputedType(type)),
+    withdraw: withdraw.filter((type) => !isComputedType(type)),
   };
 }
 

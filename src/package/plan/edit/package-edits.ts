@@ -3,7 +3,7 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Oid, TreeEdit } from '../../../git/git-repository.ts';
 import { derivePackage, type PackageContent, skippedPath } from '../../model/content/content.ts';
 import { checkPackageSize } from '../../model/content/package-size.ts';
-import { READY_TYPE } from '../../model/gates/ready-type.ts';
+import { APPROVAL_ALLOWED_TYPE, READY_TYPE } from '../../model/gates/ready-type.ts';
 import { type IssuedCondition, plainCondition } from '../../model/gates/verdict.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Rendering } from '../ports/renderer.ts';
@@ -49,8 +49,8 @@ export function fileEdits(
   }
   const written = edits.get('Kptfile');
   // It must not get into Git when a client writes back an object that it read.
-  if (written != null && Buffer.from(written).includes(READY_TYPE))
-    kptfileEdits.push({ op: 'removeCondition', type: READY_TYPE });
+  for (const type of [READY_TYPE, APPROVAL_ALLOWED_TYPE])
+    if (written != null && Buffer.from(written).includes(type)) kptfileEdits.push({ op: 'removeCondition', type });
   if (kptfileEdits.length > 0) {
     const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
     if (text === undefined) throw new SluiceError('InvalidInput', `${revision.name} has no Kptfile to edit`);

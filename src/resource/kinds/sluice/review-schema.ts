@@ -21,6 +21,12 @@ export const reviewSchema = z
       .describe(
         'What publishes a proposal: approval, as without pull requests (default); review, approving reviews by enough of the approvers; or merge, the merge of its pull request.',
       ),
+    mergeMethod: z
+      .enum(['merge', 'squash', 'rebase'])
+      .default('merge')
+      .describe(
+        'How Sluice has the host merge a pull request with publishOn approval or review, where the rules of the host reserve the main branch for merges. Default: merge.',
+      ),
     approvers: z
       .array(
         z.object({

@@ -1,0 +1,167 @@
+import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
+import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-merging.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
+import { type Approval, approvalsIn } from '../../../src/package/model/record/record.ts';
+import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import { keyOf, keyText } from '../../../src/resource/object/object.ts';
+import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
+import { recordedApprovals } from '../../approval/recorded-approvals.ts';
+import type { SyncRequests } from '../../repository/sync-requests.ts';
+import type { PullRequests } from '../pull-requests.ts';
+import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
+import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
+import { plainLine } from '../text/quote.ts';
+
+export interface MergingContext extends Omit<ReviewContext, 'store'> {
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
+  readonly clock: Clock;
+  readonly requests: Pick<SyncRequests, 'add'> | undefined;
+}
+
+/** A decision is made again before a merge once it is so old, in milliseconds; the kernel counts it for twice as long. */
+const FRESH_MS = 1_800_000;
+/** Between two attempts: at first, and at most. Checks of the host that are missing change nothing that a poll would show. */
+const RETRY_MS = 60_000;
+const UNKNOWN_RETRY_MS = 5000;
+const MAX_RETRY_MS = 600_000;
+const QUEUED_RETRY_MS = 300_000;
+/** Until what the host merged, or has not read yet, is looked at again. */
+const SOON_MS = 1000;
+const MAX_TITLE_CHARACTERS = 250;
+
+const NEXT: Readonly<Record<MergeObstacle, string>> = {
+  conflict:
+    'resolve the conflict in the branch, or reject the revision and propose it again on the present main branch',
+  behind: 'update the branch from the main branch on the host',
+  blocked:
+    'satisfy the rules of the branch on the host (checks, reviews), or permit the user or App of Sluice to merge',
+  draft: 'mark the pull request as ready for review',
+  method: 'permit the method of spec.review.mergeMethod on the host, or name another one in the policy',
+  closed: 'open the pull request again',
+  unknown: 'the host has not computed yet whether it can be merged; it is tried again',
+};
+
+/**
+ * Has the host merge a proposal that is approved, where its rules reserve the main branch for merges. The kernel has decided and the decision is in
+ * the record, for this commit; it decides once more before each attempt, and the host merges that commit only. What follows is that of any
+ * merge: the commit is published when it was fetched, by this process or the next one.
+ */
+export async function mergeApproved(
+  context: MergingContext,
+  proposal: ReviewedProposal,
+  pulls: PullRequests,
+  memory: { attempt?: MergeAttempt },
+): Promise<ReconcileResult | undefined> {
+  const { store, events, clock, requests, signal } = context;
+  const { object, evaluation, review, pull } = proposal;
+  const { revision } = evaluation;
+  const decision = decisionOf(evaluation, revision.namespace);
+  if (decision === undefined || review.publishOn === 'merge') {
+    delete memory.attempt;
+    return undefined;
+  }
+  const { attempt } = memory;
+  // The section in its body may have been written since.
+  const { updatedAt } = (await pulls.ofBranch(pull.head.branch, signal)) ?? pull;
+  const isSame = attempt?.of === updatedAt && attempt.commit === revision.commit;
+  if (attempt !== undefined && isSame && clock.now() < attempt.until)
+    return { requeueAfter: attempt.until - clock.now(), reason: 'the host does not merge yet' };
+  const repository = store.repositoryOf(revision);
+
+  const age = clock.now() - Date.parse(decision.at);
+  const isFresh = decision.mergeOf === revision.commit && age >= 0 && age < FRESH_MS;
+  const refusal = await decide(context, proposal, decision, isFresh);
+  if (refusal !== undefined) return wait(refusal, RETRY_MS);
+  // The record has changed, which wakes this controller again.
+  if (!isFresh) return undefined;
+
+  const now = await pulls.forge.get(pull.number, signal);
+  if (now.state !== 'open' || now.base.branch !== pull.base.branch || now.head.branch !== pull.head.branch) {
+    pulls.note(now);
+    return { requeueAfter: SOON_MS, reason: 'the pull request has changed' };
+  }
+  if (now.head.commit !== revision.commit)
+    return { requeueAfter: SOON_MS, reason: 'the host has not read the branch yet' };
+  const objection = await objectionOf(context, proposal, decision);
+  if (objection !== undefined) return wait(objection, RETRY_MS);
+  const title = plainLine(pull.title, MAX_TITLE_CHARACTERS);
+  const message = plainLine(`Package revision ${revision.name}, approved by ${decision.subject} at ${decision.at}`);
+  const wanted = { headCommit: revision.commit, method: review.mergeMethod, title, message };
+  let outcome: MergeOutcome;
+  try {
+    outcome = await pulls.merging.merge(pull.number, wanted, signal);
+  } catch (error) {
+    if (isSluiceError(error, 'Conflict')) return { requeueAfter: SOON_MS, reason: 'the branch has changed' };
+    if (isSluiceError(error))
+      repository.noteRefusedMerge(revision.name, `${pull.url} is not merged: ${messageOf(error)}`);
+    throw error;
+  }
+  if (outcome.state === 'refused') {
+    const { obstacle, message: words } = outcome;
+    return wait(`${plainLine(words)}; ${NEXT[obstacle]}`, obstacle === 'unknown' ? UNKNOWN_RETRY_MS : RETRY_MS);
+  }
+  if (outcome.state === 'queued') return wait('it is in the merge queue of the host', QUEUED_RETRY_MS);
+  repository.noteRefusedMerge(revision.name, undefined);
+  delete memory.attempt;
+  pulls.note(await pulls.forge.get(pull.number, signal));
+  requests?.add(repositoryOf(keyOf(object)), 'branches');
+  return { requeueAfter: SOON_MS, reason: 'the merge has to be read' };
+
+  function wait(why: string, first: number): ReconcileResult {
+    const message = `${pull.url} is not merged: ${why}`;
+    events.record(object, 'Warning', 'NotMerged', message, 'merge');
+    repository.noteRefusedMerge(revision.name, message);
+    const delay = isSame ? Math.min(MAX_RETRY_MS, Math.max(first, (attempt?.delay ?? 0) * 2)) : first;
+    memory.attempt = { of: updatedAt, commit: revision.commit, delay, until: clock.now() + delay };
+    return { requeueAfter: delay, reason: message };
+  }
+}
+
+/** Decides by the present state, and records it where the decision is for another commit or old. Returns why it is refused. */
+async function decide(
+  { store, signal }: MergingContext,
+  { object, evaluation: { revision } }: ReviewedProposal,
+  { subject, groups, face, evidence, at }: Approval,
+  isFresh: boolean,
+): Promise<string | undefined> {
+  const request: RequestContext = {
+    actor: { name: subject, ...(groups === undefined ? {} : { groups }) },
+    face: face as EntryPoint,
+    ...{ reason: `approved at ${at}`, dryRun: isFresh, signal },
+  };
+  const update = {
+    ...({ action: 'approve', expectedCommit: revision.commit, byMerge: true } as const),
+    ...(evidence === undefined ? {} : { evidence }),
+  };
+  try {
+    await store.update(keyText(keyOf(object)), update, request);
+    return undefined;
+  } catch (error) {
+    if (!isSluiceError(error, 'Refused')) throw error;
+    return error.message;
+  }
+}
+
+/** What reviews that were read just now have against the merge. */
+async function objectionOf(
+  context: MergingContext,
+  proposal: ReviewedProposal,
+  decision: Approval,
+): Promise<string | undefined> {
+  const { record, revision, content } = proposal.evaluation;
+  const reviews = await proposal.readReviews();
+  const { changesRequested } = await verdictsOf(context, proposal, reviews);
+  if (changesRequested.length > 0)
+    return `changes are requested by ${changesRequested.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ')}`;
+  const { needed, quorums } = recordedApprovals(proposal.evaluation);
+  const all = approvalsIn(record, revision.namespace).filter((one) => one.content === content.content);
+  // Where one approval is enough, the others do not matter.
+  const counted = needed === 1 && quorums.length === 0 ? [decision] : all;
+  const evidence = new Set(counted.map((one) => one.evidence));
+  const withdrawn = reviews.find(({ url, state }) => evidence.has(url) && state !== 'approved');
+  return withdrawn === undefined
+    ? undefined
+    : `the review ${withdrawn.url} of ${plainLine(withdrawn.author)}, by which it was approved, was dismissed; another review of this user is needed, or another proposal`;
+}

@@ -1,0 +1,273 @@
+import { type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
+import type { Forge, PullRequest, Review } from '../../../src/forge/forge.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
+import { revisionName } from '../../../src/package/model/identity/identity.ts';
+import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import { mergedPackageProblem } from '../../../src/package/plan/create/merged-package.ts';
+import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
+import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { RequestContext } from '../../../src/resource/object/request-context.ts';
+import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
+import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
+import type { MayApprove } from '../../pull-request/rights.ts';
+import { plainLine } from '../../pull-request/text/quote.ts';
+import { type JudgedPackage, judgePackage } from '../judge-package.ts';
+import { mergePackage } from '../merge-package.ts';
+import { keyAt } from '../read-user-pull.ts';
+import { countedRendering, mergedConditions } from './merged-package-facts.ts';
+import { type PackageAtMerge, packagesAtMerge } from './merged-packages.ts';
+
+export interface UserMergeContext {
+  readonly store: Pick<RevisionStore, 'publishMerged'>;
+  readonly repository: PackageRepository;
+  readonly forge: Forge;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly renderer: Renderer | undefined;
+  readonly restrictedRenderer: Renderer | undefined;
+  readonly mayApprove: MayApprove | undefined;
+  /** True for the policy of a package whose pull requests this host has. */
+  isWanted(review: ReviewPolicy): boolean;
+  /** Called for each package once it is published, in band or out of band. */
+  onPublished(one: PackageMerge): Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/** What became of a package of a merged pull request. Texts are one line; `refusal` is why it could not be published in band. */
+export type PackageMerge = { readonly path: string } & (
+  | { readonly result: 'published'; readonly revision: PackageRevision }
+  | { readonly result: 'out_of_band'; readonly revision: PackageRevision; readonly refusal: string }
+  | { readonly result: 'not_published'; readonly reason: string }
+  | { readonly result: 'removed' }
+);
+
+export interface UserMerge {
+  /** Sorted by path. */
+  readonly packages: readonly PackageMerge[];
+  /** Those that were published before. */
+  readonly known: readonly PackageMerge[];
+  readonly isComplete: boolean;
+}
+
+/** The workspace of the revisions that the merge of a pull request publishes. It is none of an adopted draft, which stays a draft. */
+export function mergeWorkspaceOf(number: number): string {
+  return `merge-${number}`;
+}
+
+/**
+ * Publishes the packages of a merged pull request at the commit of its merge, each by itself: a closed gate of one of them marks that one as out of
+ * band. Those that were published before stay as they are, so that it can be repeated. Undefined if the mirror does not have the commit yet.
+ */
+export async function publishUserMerge(context: UserMergeContext, listed: PullRequest): Promise<UserMerge | undefined> {
+  const { repository, forge, signal } = context;
+  const read = await packagesAtMerge(repository, listed, signal);
+  const commit = listed.merged?.commit ?? '';
+  if (read === undefined || !(await repository.index.isOnMain(commit))) return undefined;
+  const wanted: PackageAtMerge[] = [];
+  const known: PackageMerge[] = [];
+  for (const one of read.packages) {
+    const before = publishedAt(repository, listed.number, one.path, commit);
+    if (before !== undefined) known.push(before);
+    else if (await isForMerges(context, one, commit)) wanted.push(one);
+  }
+  const packages: PackageMerge[] = [];
+  let pull: PullRequest | undefined;
+  let reviews: readonly Review[] | undefined;
+  for (const one of wanted) {
+    signal.throwIfAborted();
+    const { path } = one;
+    if (one.after === undefined) {
+      packages.push({ path, result: 'removed' });
+      continue;
+    }
+    const key = keyAt({ repository, workspace: mergeWorkspaceOf(listed.number) }, path);
+    const problem = await mergedPackageProblem(repository, { ...key, commit });
+    if (problem !== undefined) {
+      packages.push({ path, result: 'not_published', reason: problem });
+      continue;
+    }
+    if (pull === undefined) {
+      pull = await forge.get(listed.number, signal);
+      if (pull.merged?.commit !== commit) return undefined;
+      reviews = await readReviews(forge, pull, signal);
+    }
+    const published = await publishPackage(context, { ...one, after: one.after }, pull, reviews, read.isPushed);
+    packages.push(published);
+    if (published.result !== 'not_published') await context.onPublished(published);
+  }
+  return { packages, known, isComplete: read.isComplete };
+}
+
+function publishedAt(
+  repository: PackageRepository,
+  number: number,
+  path: string,
+  commit: string,
+): PackageMerge | undefined {
+  const name = revisionName(keyAt({ repository, workspace: mergeWorkspaceOf(number) }, path));
+  const known = repository.index.get(name);
+  if (known === undefined || !isPublished(known) || known.commit !== commit) return undefined;
+  return outcomeOf(path, known);
+}
+
+function outcomeOf(path: string, revision: PackageRevision, refusal?: string): PackageMerge {
+  const { outOfBand } = revision;
+  if (outOfBand === undefined) return { path, result: 'published', revision };
+  return { path, result: 'out_of_band', revision, refusal: refusal ?? outOfBand.message };
+}
+
+/** Whether a policy lets a merge publish the package. */
+async function isForMerges(
+  { repository, isWanted }: UserMergeContext,
+  { path, after }: PackageAtMerge,
+  commit: string,
+): Promise<boolean> {
+  const { git } = repository;
+  const [file] = after === undefined ? [] : await git.readObjects([`${commit}:${path}/Kptfile`]);
+  const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
+  const { review } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
+  return review !== undefined && review.publishOn !== 'approval' && isWanted(review);
+}
+
+async function publishPackage(
+  context: UserMergeContext,
+  { path, before, after }: PackageAtMerge & { readonly after: string },
+  pull: PullRequest,
+  reviews: readonly Review[] | undefined,
+  isPushed: boolean,
+): Promise<PackageMerge> {
+  const { store, repository, clock, signal } = context;
+  const { git, namespace } = repository;
+  const { commit = '', by } = pull.merged ?? {};
+  const merger = by === undefined ? 'an unknown user' : plainLine(by);
+  const key = keyAt({ repository, workspace: mergeWorkspaceOf(pull.number) }, path);
+  // Only the merged files are judged: what the main branch had before is no longer there.
+  const judged = await judgePackage(await mergePackage(git, { base: before, main: before, head: after }), {
+    ...{ namespace, mayIssue: isPushed, now: clock.now(), signal },
+    renderer: isPushed ? context.renderer : context.restrictedRenderer,
+    policyFor: (kptfile) => policyAt(repository, path, kptfile),
+  });
+  const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, reviews);
+  const [first, ...others] = approved.approvals;
+  const request: RequestContext = {
+    ...(first === undefined
+      ? { actor: { name: REVIEW_ACTOR }, face: 'controller' }
+      : { actor: { name: first.subject }, face: 'api' }),
+    ...{ reason: `${pull.url} was merged by ${merger}`, signal },
+  };
+  const wanted = {
+    ...{ package: key.package, workspace: key.workspace },
+    merged: {
+      commit,
+      ...(first === undefined ? { notApproved: `${pull.url} was merged by ${merger}, ${approved.missing}` } : {}),
+    },
+    facts: {
+      conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
+      ...{ rendering: countedRendering(judged.rendering), approvals: others, mayIssue: isPushed },
+    },
+  };
+  const publish = (recordBypass: boolean) =>
+    store.publishMerged(
+      repository.id,
+      recordBypass ? { ...wanted, merged: { ...wanted.merged, recordBypass } } : wanted,
+      first?.evidence ?? pull.url,
+      request,
+    );
+  try {
+    return outcome(await publish(false));
+  } catch (error) {
+    if (!isSluiceError(error) || !FINAL.has(error.code)) throw error;
+    if (error.code !== 'Refused') return { path, result: 'not_published', reason: error.message };
+    try {
+      return outcome(await publish(true), error.message);
+    } catch (again) {
+      if (!isSluiceError(again, 'Refused')) throw again;
+      return { path, result: 'not_published', reason: messageOf(again) };
+    }
+  }
+
+  function outcome(revision: PackageRevision | undefined, refusal?: string): PackageMerge {
+    if (revision === undefined) return { path, result: 'not_published', reason: 'the revision was deleted meanwhile' };
+    return outcomeOf(path, revision, refusal);
+  }
+}
+
+/** Failures that a repetition does not change. */
+const FINAL: ReadonlySet<string> = new Set(['Refused', 'InvalidInput', 'AlreadyExists', 'LimitExceeded']);
+
+/**
+ * The users who stand behind a package, the one who merged first: that user where the policy has merges publish, and those who approved its content in
+ * reviews. All need the same right as for an approval through the API.
+ */
+async function approvalsOf(
+  { repository, mayApprove, signal }: UserMergeContext,
+  { path, commit, name }: { readonly path: string; readonly commit: string; readonly name: string },
+  pull: PullRequest,
+  { review }: Pick<JudgedPackage, 'review'>,
+  reviews: readonly Review[] | undefined,
+): Promise<{
+  readonly approvals: readonly { readonly subject: string; readonly at: string; readonly evidence: string }[];
+  readonly missing: string;
+  readonly changesRequested: readonly Review[] | undefined;
+}> {
+  const approvers = review?.approvers ?? [];
+  const content = (await contentAt(repository.git, `${commit}:${path}`)) ?? '';
+  const commits = approvedCommits(reviews ?? [], approvers);
+  const current = await commitsWithContent(
+    repository.git,
+    { revision: { commit, path }, content: { content } },
+    commits,
+  );
+  const verdicts = evaluateReviews(reviews ?? [], approvers, (one) => current.has(one));
+  const by = pull.merged?.by?.toLowerCase();
+  const merger = approvers.find(({ user }) => user.toLowerCase() === by)?.subject;
+  const candidates = [
+    ...(merger === undefined || review?.publishOn !== 'merge'
+      ? []
+      : [{ subject: merger, at: pull.closedAt ?? pull.updatedAt, evidence: pull.url }]),
+    ...verdicts.approvals.map((one) => ({
+      ...{ subject: one.subject, at: one.review.submittedAt, evidence: one.review.url },
+    })),
+  ];
+  const approvals = new Map<string, (typeof candidates)[number]>();
+  const refused = new Set<string>();
+  for (const one of candidates) {
+    const { subject } = one;
+    if (approvals.has(subject) || refused.has(subject)) continue;
+    const may =
+      mayApprove === undefined || (await mayApprove(subject, { namespace: repository.namespace, name }, signal));
+    if (may) approvals.set(subject, one);
+    else refused.add(subject);
+  }
+  const changesRequested = reviews === undefined ? undefined : verdicts.changesRequested;
+  const missing =
+    refused.size > 0
+      ? `but User "${[...refused].join('", "')}" may not update packagerevisions/approval in this namespace`
+      : review?.publishOn === 'merge'
+        ? `whom spec.review.approvers of the policy ${review.policy} does not list, and no user whom it lists approved this content`
+        : 'and no user whom spec.review.approvers of the policy lists approved this content in a review';
+  return { approvals: [...approvals.values()], missing, changesRequested };
+}
+
+/** Undefined where there are too many, which closes the gate for them. */
+async function readReviews(
+  forge: Forge,
+  pull: PullRequest,
+  signal: AbortSignal,
+): Promise<readonly Review[] | undefined> {
+  try {
+    return await forge.reviews(pull.number, signal);
+  } catch (error) {
+    if (isSluiceError(error, 'LimitExceeded')) return undefined;
+    throw error;
+  }
+}
+
+function policyAt(repository: PackageRepository, path: string, kptfile: Kptfile | undefined): EffectivePolicy {
+  const key = keyAt({ repository, workspace: '' }, path);
+  const name = revisionName(key);
+  return repository.policyFor({ key, name, namespace: repository.namespace, path, kptfile, record: undefined });
+}

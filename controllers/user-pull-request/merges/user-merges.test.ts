@@ -1,0 +1,112 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { eachUserPulls, GATE, GATES, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
+import { SyncRequests } from '../../repository/sync-requests.ts';
+
+describe('merges of pull requests that users open', () => {
+  const open = eachUserPulls();
+  let at: UserPullBench;
+  beforeEach(async () => {
+    at = open();
+  });
+  const revision = (name: string) => at.world.store.find(name);
+  const tags = async () => (await at.refs('refs/tags/')).map((name) => name.slice('refs/tags/'.length));
+
+  test('publish each package at the commit of the merge, in the name of the user who merged, and say so once', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.pull({ 'web/Kptfile': KPTFILE(), 'db/Kptfile': KPTFILE(), 'README.md': 'text' });
+    await at.poll();
+    const commit = await at.merge(1, 'Bob');
+    // A push before the merge is read is not judged, and not published.
+    await at.world.push(at.path, { 'web/extra.yaml': MAP });
+    await at.world.store.repository('apps').refresh();
+    await at.poll();
+    for (const name of ['apps.web.merge-1', 'apps.db.merge-1'])
+      expect(revision(name)).toMatchObject({ lifecycle: 'Published', revision: 1, commit, outOfBand: undefined });
+    const { record } = await at.world.store.evaluate('apps.web.merge-1');
+    expect(record.steps.at(-1)).toMatchObject({ action: 'approve', by: 'bob@example.com' });
+    expect(at.comment(1, 'merged')).toContain('- `web` is published as `apps.web.merge-1`');
+    expect(await at.world.events('apps.web.merge-1')).toEqual([expect.stringMatching(/^Approved: published at /)]);
+    expect(await at.refs()).toEqual([]);
+    at.forge.calls.length = 0;
+    await at.poll();
+    await at.poll();
+    at.restart();
+    await at.poll();
+    expect(await tags()).toEqual(['db/v1', 'web/v1']);
+    expect(at.forge.calls.filter((call) => call !== 'listUpdated' && call !== 'listOpen')).toEqual([]);
+    expect(await at.world.events('apps.web.merge-1')).toHaveLength(1);
+  });
+
+  test('with a closed gate of one package flag that one, with an event, a comment and the reason', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.pull({ 'web/Kptfile': KPTFILE(GATES), 'db/Kptfile': KPTFILE() });
+    await at.poll();
+    await at.merge(1, 'bob');
+    await at.poll();
+    expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'GateUnmet' } });
+    expect(revision('apps.db.merge-1')?.outOfBand).toBeUndefined();
+    const reported = expect.stringMatching(new RegExp(`^OutOfBand: the merge of web by .* gate ${GATE} is closed`));
+    expect(await at.world.events('apps.web.merge-1')).toEqual([reported]);
+    expect(await at.world.events('apps')).toContainEqual(reported);
+    expect(at.comment(1, 'merged')).toContain('`web` is **out of band** as `apps.web.merge-1`');
+    // Where the process ended before the comment, the next one writes it.
+    at.forge.commentsOf.delete(1);
+    at.restart();
+    await at.poll();
+    expect(at.comment(1, 'merged')).toContain('`web` is **out of band** as `apps.web.merge-1`');
+    expect(await tags()).toEqual(['db/v1', 'web/v1']);
+  });
+
+  test('by a user whom the policy does not map, or who may not approve, flag its packages', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    await at.merge(1, 'eve');
+    await at.poll();
+    expect(revision('apps.web.merge-1')?.outOfBand).toMatchObject({ reason: 'NotApproved' });
+    expect(revision('apps.web.merge-1')?.outOfBand?.message).toContain('does not list');
+    await at.pull({ 'web/a.yaml': MAP }, { branch: 'second' });
+    at.restart({ mayApprove: async () => false });
+    await at.poll();
+    await at.merge(2, 'bob');
+    await at.poll();
+    expect(revision('apps.web.merge-2')?.outOfBand?.message).toContain('may not update packagerevisions/approval');
+  });
+
+  test('that are not fetched yet wait; removals, deleted revisions, and policies without merges publish nothing', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    const commit = await at.merge(1, 'bob');
+    at.forge.change(1, { merged: { commit: 'f'.repeat(40), by: 'bob' } });
+    expect(await at.poll()).toMatchObject({ requeueAfter: 1000 });
+    expect(requests.has({ namespace: 'default', name: 'apps' })).toBe(true);
+    expect(await tags()).toEqual([]);
+    at.forge.change(1, { merged: { commit, by: 'bob' } });
+    at.restart();
+    await at.poll();
+    expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published' });
+    await at.delete('apps.web.merge-1');
+    await at.pull({ 'web/Kptfile': null }, { branch: 'removal' });
+    await at.merge(2, 'bob');
+    at.restart();
+    await at.poll();
+    expect(await tags()).toEqual([]);
+    expect((await at.world.events('apps')).filter((text) => text.startsWith('MergeNotPublished'))).toEqual([]);
+    at.forge.calls.length = 0;
+    await at.poll();
+    expect(at.forge.calls).toEqual(['listUpdated']);
+  });
+
+  test('with publishOn: approval publish nothing', async () => {
+    await at.policy();
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    await at.merge(1, 'bob');
+    await at.poll();
+    expect(await tags()).toEqual([]);
+    expect(at.comment(1, 'merged')).toBeUndefined();
+  });
+});

@@ -1,0 +1,129 @@
+import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
+import { packagePath, proposedRef } from '../../model/identity/layout.ts';
+import type { PackageRevision } from '../../model/revision/package-revision.ts';
+import type { MergedProposal } from '../../model/revision/revision-state.ts';
+import { DELETED } from '../../trust/ledger/trust-ledger.ts';
+import type { MergedFacts } from '../merged-facts.ts';
+import type { RepositoryContext, WritePlan } from '../ports/repository-context.ts';
+import { readCommit } from '../records/record-chain.ts';
+import { planTransition, type Transition } from '../transition.ts';
+import { inSequence } from '../update.ts';
+import { checkPlace } from './place.ts';
+
+/** Commits of the main branch that are searched for a merge; one that is further away is not on it, as far as this is concerned. */
+const MAX_COMMITS = 10_000;
+
+/** A package that the pull request of a user brought to the main branch, without a draft of it in Sluice. */
+export interface MergedPackage {
+  readonly package: string;
+  /** Of the revision that it becomes; no other one has it. */
+  readonly workspace: string;
+  readonly merged: MergedProposal;
+  readonly facts: MergedFacts;
+}
+
+/** What a merged package is judged as: a proposal that was pushed with the commit of the merge. Throws if there is no place for it. */
+export async function previewMergedPackage(repo: RepositoryContext, wanted: MergedPackage): Promise<PackageRevision> {
+  return proposalOf(repo, await planProposal(repo, wanted));
+}
+
+/** Why a merged package gets no revision, whatever its gates are; undefined if nothing but the kernel decides. One sentence. */
+export async function mergedPackageProblem(
+  repo: RepositoryContext,
+  wanted: { readonly package: string; readonly workspace: string; readonly commit: Oid },
+): Promise<string | undefined> {
+  try {
+    const key = placeOf(repo, wanted);
+    await refuseSuperseded(repo, { key, name: revisionName(key) }, wanted.commit, repo.index.mainHead);
+    return undefined;
+  } catch (error) {
+    if (!isSluiceError(error) || !PROBLEMS.has(error.code)) throw error;
+    return error.message;
+  }
+}
+
+const PROBLEMS: ReadonlySet<string> = new Set(['Refused', 'InvalidInput', 'AlreadyExists']);
+
+/**
+ * Plans the publication of a merged package. The proposal is part of the same transaction, so that its tag is all that is written: there is no
+ * state between. `mainHead` is the head of the main branch when the plan will be committed.
+ */
+export async function planMergedPackage(
+  repo: RepositoryContext,
+  wanted: MergedPackage,
+  how: Pick<Transition, 'closedNow' | 'evidence'>,
+  context: RequestContext,
+  mainHead = repo.index.mainHead,
+): Promise<WritePlan> {
+  const { merged, facts } = wanted;
+  const proposal = await planProposal(repo, wanted);
+  const revision = await proposalOf(repo, proposal);
+  await refuseSuperseded(repo, revision, merged.commit, mainHead);
+  const published = await planTransition(
+    repo,
+    revision,
+    { action: 'approve', ...how, merged, facts },
+    context,
+    mainHead,
+  );
+  return { ...published, updates: inSequence(proposal.updates, published.updates) };
+}
+
+async function planProposal(repo: RepositoryContext, { merged, ...wanted }: MergedPackage): Promise<WritePlan> {
+  const key = placeOf(repo, wanted);
+  const path = packagePath(repo.layout, key.package);
+  const [kptfile] = await repo.git.statObjects([`${merged.commit}:${path}/Kptfile`]);
+  if (kptfile?.type !== 'blob')
+    throw new SluiceError('NotFound', `there is no package ${path} at the commit ${merged.commit}`);
+  const updates = [{ type: 'create', ref: proposedRef(repo.layout, key), new: merged.commit } as const];
+  return { updates, name: revisionName(key), marks: [], revokes: false };
+}
+
+function placeOf(repo: RepositoryContext, wanted: Pick<MergedPackage, 'package' | 'workspace'>): RevisionKey {
+  const key = checkPlace(repo, { ...wanted, source: { type: 'copy', source: '' } });
+  refuseDeleted(repo, packagePath(repo.layout, key.package), key.workspace);
+  return key;
+}
+
+async function proposalOf(repo: RepositoryContext, plan: WritePlan): Promise<PackageRevision> {
+  const revision = await repo.preview(plan);
+  if (revision === undefined) throw new SluiceError('Internal', `the index does not show ${plan.name}`);
+  return revision;
+}
+
+/** A publication that a user has deleted does not come back when its pull request is read again. */
+function refuseDeleted(repo: RepositoryContext, path: string, workspace: string): void {
+  const mark = repo.trust.mark({ package: path, workspace });
+  if (mark === undefined || mark.digest === DELETED) return;
+  throw new SluiceError(
+    'Refused',
+    `cannot publish ${path} as the workspace ${workspace}: a revision of this name existed and was deleted; propose a new one`,
+  );
+}
+
+/** The highest number has to be the newest content, so that a commit below the one of the last publication gets none. */
+async function refuseSuperseded(
+  repo: RepositoryContext,
+  { key, name }: Pick<PackageRevision, 'key' | 'name'>,
+  commit: Oid,
+  mainHead: Oid | undefined,
+): Promise<void> {
+  let last: PackageRevision | undefined;
+  for (const other of repo.index.ofPackage(key.package))
+    if (other.revision > 0 && (last === undefined || other.revision > last.revision)) last = other;
+  if (last === undefined) return;
+  let oid = mainHead;
+  for (let count = 0; oid !== undefined && count < MAX_COMMITS; count += 1) {
+    if (oid === last.commit) break;
+    if (oid === commit) return;
+    oid = (await readCommit(repo, oid))?.parents[0];
+  }
+  if (oid !== last.commit) return;
+  throw new SluiceError(
+    'Refused',
+    `cannot publish the commit ${commit} as ${name}: ${last.name} was published at a later commit of the main branch, as v${last.revision}; propose a new revision if its content is missing there`,
+  );
+}

@@ -1,0 +1,83 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { PushRefusedError } from '../../git/errors.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { PackageContent } from '../model/content/content.ts';
+import { mainRef } from '../model/identity/layout.ts';
+import type { EffectivePolicy } from '../model/policy/policy.ts';
+import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
+import { type Approval, approvalsIn, type RevisionRecord } from '../model/record/record.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
+import type { RevisionUpdate } from '../plan/update.ts';
+import type { PackageRepository } from './package-repository.ts';
+
+/** For so long, in milliseconds, no push is tried after the host has refused one to the main branch. */
+const REFUSED_MS = 600_000;
+
+/** Parts of the evaluation of a revision. */
+interface Evaluation {
+  readonly revision: PackageRevision;
+  readonly content: Pick<PackageContent, 'content'>;
+  readonly policy: Pick<EffectivePolicy, 'review'>;
+  readonly record: Pick<RevisionRecord, 'approvals'>;
+}
+
+type ApprovedRepository = Pick<
+  PackageRepository,
+  'clock' | 'layout' | 'mainRefusedAt' | 'namespace' | 'policyFor' | 'update'
+>;
+
+/**
+ * Approves a proposal. Where a rule of the Git host refuses the push to the main branch, and a policy has proposals reviewed in pull requests, the
+ * approval is recorded as a decision for the commit instead, and the controller of pull requests has the host merge it.
+ */
+export async function approveProposal(
+  repository: ApprovedRepository,
+  { name }: PackageRevision,
+  update: RevisionUpdate,
+  context: RequestContext,
+  evaluate: () => Promise<Evaluation>,
+): Promise<PackageRevision | undefined> {
+  const push = () => repository.update(name, update, context);
+  if (update.merged !== undefined || update.byMerge === true || update.breakGlass === true) return push();
+  const { mainRefusedAt = Number.NEGATIVE_INFINITY, clock } = repository;
+  const isRefused = clock.now() - mainRefusedAt < REFUSED_MS;
+  if (!isRefused) {
+    try {
+      return await push();
+    } catch (error) {
+      if (!isOfMain(error, repository)) throw error;
+      if (!mergesOnHost(await evaluate())) throw error;
+      repository.mainRefusedAt = clock.now();
+    }
+  }
+  const evaluation = await evaluate();
+  if (!mergesOnHost(evaluation)) return push();
+  const decided = decisionOf(evaluation, repository.namespace);
+  const isSame = decided?.subject === context.actor.name && decided.evidence === (update.evidence ?? context.evidence);
+  if (decided !== undefined && isSame && decided.mergeOf === evaluation.revision.commit)
+    throw new SluiceError(
+      'Refused',
+      `${name} is approved already, by ${decided.subject} at ${decided.at}; ${REVIEW_ACTOR} publishes it by the merge of its pull request, see "sluice why ${name}"`,
+    );
+  return repository.update(name, { ...update, byMerge: true }, context);
+}
+
+/** The last decision that a merge of the Git host publishes the present content; undefined if there is none. */
+export function decisionOf(
+  { record, content }: Pick<Evaluation, 'content' | 'record'>,
+  namespace: string | undefined,
+): (Approval & { readonly mergeOf: string }) | undefined {
+  const made = approvalsIn(record, namespace).findLast(
+    (one) => one.mergeOf !== undefined && one.content === content.content,
+  );
+  return made?.mergeOf === undefined ? undefined : { ...made, mergeOf: made.mergeOf };
+}
+
+function mergesOnHost({ policy: { review } }: Pick<Evaluation, 'policy'>): boolean {
+  return review !== undefined && review.publishOn !== 'merge';
+}
+
+function isOfMain(error: unknown, { layout }: ApprovedRepository): boolean {
+  if (!isSluiceError(error, 'PushRefused') || !(error instanceof PushRefusedError)) return false;
+  return error.details?.ref === mainRef(layout);
+}
