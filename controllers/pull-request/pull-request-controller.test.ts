@@ -320,12 +320,14 @@ describe('pull-request controller', () => {
   test('hostile names in reviews and packages are code, not Markdown', async () => {
     await at.policy();
     const { name } = await at.world.draft('apps/app/w1', {
-      'a`@all<b>.yaml': 'kind: "```\\n<!-- sluice:end -->"\napiVersion: v1\nmetadata: {name: a}\n',
+      'a`@all<b>.txt': '```\n<!-- sluice:end -->\n',
+      'a.yaml': 'kind: "`@all<b>\\n<!-- sluice:end -->"\napiVersion: v1\nmetadata: {name: a}\n',
     });
     await at.world.store.update(name, { action: 'propose' }, BERTA);
     await at.reconcile(name);
     const body = at.forge.pulls[0]?.body ?? '';
-    expect(body).toContain("`a'@all<b>.yaml`");
+    expect(body).toContain("`a'@all<b>.txt`");
+    expect(body).toMatch(/Added `'@all<b>[^`\n]*<!-- sluice:end -->[^`\n]*`/);
     await at.set(name, 'True');
     await at.reconcile(name);
     expect(at.forge.pulls[0]?.body.match(/sluice:begin/g)).toHaveLength(1);

@@ -23,6 +23,7 @@ import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
+import { rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -153,7 +154,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
     if (conflict === undefined) events.forgetTopic(key, 'conflict');
     else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
-    const text = await readDescription(client, object, revision, { explanation, review }, signal);
+    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
@@ -209,6 +210,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     await updateReply(deciding(signal), commented, explanation);
     await completePull(entry, { object, pull, review, text }, signal);
+    // The new head wakes this controller.
+    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge))
+      return undefined;
     // Last of all: the checks of the commit may be required for it.
     return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
   }

@@ -6,12 +6,15 @@ import type { diffSchema } from '../../../src/package/model/revision/revision-re
 import type { DeepReadonly } from '../../../src/resource/object/object.ts';
 import { USAGE } from '../commands/parse-command.ts';
 import { codeBlock, inlineCode, plainLine } from './quote.ts';
+import type { RenderedChanges } from './resource-changes.ts';
 
 export type PackageDiff = DeepReadonly<z.infer<typeof diffSchema>>;
 
 export interface Proposal {
   readonly explanation: Explanation;
   readonly diff: PackageDiff;
+  /** The same by resource; undefined where what it is compared with cannot be read any more. */
+  readonly rendered?: RenderedChanges | undefined;
   readonly review: ReviewPolicy;
   /** Where the package was copied from; undefined if it was not. */
   readonly upstream: string | undefined;
@@ -19,6 +22,8 @@ export interface Proposal {
 
 /** Hosts limit bodies to 64 kB; the rest is for users. */
 const MAX_DIFF_CHARACTERS = 40_000;
+/** Of them, for what is no resource. */
+const MAX_OTHER_CHARACTERS = 10_000;
 const MAX_FILE_CHARACTERS = 10_000;
 const MAX_FILES = 100;
 const MAX_CONFLICT_CHARACTERS = 2000;
@@ -26,7 +31,7 @@ const MAX_GATES = 100;
 const MAX_TABLE_CHARACTERS = 12_000;
 
 /** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
-export function describeProposal({ explanation, diff, review, upstream }: Proposal): string {
+export function describeProposal({ explanation, diff, rendered, review, upstream }: Proposal): string {
   const { name, last } = explanation;
   const by =
     last === undefined ? '' : ` Last change: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
@@ -41,7 +46,7 @@ export function describeProposal({ explanation, diff, review, upstream }: Propos
     gateTable(explanation.gates),
     publication(explanation, review),
     ...commands(review),
-    changes(diff),
+    ...(rendered === undefined ? [changes(diff)] : renderedParts(diff.from, rendered)),
   ].join('\n\n');
 }
 
@@ -101,24 +106,37 @@ function publication({ name, approvals }: Explanation, { publishOn, approvers }:
   return sentences.join(' ');
 }
 
+function renderedParts(from: string | undefined, { resources, files }: RenderedChanges): readonly string[] {
+  const of = from === undefined ? {} : { from };
+  const most = MAX_DIFF_CHARACTERS - MAX_OTHER_CHARACTERS;
+  return [
+    changes({ ...of, ...resources }, most, 'resource'),
+    ...(files.files.length === 0 ? [] : [changes({ ...of, ...files }, MAX_OTHER_CHARACTERS)]),
+  ];
+}
+
 /** The changes of a package, collapsed and bounded. */
 export function changes(
   { from, files, truncated, omittedFiles = 0 }: Omit<PackageDiff, 'to'>,
   maxCharacters = MAX_DIFF_CHARACTERS,
+  noun: 'file' | 'resource' = 'file',
 ): string {
   const against = from === undefined ? '' : ` from ${inlineCode(from)}`;
-  if (files.length === 0) return `No file differs${against}.`;
+  if (files.length === 0) return `No ${noun} differs${against}.`;
   const parts: string[] = [];
   let left = maxCharacters;
   for (const { path, change, patch } of files.slice(0, MAX_FILES)) {
-    const isShown = patch !== '' && patch.length <= Math.min(left, MAX_FILE_CHARACTERS);
-    if (isShown) left -= patch.length;
     const what = `${change} ${inlineCode(path)}`;
-    parts.push(isShown ? `${what}\n\n${codeBlock(patch, 'diff')}` : `${what} (too large to be shown)`);
+    const whole = `${what}\n\n${codeBlock(patch, 'diff')}`;
+    const isShown = patch !== '' && whole.length <= Math.min(left, MAX_FILE_CHARACTERS);
+    const part = isShown ? whole : `${what} (too large to be shown)`;
+    left -= part.length;
+    if (left < 0) break;
+    parts.push(part);
   }
-  const hidden = files.length + omittedFiles - Math.min(files.length, MAX_FILES);
-  if (hidden > 0) parts.push(`${hidden} more files are not listed.`);
+  const hidden = files.length + omittedFiles - parts.length;
+  if (hidden > 0) parts.push(`${hidden} more ${noun}s are not listed.`);
   const isWhole = truncated !== true && hidden === 0;
-  const title = `${counted(files.length + omittedFiles, 'file')} changed${isWhole ? '' : ', shown in part'}`;
+  const title = `${counted(files.length + omittedFiles, noun)} changed${isWhole ? '' : ', shown in part'}`;
   return `<details><summary>${title}</summary>\n\nChanges${against}:\n\n${parts.join('\n\n')}\n\n</details>`;
 }

@@ -1,11 +1,15 @@
+import { unlessMissing } from '../../../src/foundation/sluice-error.ts';
+import { readPackage } from '../../../src/package/model/content/content.ts';
 import { REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import { diffSchema, explainSchema } from '../../../src/package/model/revision/revision-readings.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, type Stored } from '../../../src/resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
 import { describeProposal } from './describe-proposal.ts';
+import { type PackageFiles, renderedChanges } from './resource-changes.ts';
 
 /** What `sluice why` reports of a proposal, as reviewers see it. */
 export async function readExplanation(
@@ -20,17 +24,34 @@ export async function readExplanation(
   return { ...explanation, gates: explanation.gates.filter(isNews) };
 }
 
+export interface DescriptionContext {
+  readonly client: Client;
+  readonly store: Pick<RevisionStore, 'find' | 'repositoryOf'>;
+}
+
 /** The section of a proposal in the body of its pull request. */
 export async function readDescription(
-  client: Client,
+  { client, store }: DescriptionContext,
   object: Stored<PackageRevision>,
-  { kptfile }: Pick<Revision, 'kptfile'>,
+  { revision: { kptfile }, content }: Pick<RevisionEvaluation, 'revision' | 'content'>,
   about: { readonly explanation: Explanation; readonly review: ReviewPolicy },
   signal: AbortSignal,
 ): Promise<string> {
   const read = await client.subResource('diff').get(packageRevisionKind, keyOf(object), {}, { signal });
-  const upstream = upstreamOf(kptfile);
-  return describeProposal({ ...about, diff: diffSchema.parse(read), upstream });
+  const diff = diffSchema.parse(read);
+  const before = diff.from === undefined ? NO_FILES : await filesOf(store, { ...keyOf(object), name: diff.from });
+  const rendered = before === undefined ? undefined : await renderedChanges(before, content.files, signal);
+  return describeProposal({ ...about, diff, rendered, upstream: upstreamOf(kptfile) });
+}
+
+const NO_FILES: PackageFiles = new Map();
+
+/** The files of a revision; undefined if it is not there any more. */
+async function filesOf(store: DescriptionContext['store'], key: ObjectKey): Promise<PackageFiles | undefined> {
+  const revision = store.find(keyText(key));
+  if (revision === undefined) return undefined;
+  const { git } = store.repositoryOf(revision);
+  return (await unlessMissing(readPackage(git, `${revision.commit}:${revision.path}`, revision.kptfile)))?.files;
 }
 
 /** Where a package was copied from; undefined if it was not. */

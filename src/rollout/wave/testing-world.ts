@@ -28,7 +28,8 @@ export type WorldEvent =
   | { readonly type: 'propose'; readonly id: string; readonly isOther: boolean }
   | { readonly type: 'withdraw' | 'publish'; readonly id: string }
   | { readonly type: 'verify'; readonly ids: readonly string[]; readonly result: (typeof RESULTS)[number] }
-  | { readonly type: 'refuse' | 'fail'; readonly id: string; readonly on: boolean }
+  /** `close`: the repository of the package cannot be read. */
+  | { readonly type: 'refuse' | 'fail' | 'close'; readonly id: string; readonly on: boolean }
   | { readonly type: 'carryOut'; readonly most: number }
   | { readonly type: 'analyse'; readonly phase: (typeof ANALYSES)[number] }
   | { readonly type: 'approveWave' }
@@ -93,7 +94,11 @@ export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
     },
     {
       weight: 1,
-      arbitrary: fc.record({ type: fc.constantFrom('refuse' as const, 'fail' as const), id, on: fc.boolean() }),
+      arbitrary: fc.record({
+        type: fc.constantFrom('refuse' as const, 'fail' as const, 'close' as const),
+        id,
+        on: fc.boolean(),
+      }),
     },
     { weight: 6, arbitrary: fc.record({ type: fc.constant('carryOut' as const), most: fc.constantFrom(1, 3, 9, 9) }) },
     {
@@ -124,6 +129,7 @@ export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
 export class World {
   /** Of each package its revisions, the last one at the end. Only that one may be Proposed. */
   readonly #packages = new Map<string, Revision[]>();
+  readonly #closed = new Set<string>();
   readonly #runs = new Map<string, AnalysisObservation>();
   #approvals = 0;
   #isHidden = false;
@@ -158,6 +164,10 @@ export class World {
       case 'fail':
         this.#note(event.id, { failure: event.on ? 'no connection' : undefined });
         break;
+      case 'close':
+        if (event.on) this.#closed.add(event.id);
+        else this.#closed.delete(event.id);
+        break;
       case 'carryOut':
         this.#carryOut(actions.slice(0, event.most), targets);
         break;
@@ -180,19 +190,21 @@ export class World {
     const candidates = new Map<string, Candidate>();
     for (const id of this.#packages.keys()) {
       const { name: revision, state, commit } = this.#last(id) ?? {};
-      if (revision === undefined || state !== 'Proposed') continue;
+      if (revision === undefined || state !== 'Proposed' || this.#closed.has(id)) continue;
       const selectedBy = id < 'd' ? ['one'] : ['two'];
       candidates.set(id, { id, key: orderKey(id, 'salt'), revision, commit: String(commit), selectedBy });
     }
     // A revision is found by its name, whatever became of the commit that is recorded.
     const of = ({ id, revision }: TargetRecord): TargetObservation => {
       const { state, observation } = this.#packages.get(id)?.find(({ name }) => name === revision) ?? {};
+      // What verifies a target is still read.
+      if (this.#closed.has(id)) return { ...observation, rollback: 'Done' };
       if (state === undefined) return { revision: { state: 'Gone' } };
       return { ...observation, revision: state === 'Published' ? { state, number: 1 } : { state }, rollback: 'Done' };
     };
     return {
       candidates: this.#isHidden ? undefined : candidates,
-      isUnknown: () => false,
+      isUnknown: (id) => this.#closed.has(id),
       of,
       approvalsOf: () => this.#approvals,
       analysisOf: (run) => this.#runs.get(runName(run)),
@@ -203,7 +215,7 @@ export class World {
   #carryOut(actions: readonly Action[], targets: ReadonlyMap<string, TargetRecord>): void {
     for (const action of actions) {
       if (action.type === 'Analyse') this.#runs.set(runName(action.run), { phase: 'Running', message: '' });
-      if (action.type !== 'Approve') continue;
+      if (action.type !== 'Approve' || this.#closed.has(action.id)) continue;
       const found = this.#last(action.id);
       if (found?.state !== 'Proposed' || found.observation.refusal !== undefined) continue;
       // An approval is for the revision and the commit that are recorded.

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { describeProposal } from './describe-proposal.ts';
+import { renderedChanges } from './resource-changes.ts';
+
+const NO_SIGNAL = new AbortController().signal;
+const files = (contents: Record<string, string>) =>
+  new Map(Object.entries(contents).map(([path, text]) => [path, Buffer.from(text)]));
+const configMap = (name: string, value: string, namespace = 'shop') =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\ndata:\n  key: ${value}\n`;
+const secret = (fields: string) => `apiVersion: v1\nkind: Secret\nmetadata:\n  name: access\n${fields}`;
+
+test('resources are compared by their identity, wherever they are; other files as files, without conditions', async () => {
+  const kptfile = (rest: string) => `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n${rest}`;
+  const before = files({
+    'one.yaml': `${configMap('same', 'a')}---\n${configMap('changed', 'a')}---\n${configMap('removed', 'a')}`,
+    Kptfile: kptfile(''),
+    'README.md': 'old\n',
+  });
+  const after = files({
+    'moved.yaml': configMap('same', 'a'),
+    'one.yaml': `${configMap('changed', 'b')}---\n${configMap('added', 'a')}`,
+    Kptfile: kptfile('status:\n  conditions:\n  - type: a\n    status: "True"\n'),
+    'README.md': 'new\n',
+    'deploy.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n',
+  });
+  const changes = await renderedChanges(before, after, NO_SIGNAL);
+  expect(changes.resources.files.map(({ path, change }) => `${change} ${path}`)).toEqual([
+    'Added ConfigMap/shop/added',
+    'Modified ConfigMap/shop/changed',
+    'Removed ConfigMap/shop/removed',
+    'Added Deployment.apps/web',
+  ]);
+  expect(changes.resources.files[1]?.patch).toContain('\n-  key: a\n+  key: b\n');
+  expect(changes.files.files.map(({ path, change }) => `${change} ${path}`)).toEqual(['Modified README.md']);
+});
+
+test('values of Secrets are in no change, wherever a Secret is written; which keys changed is', async () => {
+  const before = files({ 's.yaml': secret('data:\n  kept: b25l\n  other: b25l\n'), 'b.yaml': 'a: [\nkind: Secret\n' });
+  const after = files({
+    's.yaml': secret('data:\n  kept: b25l\n  other: dHdv\n  added: dGhyZWU=\nstringData: {plain: four}\n'),
+    'list.yaml': `apiVersion: v1\nkind: List\nmetadata: {name: l}\nitems:\n- {kind: Secret, data: {x: Zml2ZQ==}}\n`,
+    'b.yaml': 'a: [\nkind: Secret\ndata: c2l4\n',
+    'applied.yaml': secret(
+      '  namespace: x\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: "c2V2ZW4="\n',
+    ),
+  });
+  const text = JSON.stringify(await renderedChanges(before, after, NO_SIGNAL));
+  for (const value of ['b25l', 'dHdv', 'dGhyZWU', 'four', 'Zml2ZQ', 'c2l4', 'c2V2ZW4'])
+    expect(text).not.toContain(value);
+  expect(text).toContain('+  other: \\"*** (hidden, changed)\\"');
+  expect(text).toContain('   kept: \\"*** (hidden)\\"');
+});
+
+test('the text stays within the limit of hosts, counts what it leaves out, and hostile texts end no block', async () => {
+  const hostile = '```\n<!-- sluice:end --></details> @all';
+  const many = Object.fromEntries(
+    Array.from({ length: 300 }, (_, at) => [
+      `${'d'.repeat(200)}/${at}.yaml`,
+      configMap(`"${'n'.repeat(200)}-${at}"`, JSON.stringify(hostile.repeat(20))),
+    ]),
+  );
+  const readmes = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`${'r'.repeat(250)}-${at}`, hostile]));
+  const rendered = await renderedChanges(new Map(), files({ ...many, ...readmes }), NO_SIGNAL);
+  const gates = Array.from({ length: 150 }, (_, at) => ({
+    ...{ type: `example.com/gate-${at}`, open: false, state: 'NotTrue', settledBy: '@all '.repeat(200) },
+    explanation: '`| <b>'.repeat(500),
+  }));
+  const body = describeProposal({
+    explanation: { name: 'apps.app.w1', gates, enforcement: 'enforce', reasons: [] } as never,
+    diff: { to: 'apps.app.w1', files: [] },
+    ...{ rendered, upstream: undefined },
+    review: { publishOn: 'merge', approvers: [] } as never,
+  });
+  expect(body.length).toBeLessThan(56_000);
+  expect(body).toMatch(/\n\d+ more resources are not listed\./);
+  expect(body).toMatch(/\n\d+ more files are not listed\./);
+  const outside = body.replaceAll(/^(`{3,})diff\n[\s\S]*?^\1$/gm, '').replaceAll(/`[^`\n]*`/g, '');
+  expect(outside).not.toContain('@all');
+  expect(outside.match(/<\/details>/g)).toHaveLength(2);
+});

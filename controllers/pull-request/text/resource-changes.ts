@@ -1,0 +1,135 @@
+import { stringify } from 'yaml';
+import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { Resource } from '../../../src/function/resource/resource.ts';
+import { isResourcePath } from '../../../src/function/resource/resource-path.ts';
+import { isBlankDocument, splitDocuments } from '../../../src/package/merge/split-documents.ts';
+import { filesInMemory } from '../../../src/package/model/diff/compared-files.ts';
+import { type FileChanges, fileChanges } from '../../../src/package/model/diff/file-diff.ts';
+
+/** The files of a package, by path below its folder. */
+export type PackageFiles = ReadonlyMap<string, Buffer>;
+
+/** What differs between two rendered versions of a package. */
+export interface RenderedChanges {
+  /** Resources; their `path` is `<kind>[.<group>]/[<namespace>/]<name>`. Values of Secrets are not in it. */
+  readonly resources: FileChanges;
+  /** What is no resource, and the Kptfile without its status, which is no input. */
+  readonly files: FileChanges;
+}
+
+const MAX_FILE_BYTES = 1024 * 1024;
+const BUDGET = { patchBytes: 64 * 1024, listBytes: 64 * 1024 };
+const HIDDEN = '*** (hidden)';
+const CHANGED = '*** (hidden, changed)';
+/** It repeats the whole object. */
+const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+/** A Secret within a list, or in a file that is not read as resources. */
+const SECRET_WITHIN = /kind["']?\s*:\s*["']?Secret(?:List)?\b/;
+
+/** Compares resource by resource, wherever in the package they are. A file with anything that is not a resource is compared as a file. */
+export async function renderedChanges(
+  before: PackageFiles,
+  after: PackageFiles,
+  signal: AbortSignal,
+): Promise<RenderedChanges> {
+  const [old, now] = [contentsOf(before), contentsOf(after)];
+  const resources = { before: new Map<string, Buffer>(), after: new Map<string, Buffer>() };
+  for (const [id, resource] of old.resources) resources.before.set(id, Buffer.from(textOf(resource)));
+  for (const [id, resource] of now.resources)
+    resources.after.set(id, Buffer.from(textOf(resource, old.resources.get(id))));
+  return {
+    resources: await fileChanges(filesInMemory(resources.before), filesInMemory(resources.after), signal, BUDGET),
+    files: await fileChanges(filesInMemory(old.files), filesInMemory(now.files), signal, BUDGET),
+  };
+}
+
+interface Document {
+  readonly resource: Resource;
+  readonly text: string;
+}
+
+function contentsOf(files: PackageFiles): {
+  readonly resources: ReadonlyMap<string, Document>;
+  readonly files: Map<string, Buffer>;
+} {
+  const resources = new Map<string, Document>();
+  const others = new Map<string, Buffer>();
+  for (const [path, data] of [...files].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    const documents = isKptfile(path) ? undefined : documentsOf(path, data);
+    if (documents === undefined)
+      others.set(
+        path,
+        isKptfile(path) ? withoutStatus(data) : Buffer.from(unlessSecret(data.toString('latin1')), 'latin1'),
+      );
+    for (const document of documents ?? []) resources.set(freeId(resources, document.resource), document);
+  }
+  return { resources, files: others };
+}
+
+function isKptfile(path: string): boolean {
+  return path === 'Kptfile' || path.endsWith('/Kptfile');
+}
+
+/** Undefined unless all documents of a file are resources. */
+function documentsOf(path: string, data: Buffer): readonly Document[] | undefined {
+  if (!isResourcePath(path) || data.length > MAX_FILE_BYTES) return undefined;
+  try {
+    const parts = splitDocuments(data.toString('utf8')).filter((part) => !isBlankDocument(part));
+    return parts.map((text, index) => ({ text, resource: Resource.parse(text, { file: path, index }) }));
+  } catch (error) {
+    if (!isSluiceError(error, 'InvalidInput')) throw error;
+    return undefined;
+  }
+}
+
+function freeId(taken: ReadonlyMap<string, unknown>, { kind, group, namespace, name }: Resource): string {
+  const id = [group === '' ? kind : `${kind}.${group}`, ...(namespace === undefined ? [] : [namespace]), name].join(
+    '/',
+  );
+  if (!taken.has(id)) return id;
+  for (let count = 2; ; count += 1) if (!taken.has(`${id} (${count})`)) return `${id} (${count})`;
+}
+
+function textOf({ resource, text }: Document, before?: Document): string {
+  const isSecret = resource.kind === 'Secret' && resource.group === '';
+  if (!isSecret) return unlessSecret(`${text.replace(/^---.*\n/, '').trimEnd()}\n`);
+  const { value } = resource;
+  const was = before?.resource.value ?? {};
+  const metadata = asRecord(value.metadata);
+  const annotations = asRecord(metadata.annotations);
+  return stringify({
+    ...value,
+    ...(annotations[APPLIED] === undefined
+      ? {}
+      : { metadata: { ...metadata, annotations: { ...annotations, [APPLIED]: HIDDEN } } }),
+    ...Object.fromEntries(
+      ['data', 'stringData']
+        .filter((field) => value[field] !== undefined)
+        .map((field) => [field, hidden(value[field], before === undefined ? undefined : asRecord(was[field]))]),
+    ),
+  });
+}
+
+/** Keys stay, values are replaced; one that differs from the former version says so. */
+function hidden(values: unknown, before: Readonly<Record<string, unknown>> | undefined): unknown {
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) return HIDDEN;
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => {
+      const isChanged = before !== undefined && Object.hasOwn(before, key) && before[key] !== value;
+      return [key, isChanged ? CHANGED : HIDDEN];
+    }),
+  );
+}
+
+function unlessSecret(text: string): string {
+  return SECRET_WITHIN.test(text) ? `# hidden, as it contains a Secret; ${text.length} bytes\n` : text;
+}
+
+function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+/** Conditions are among the gates, and change while a proposal waits. */
+function withoutStatus(kptfile: Buffer): Buffer {
+  return Buffer.from(kptfile.toString('utf8').replace(/^status:.*\n(?:(?:[ \t#-].*)?\n)*/m, ''));
+}
