@@ -2,8 +2,10 @@ import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import type { ApprovalStatus } from '../../src/package/kernel/approvals.ts';
 import { PUSH_ACTOR } from '../../src/package/model/gates/verdict.ts';
+import { REVIEW_ACTOR } from '../../src/package/model/policy/review-policy.ts';
 import { claimed } from '../../src/package/model/revision/attribution.ts';
 import type { ApprovalExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
+import { decisionOf } from '../../src/package/store/approve-by-merge.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
 import { approvalOutlook } from './approval-outlook.ts';
@@ -36,6 +38,13 @@ export const approvalExplainer: Explainer = {
     reasons.push(...countReasons(status), ...quorumReasons(status));
     for (const rule of state.blocking) if (rule.rule !== 'Freeze') reasons.push(reasonOf(rule, `Blocked${rule.rule}`));
     if (state.automatic.length > 0) reasons.push(automaticReason(state, surroundings));
+    const reject = sluiceCommand('rpkg', 'reject', revision.name, '--reason', 'what is wrong');
+    const decision = decisionOf(evaluation, revision.namespace);
+    if (decision !== undefined) {
+      const message = `it is approved by ${decision.subject} since ${decision.at}, and waits until the Git host has merged its pull request, since the rules of the host reserve the main branch for merges`;
+      reasons.push({ reason: 'WaitsForMerge', message, resolvedBy: REVIEW_ACTOR });
+      return { approvals, reasons, next, alternatives: [reject] };
+    }
     const who = automatic ?? `a user${not}`;
     reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
     // Of closed gates the gate explainer names the next steps.
@@ -45,7 +54,6 @@ export const approvalExplainer: Explainer = {
       const commit = isPushedSince(evaluation) ? ['--commit', revision.commit] : [];
       next.push(sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as));
     }
-    const reject = sluiceCommand('rpkg', 'reject', revision.name, '--reason', 'what is wrong');
     return { approvals, reasons, next, alternatives: [reject] };
   },
 };

@@ -27,15 +27,14 @@ export interface AdoptRequest {
 }
 
 /**
- * The last request for adoption in the comments of a pull request. One that was edited does not count: on some hosts others may edit the comments of
- * a user.
+ * The requests for adoption in the comments of a pull request, the last one first. One that was edited does not count: on some hosts others may edit
+ * the comments of a user.
  */
-export function adoptRequestIn(comments: readonly Comment[]): AdoptRequest | undefined {
-  for (const { author, body, url, createdAt, updatedAt } of comments.toReversed()) {
+export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptRequest[] {
+  return comments.toReversed().flatMap(({ author, body, url, createdAt, updatedAt }) => {
     const found = createdAt === updatedAt ? COMMAND.exec(body) : null;
-    if (found !== null) return { author, commit: found[1], url };
-  }
-  return undefined;
+    return found === null ? [] : [{ author, commit: found[1], url }];
+  });
 }
 
 /** The user in whose name a request counts, or why it does not. */

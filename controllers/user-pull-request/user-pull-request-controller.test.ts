@@ -123,6 +123,16 @@ describe('user-pull-request controller', () => {
       expect(await at.refs()).toHaveLength(2);
     });
 
+    test('a later request that does not count hides none that does', async () => {
+      await at.policy();
+      await at.pull({ 'web/Kptfile': KPTFILE() });
+      say(1, 'bob', '/sluice adopt');
+      say(1, 'eve', '/sluice adopt');
+      await at.poll();
+      expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
+      expect(at.comment(1, 'adopt')).toContain('adopted as drafts');
+    });
+
     test('counts only for users whom the policy maps and who may create revisions', async () => {
       await at.policy();
       at.restart({ mayCreate: async (user) => user !== 'bob@example.com' });

@@ -20,7 +20,7 @@ import { pauseAfter } from '../pull-request/pause-after.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { adoptPackages, adoptRequestIn, authorizeAdoption, workspaceOf } from './adopt.ts';
+import { adoptPackages, adoptRequestsIn, authorizeAdoption, workspaceOf } from './adopt.ts';
 import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';
 import { applyUserMerges } from './merges/apply-user-merges.ts';
 import { headOf, keyAt, type PulledHead, type PulledPackages, readPulledPackages } from './read-user-pull.ts';
@@ -57,6 +57,8 @@ const OPENING_MS = 5000;
 const MOVED_MS = 2000;
 /** A comment with a command counts so long. */
 const COMMAND_AGE_MS = 60 * 60_000;
+/** Requests for the adoption of one pull request that are checked. */
+const MAX_REQUESTS = 20;
 const MAX_COMMENTS = 200;
 /** In place of a number: the pull requests that were merged. */
 const MERGED = 'merged';
@@ -259,10 +261,18 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     }
     if (review.approvers.length === 0) return false;
     const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
-    const request = adoptRequestIn(await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal));
-    if (request === undefined || pulls.writtenOf(pull.number).handled === request.url) return false;
+    const requests = adoptRequestsIn(await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal));
+    const [last] = requests;
+    if (last === undefined || pulls.writtenOf(pull.number).handled === last.url) return false;
     const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };
-    const authorized = await authorizeAdoption(request, pull, about, options.mayCreate, signal);
+    let request = last;
+    let authorized = await authorizeAdoption(last, pull, about, options.mayCreate, signal);
+    // One that does not count must not hide an earlier one that does.
+    for (const earlier of requests.slice(1, MAX_REQUESTS)) {
+      if ('subject' in authorized) break;
+      const other = await authorizeAdoption(earlier, pull, about, options.mayCreate, signal);
+      if ('subject' in other) [request, authorized] = [earlier, other];
+    }
     let isDone = false;
     if ('refusal' in authorized) {
       const message = `the request ${request.url} of ${plainLine(request.author, 100)} to adopt ${pull.url} does not count: ${authorized.refusal}`;
@@ -279,7 +289,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       } as const;
       isDone = await reply(await adoptPackages({ ...by, context }));
     }
-    pulls.writtenOf(pull.number).handled = request.url;
+    pulls.writtenOf(pull.number).handled = last.url;
     return isDone;
 
     async function reply(problems: readonly string[]): Promise<boolean> {

@@ -187,6 +187,22 @@ describe('commands in comments', () => {
     expect(condition()?.status).toBe('False');
   });
 
+  test('an edit within the second in which the comment was written has no effect', async () => {
+    await start({}, REQUIRED);
+    const id = await comment('bob', 'I have a question');
+    const comments = at.forge.commentsOf.get(1) ?? [];
+    // The time of the host stays the same.
+    at.forge.commentsOf.set(
+      1,
+      comments.map((one) => (one.id === id ? { ...one, body: `/sluice set ${GATE} True` } : one)),
+    );
+    at.forge.change(1, {});
+    await read();
+    await comment('bob', '/sluice why');
+    expect(condition()).toBeUndefined();
+    expect(executed()).toHaveLength(1);
+  });
+
   test('comments before the proposal began are ignored', async () => {
     await at.policy();
     at.forge.commentsOf.set(1, [

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
@@ -19,6 +20,8 @@ const UNMAPPED = 'unmapped';
 /** Comments that are read at once, and how often. */
 const MAX_COMMENTS = 500;
 const MAX_LISTS = 20;
+/** No digest. */
+const EDITED = 'edited';
 
 export interface CommandsContext extends CommandContext {
   readonly events: EventDeduplicator;
@@ -45,6 +48,8 @@ export interface CommandState {
   /** The reply as it was written last. */
   reply?: string;
   isUnmappedReported?: boolean;
+  /** Digests of the texts of comments that were read, by their ids: hosts report no times below a second. */
+  texts?: Map<string, string>;
 }
 
 /**
@@ -85,7 +90,7 @@ async function executeFirst(
   const { object, evaluation, review, pull, seen } = proposal;
   const source = pull.url;
   for (const comment of comments) {
-    if (!/^\d{1,30}$/.test(comment.id) || comment.updatedAt !== comment.createdAt) continue;
+    if (!/^\d{1,30}$/.test(comment.id) || isEdited(proposal.state, comment)) continue;
     const parsed = parseCommand(comment.body);
     if (parsed === undefined || isExecuted(evaluation.record.commands, source, comment.id)) continue;
     const subject = review.approvers.find(({ user }) => user.toLowerCase() === comment.author.toLowerCase())?.subject;
@@ -106,6 +111,18 @@ async function executeFirst(
     }
   }
   return undefined;
+}
+
+/** True for a comment that was changed after it was written, or after it was read the first time, also within one second. */
+function isEdited(state: CommandState, { id, body, createdAt, updatedAt }: Comment): boolean {
+  const texts = state.texts ?? new Map<string, string>();
+  state.texts = texts;
+  const text = updatedAt === createdAt ? digest(body) : EDITED;
+  const known = texts.get(id) ?? text;
+  texts.set(id, known === text ? text : EDITED);
+  const [oldest = ''] = texts.keys();
+  if (texts.size > MAX_COMMENTS) texts.delete(oldest);
+  return texts.get(id) === EDITED;
 }
 
 /** Reads what decides once more: the pull request, and the revision with its policies. */

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { MergeOutcome } from '../../../src/forge/forge-merging.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { hostRepository, mergeBranch } from '../../../test/support/delivery-pull-request.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
@@ -119,6 +120,9 @@ describe('a main branch that the host reserves for merges', () => {
     await settle();
     expect(at.revision(name).lifecycle).toBe('Proposed');
     expect(merges()).toBe(1);
+    const key = { namespace: 'default', name };
+    const explained = await at.world.client.subResource('explain').get(packageRevisionKind, key);
+    expect(JSON.stringify(explained)).toMatch(/WaitsForMerge.*it is approved by bob@example.com since/);
     const event = (await at.world.events(name)).at(-1);
     expect(event).toMatch(/^NotMerged: https:/);
     expect(event).toMatch(expected);
