@@ -27,6 +27,8 @@ export interface Shown {
   /** Commits of merge queues that merge it and wait for its checks. */
   queued?: readonly string[];
   isPrepared?: boolean;
+  /** The proposed commit and the head of the main branch for which the host was last asked whether it can merge. */
+  mergeableAt?: string;
   /** This process has opened it and set no check yet, so that there is none. */
   hasNoChecks?: boolean;
   readonly commands: CommandState;

@@ -1,5 +1,7 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { PACKAGE_KINDS } from '../../resource/kinds/index.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { SYSTEM_NAMESPACE_FIELD } from '../../resource/kinds/sluice/freeze.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { ApiServer } from '../../server/api-server.ts';
 import { documentPaths, servedKinds } from '../../server/document-paths.ts';
@@ -43,6 +45,7 @@ export function serveClusterApi(options: ClusterApiOptions, parts: ApiParts): Se
     generation: () => 0,
     version: sluiceVersion(),
     platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+    fields: { [packageRevisionKind.group]: { [SYSTEM_NAMESPACE_FIELD]: session.readers.systemNamespace } },
   });
   const { authenticator, authorizer } = front.access;
   const server = new ApiServer({

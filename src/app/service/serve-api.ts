@@ -5,6 +5,7 @@ import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/rbac/role-binding.ts';
+import { SYSTEM_NAMESPACE_FIELD } from '../../resource/kinds/sluice/freeze.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/admission/check-escalation.ts';
 import { restrictToOwnRights } from '../../server/admission/restrict-to-own-rights.ts';
 import { ApiServer } from '../../server/api-server.ts';
@@ -108,6 +109,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
     generation: () => generation,
     version: sluiceVersion(),
     platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+    fields: { [packageRevisionKind.group]: { [SYSTEM_NAMESPACE_FIELD]: session.readers.systemNamespace } },
   });
   const server = new ApiServer({
     registry,

@@ -23,6 +23,8 @@ export interface Access {
   readonly isSluice: boolean;
   /** False for a cluster, which has objects of others too, also where Sluice serves its packages. */
   readonly isOwnServer: boolean;
+  /** The namespace whose freezes are in force in all. */
+  readonly systemNamespace: string;
   /** The user that requests are made as, with the groups that the server knows. */
   caller(): Promise<Actor>;
   close(): Promise<void>;

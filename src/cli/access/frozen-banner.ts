@@ -11,7 +11,7 @@ const UNKNOWN = ['Refused', 'NotFound', 'Unsupported'] as const;
 
 /** Prints a line on stderr for each freeze in force in a namespace, or in any: what a command shows does not move meanwhile. */
 export async function printFreezes(
-  { client, clock, isSluice }: Access,
+  { client, clock, isSluice, systemNamespace }: Access,
   terminal: Terminal,
   namespace: string | undefined,
 ): Promise<void> {
@@ -21,10 +21,10 @@ export async function printFreezes(
     const freezes =
       namespace === undefined
         ? freezesAt(
-            (await client.list(freezeKind)).items.map((freeze) => freezeRuleOf(freeze)),
+            (await client.list(freezeKind)).items.map((freeze) => freezeRuleOf(freeze, systemNamespace)),
             now,
           )
-        : await freezesInForce(client, { namespace }, now);
+        : await freezesInForce(client, { namespace, systemNamespace }, now);
     for (const freeze of freezes)
       terminal.note(terminal.style('red', `FROZEN: ${printable(freezeText(freeze))}`, terminal.err));
   } catch (error) {

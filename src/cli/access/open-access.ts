@@ -92,6 +92,7 @@ export async function openAccess({
     client: session.client,
     isSluice: true,
     isOwnServer: true,
+    systemNamespace: session.readers.systemNamespace,
     caller: async () => session.client.actor,
     unreadRepositories: async () => unread,
     close: () => session.close(),

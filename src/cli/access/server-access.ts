@@ -6,6 +6,7 @@ import { HttpClient } from '../../kubernetes/http-client.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { SYSTEM_NAMESPACE, SYSTEM_NAMESPACE_FIELD } from '../../resource/kinds/sluice/freeze.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
@@ -37,13 +38,14 @@ export class ServerAccess implements Access {
   readonly client: Client;
   readonly isSluice: boolean;
   readonly isOwnServer: boolean;
+  readonly systemNamespace: string;
   readonly #connection: Connection;
   readonly #http: HttpClient;
   readonly #onWarning: (text: string) => void;
 
   private constructor(
     { connection, namespace, actor, folder, onWarning }: ServerAccessOptions,
-    served: Pick<Access, 'isSluice' | 'isOwnServer'>,
+    served: Pick<Access, 'isSluice' | 'isOwnServer' | 'systemNamespace'>,
   ) {
     const { access } = connection;
     this.server = access.server;
@@ -54,6 +56,7 @@ export class ServerAccess implements Access {
     this.client = this.#http;
     this.isSluice = served.isSluice;
     this.isOwnServer = served.isOwnServer;
+    this.systemNamespace = served.systemNamespace;
     this.#connection = connection;
     this.#onWarning = onWarning;
   }
@@ -65,9 +68,10 @@ export class ServerAccess implements Access {
   static async open(options: ServerAccessOptions): Promise<ServerAccess> {
     const { connection } = options;
     const client = new HttpClient({ connection, face: 'cli' });
-    const { text } = await client.raw('GET', '/version');
+    const [{ text }, packages] = await Promise.all([client.raw('GET', '/version'), servedPackages(client)]);
     const isOwnServer = gitVersion(text, connection).includes('sluice');
-    return new ServerAccess(options, { isOwnServer, isSluice: isOwnServer || (await servesExplanations(client)) });
+    const { explains, systemNamespace } = packages;
+    return new ServerAccess(options, { isOwnServer, isSluice: isOwnServer || explains, systemNamespace });
   }
 
   async caller(): Promise<Actor> {
@@ -111,20 +115,32 @@ export class ServerAccess implements Access {
   }
 }
 
-/** True if Sluice serves the package kinds of a cluster, whose version is that of its kube-apiserver. */
-async function servesExplanations(client: HttpClient): Promise<boolean> {
+interface ServedPackages {
+  /** True if Sluice serves the package kinds of a cluster, whose version is that of its kube-apiserver. */
+  readonly explains: boolean;
+  readonly systemNamespace: string;
+}
+
+/** What the list of resources of the package kinds reports. */
+async function servedPackages(client: HttpClient): Promise<ServedPackages> {
   const { group, version } = packageRevisionKind;
   try {
     const { text } = await client.raw('GET', `/apis/${group}/${version}`);
-    return discoverySchema.parse(JSON.parse(text)).resources.some(({ name }) => name === 'packagerevisions/explain');
+    const { resources, [SYSTEM_NAMESPACE_FIELD]: systemNamespace } = discoverySchema.parse(JSON.parse(text));
+    return { explains: resources.some(({ name }) => name === 'packagerevisions/explain'), systemNamespace };
   } catch (error) {
     // Without package kinds, or while no server of them is available, commands for other kinds work, and those for packages report it.
-    if (isSluiceError(error) || error instanceof z.ZodError || error instanceof SyntaxError) return false;
+    if (isSluiceError(error) || error instanceof z.ZodError || error instanceof SyntaxError)
+      return { explains: false, systemNamespace: SYSTEM_NAMESPACE };
     throw error;
   }
 }
 
-const discoverySchema = z.object({ resources: z.array(z.object({ name: z.string() })) });
+const discoverySchema = z.object({
+  resources: z.array(z.object({ name: z.string() })),
+  // Earlier versions do not report it.
+  [SYSTEM_NAMESPACE_FIELD]: z.string().min(1).max(63).default(SYSTEM_NAMESPACE),
+});
 
 function gitVersion(text: string, { access }: Connection): string {
   try {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { examples, type Finish, PLACE_HELP, withActor, withHeaders, withOutput, withPlace } from '../access/options.ts';
 import type { Invocation } from '../output/invocation.ts';
 
-const SYSTEM_HELP = 'namespace whose freezes are in force in all (default: sluice-system)';
+const SYSTEM_HELP = 'namespace whose freezes are in force in all (default: the one that the server reports)';
 
 /** `sluice freeze …` */
 export function addFreezeCommands(program: Command, invocation: Invocation, finish: Finish): void {

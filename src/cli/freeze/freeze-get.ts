@@ -1,7 +1,7 @@
 import { age } from '../../foundation/time/age.ts';
 import { freezesAt } from '../../package/model/policy/approval-rules.ts';
 import { freezeRuleOf } from '../../package/store/freeze-objects.ts';
-import { type Freeze, freezeKind, SYSTEM_NAMESPACE } from '../../resource/kinds/sluice/freeze.ts';
+import { type Freeze, freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
@@ -20,7 +20,7 @@ export interface FreezeGetOptions extends PlaceOptions, FreezePlace {
 export function freezeGet(options: FreezeGetOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
-    const { output, headers, systemNamespace = SYSTEM_NAMESPACE } = options;
+    const { output, headers, systemNamespace = access.systemNamespace } = options;
     const now = access.clock.now();
     const freezes = await freezesFor(access, options);
     if (output !== 'table') {
@@ -50,9 +50,10 @@ export function freezeGet(options: FreezeGetOptions, invocation: Invocation): Pr
 }
 
 async function freezesFor(
-  { client, namespace }: Access,
-  { allNamespaces, systemNamespace = SYSTEM_NAMESPACE }: FreezePlace,
+  access: Access,
+  { allNamespaces, systemNamespace = access.systemNamespace }: FreezePlace,
 ): Promise<Stored<Freeze>[]> {
+  const { client, namespace } = access;
   if (allNamespaces === true) return [...(await client.list(freezeKind)).items];
   const lists = await Promise.all(
     [...new Set([systemNamespace, namespace])].map((where) => client.list(freezeKind, { namespace: where })),

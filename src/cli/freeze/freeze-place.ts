@@ -1,4 +1,3 @@
-import { SYSTEM_NAMESPACE } from '../../resource/kinds/sluice/freeze.ts';
 import type { Access } from '../access/access.ts';
 
 export interface FreezePlace {
@@ -7,6 +6,9 @@ export interface FreezePlace {
 }
 
 /** The namespace of a Freeze: one for all namespaces is in that of the installation. */
-export function freezeNamespace({ namespace }: Pick<Access, 'namespace'>, options: FreezePlace): string {
-  return options.allNamespaces === true ? (options.systemNamespace ?? SYSTEM_NAMESPACE) : namespace;
+export function freezeNamespace(
+  { namespace, systemNamespace }: Pick<Access, 'namespace' | 'systemNamespace'>,
+  options: FreezePlace,
+): string {
+  return options.allNamespaces === true ? (options.systemNamespace ?? systemNamespace) : namespace;
 }

@@ -20,6 +20,7 @@ function start(served: Served = servedForTests) {
     generation: () => state.generation,
     version: '0.1.0',
     platform: 'linux/amd64',
+    fields: { 'test.sluice.dev': { 'sluice.dev/system-namespace': 'platform' } },
   });
   const get = (path: string, accept?: string) => cache.find(path, accept) as Document;
   return { state, cache, get, read: (path: string, accept?: string) => JSON.parse(get(path, accept).body.toString()) };
@@ -32,7 +33,11 @@ describe('DocumentCache', () => {
     ['/api/v1', undefined, { kind: 'APIResourceList', groupVersion: 'v1' }],
     ['/apis', undefined, { kind: 'APIGroupList' }],
     ['/apis/test.sluice.dev', undefined, { kind: 'APIGroup' }],
-    ['/apis/test.sluice.dev/v1', undefined, { kind: 'APIResourceList', groupVersion: 'test.sluice.dev/v1' }],
+    [
+      '/apis/test.sluice.dev/v1',
+      undefined,
+      { groupVersion: 'test.sluice.dev/v1', 'sluice.dev/system-namespace': 'platform' },
+    ],
     ['/openapi/v2', undefined, { swagger: '2.0' }],
     ['/openapi/v3/api/v1', undefined, { openapi: '3.0.0' }],
     ['/openapi/v3/apis/test.sluice.dev/v1', '*/*', { openapi: '3.0.0' }],

@@ -19,6 +19,8 @@ export interface DocumentCacheOptions {
   readonly version: string;
   /** The machine, as in `linux/amd64`. */
   readonly platform: string;
+  /** Further fields of the list of resources of a group, by its name. */
+  readonly fields?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 /** One form of the document at a path. */
@@ -76,7 +78,7 @@ export class DocumentCache {
   }
 
   *#discovery(groups: readonly ServedGroup[]): Generator<[string, Form[]]> {
-    const { version, platform } = this.#options;
+    const { version, platform, fields = {} } = this.#options;
     const core = groups.filter((group) => group.name === '');
     const others = groups.filter((group) => group.name !== '');
     yield ['/version', [json(() => versionInfo(version, platform))]];
@@ -85,7 +87,7 @@ export class DocumentCache {
     for (const group of others) yield [`/apis/${group.name}`, [json(() => apiGroup(group))]];
     for (const served of groups.flatMap((group) => group.versions)) {
       const path = `/${served.group === '' ? 'api' : 'apis'}/${apiVersionOf(served)}`;
-      yield [path, [json(() => apiResourceList(served))]];
+      yield [path, [json(() => ({ ...apiResourceList(served), ...fields[served.group] }))]];
     }
   }
 
