@@ -36,7 +36,7 @@ export function paceOf({ gitea }: Pick<ScenarioHostOptions, 'gitea'>): {
   readonly turns: number;
   readonly pauseMs: number;
 } {
-  return gitea === undefined ? { turns: 8, pauseMs: 0 } : { turns: 150, pauseMs: 200 };
+  return gitea === undefined ? { turns: 8, pauseMs: 0 } : { turns: 60, pauseMs: 500 };
 }
 
 /** The host as Sluice uses it. */

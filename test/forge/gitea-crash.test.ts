@@ -12,7 +12,7 @@ const missing = inject('giteaMissing');
 const gitea = new Gitea({ url: inject('giteaUrl'), folder: inject('giteaFolder') });
 
 /** Processes that are killed, for each way of publication: each takes seconds on a host like this. */
-const KILLS = 16;
+const KILLS = 12;
 /** Before and after each request to the host, and each change of the revision. */
 const LEAST_PLACES = 25;
 /** Of these a user changes the branch at every third place. */
@@ -93,9 +93,9 @@ async function push({ path }: World): Promise<void> {
 
 async function expectPublished(world: World, way: Way, place: string): Promise<void> {
   const { gitDir, path } = world;
-  const pulls = await pullsOf(world);
-  expect(pulls, place).toMatchObject([{ state: 'closed' }]);
-  const [pull] = pulls as [Pull];
+  // The host closes it when it has read that the branch is gone.
+  await expect.poll(() => pullsOf(world), { message: place }).toMatchObject([{ state: 'closed' }]);
+  const [pull] = (await pullsOf(world)) as [Pull];
   const at = (commit: string) => git(gitDir, ['rev-parse', `${commit}:${FILE}`]);
   expect(git(gitDir, ['tag']).split('\n'), place).toEqual(['app/v1']);
   expect(at('main'), place).toBe(at('app/v1'));
