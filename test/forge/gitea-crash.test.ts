@@ -15,8 +15,8 @@ const gitea = new Gitea({ url: inject('giteaUrl'), folder: inject('giteaFolder')
 const KILLS = 12;
 /** Before and after each request to the host, and each change of the revision. */
 const LEAST_PLACES = 25;
-/** Of these a user changes the branch at every third place. */
-const PUSHES_EVERY = 3;
+/** Of these a user changes the branch at every second place. */
+const PUSHES_EVERY = 2;
 /** Enough for what must not happen. */
 const TURNS_AFTER_PUSH = 5;
 const TIMEOUT_MS = 1_200_000;
@@ -149,7 +149,7 @@ describe('a kill between two calls', { ...skipFor(missing !== '' && missing), ti
           const [pull] = await pullsOf(world);
           const wasReviewed = pull !== undefined && (await reviewsOf(world, pull)).length > 0;
           const isOpen = git(world.gitDir, ['for-each-ref', `refs/heads/${BRANCH}`]) !== '' && pull?.merged !== true;
-          const isChanged = way !== 'the merge button' && kill % PUSHES_EVERY === 0 && isOpen;
+          const isChanged = way !== 'the merge button' && kill % PUSHES_EVERY === 1 && isOpen;
           if (isChanged) await push(world);
           if (isChanged && wasReviewed) {
             pushed += 1;
