@@ -6,20 +6,18 @@ import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { isRecord } from '../../src/package/model/krm/krm.ts';
 import { workloadClusterKind } from '../../src/resource/kinds/infra/workload-cluster.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { corpus, corpusMissing, corpusPackages } from '../../test/support/corpus.ts';
 import { fixture } from '../../test/support/fixture.ts';
 import { skipFor } from '../../test/support/skip.ts';
 import { packageVariantController } from './package-variant-controller.ts';
 
-/** All PackageVariants in YAML files of the corpus, as their authors wrote them. */
-function variantsIn(folder: string): unknown[] {
+/** The texts of a folder that have an object of the kind, in a file of any format. */
+function textsWith(kind: string, folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.yaml'))
-    .flatMap((entry) => {
-      const text = readFileSync(join(entry.parentPath, entry.name), 'utf8');
-      return /^kind: PackageVariant$/m.test(text) ? (loadAll(text) as unknown[]) : [];
-    })
-    .filter((object) => isRecord(object) && object.kind === packageVariantKind.kind);
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+    .filter((text) => new RegExp(`^kind: *['"]?${kind}['"]? *$`, 'm').test(text));
 }
 
 test('the PackageVariants of real packages are admitted, and create the drafts that their fields specify', {
@@ -31,8 +29,15 @@ test('the PackageVariants of real packages are admitted, and create the drafts t
     metadata: { name: 'example' },
     spec: { clusterName: 'edge-7', cnis: ['macvlan'] },
   });
-  const parsed = variantsIn(join(corpus, 'packages')).map((object) => packageVariantKind.parse(object));
-  expect(parsed.length).toBeGreaterThan(5);
+  const texts = textsWith(packageVariantKind.kind, corpus);
+  const parsed = texts
+    .flatMap((text) => loadAll(text) as unknown[])
+    .filter((object) => isRecord(object) && object.kind === packageVariantKind.kind)
+    .map((object) => packageVariantKind.parse(object));
+  expect(parsed.length).toBeGreaterThan(8);
+  expect(parsed.length).toBeGreaterThanOrEqual(texts.length);
+  // The packages have none; their first one has to be tested here too.
+  expect(textsWith(packageVariantSetKind.kind, corpus)).toEqual([]);
   expect(parsed.flatMap(({ unknownFields }) => unknownFields)).toEqual([]);
   const variants = parsed.map(({ object }) => object);
   const packages = new Map(corpusPackages().map((pack) => [pack.name, pack.files]));

@@ -58,6 +58,8 @@ export interface PullRequestOptions {
 }
 
 const HEADS = 'refs/heads/';
+/** A host that is loaded needs some seconds to open a pull request. */
+const JUST_OPENED_MS = 5000;
 /** Proposals of one repository that report the same failure. */
 const MAX_REPORTED = 100;
 
@@ -167,9 +169,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     // What it supersedes has waited for its pull request.
     if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
     const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, ...{ commands: {}, merging: {} } };
-    // One that was just opened has neither comments nor checks.
-    const isNew = !isOpen && isUntouched(pull);
-    const entry = watch(isNew ? { ...wanted, commands: { of: pull }, hasNoChecks: true } : wanted);
+    // One that was just opened has neither comments nor checks, and no reviews but those that an earlier one of the branch has.
+    const nothing = { commands: { of: pull }, hasNoChecks: true };
+    const hasEarlier = pulls.earlierOf(branch).some((one) => one !== wanted.number);
+    const unread = hasEarlier ? nothing : { ...nothing, reviews: { of: pull, list: [] } };
+    const entry = watch(!isOpen && isUntouched(pull) ? { ...wanted, ...unread } : wanted);
     const proposed = {
       object,
       evaluation,
@@ -277,9 +281,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       return [...standingRequests(earlier), ...(await pulls.forge.reviews(number, signal))];
     };
     const of = (await pulls.ofBranch(branch, signal)) ?? pull;
-    if (entry.reviews === undefined && isUntouched(of) && pulls.earlierOf(branch).every((one) => one === number))
-      entry.reviews = { of, list: [] };
-    else if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
+    if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
     return { reviews: entry.reviews.list, readReviews, note: (read) => pulls.note(read) };
   }
 
@@ -382,9 +384,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   }
 }
 
-/** Nothing has happened to it since it was opened, up to what may follow in the same second. */
+/** Nothing but its opening has happened to it, or did just then: the next poll makes Sluice read it once more in any case. */
 function isUntouched({ createdAt, updatedAt }: PullRequest): boolean {
-  return createdAt === updatedAt;
+  return Date.parse(updatedAt) - Date.parse(createdAt) <= JUST_OPENED_MS;
 }
 
 /** What `Shown.checks` compares; without checks, what it begins with. */

@@ -45,7 +45,7 @@ test('a change of a text, and a push long after the own one, is looked at once a
   expect(await poll()).toEqual({ branches: [], isChanged: false });
   clock.advance(500);
   expect(await poll()).toEqual({ branches: [HEAD], isChanged: false });
-  clock.advance(3000);
+  clock.advance(10_000);
   push('2'.repeat(40));
   expect(await poll()).toEqual({ branches: [HEAD], isChanged: true });
 });

@@ -17,7 +17,7 @@ const PROPOSED = 'proposed/';
 /** Hosts record times in seconds: a change may be one of several until this after it was read. */
 const SAME_SECOND_MS = 1000;
 /** A change that comes this soon after an own push is taken for its effect, until the next poll. */
-const OWN_PUSH_MS = 3000;
+const OWN_PUSH_MS = 10_000;
 const EPOCH = '1970-01-01T00:00:00Z';
 
 interface Entry {

@@ -1,43 +1,20 @@
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { CHECKOUT } from '../support/page-shell.ts';
 import { sectionsOf } from '../support/page-steps.ts';
+import { comparable, runPage } from '../support/run-page.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const page = readFileSync(join(root, 'docs', 'waves.md'), 'utf8');
+const page = readFileSync(join(CHECKOUT, 'docs', 'waves.md'), 'utf8');
 
 test('the commands of docs/waves.md print what the page shows', { timeout: 240_000 }, async () => {
   const steps = sectionsOf(page).flatMap((section) => section.steps);
   expect(steps.length).toBeGreaterThan(10);
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-waves-'));
-  try {
-    await symlink(join(root, 'examples'), join(folder, 'examples'));
-    await mkdir(join(folder, 'bin'));
-    const sluice = `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'bin', 'sluice.js')}' "$@"\n`;
-    await writeFile(join(folder, 'bin', 'sluice'), sluice);
-    await chmod(join(folder, 'bin', 'sluice'), 0o755);
-    const script = steps.map(({ command }) => `${command}\nprintf '\\n== \\n'`).join('\n');
-    const { stdout } = spawnSync('bash', ['--norc', '-c', `exec 2>&1\n${script}`], {
-      cwd: folder,
-      encoding: 'utf8',
-      env: {
-        ...{ PATH: `${join(folder, 'bin')}:${process.env.PATH}`, HOME: folder, NO_COLOR: '1', SLUICE_USER: 'anna' },
-        ...{ GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
-      },
-      timeout: 230_000,
-    });
-    const printed = stdout.split('\n== \n').slice(0, -1);
-    const outcomes = steps.map(({ command }, at) => [command, (printed[at] ?? '').trim()]);
-    expect(outcomes).toEqual(steps.map(({ command, shown }) => [command, shown.trim()]));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const printed = await runPage(steps);
+  const outcomes = steps.map(({ command }, at) => [command, comparable(printed[at] ?? '')]);
+  expect(outcomes).toEqual(steps.map(({ command, shown }) => [command, comparable(shown)]));
 });
 
 test('the page shows the plan as it is', () => {
-  expect(page).toContain(readFileSync(join(root, 'examples', 'waves', 'web.yaml'), 'utf8'));
+  expect(page).toContain(readFileSync(join(CHECKOUT, 'examples', 'waves', 'web.yaml'), 'utf8'));
 });

@@ -65,7 +65,7 @@ describe('labels and review requests of a pull request', () => {
     const name = await at.propose();
     await at.reconcile(name);
     expect(at.forge.pulls[0]?.labels).toEqual(['packages']);
-    for (const method of ['reviews', 'comments', 'addLabels']) expect(at.forge.calls).not.toContain(method);
+    for (const method of ['reviews', 'comments', 'addLabels', 'update']) expect(at.forge.calls).not.toContain(method);
     at.clock.advance(1000);
     await at.reconcile('apps');
     expect(at.woken).toContain(name);

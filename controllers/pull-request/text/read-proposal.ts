@@ -1,6 +1,6 @@
 import { unlessMissing } from '../../../src/foundation/sluice-error.ts';
 import { readPackage } from '../../../src/package/model/content/content.ts';
-import { REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import { diffSchema, explainSchema } from '../../../src/package/model/revision/revision-readings.ts';
@@ -33,7 +33,7 @@ export interface DescriptionContext {
 export async function readDescription(
   { client, store }: DescriptionContext,
   object: Stored<PackageRevision>,
-  { revision: { kptfile }, content }: Pick<RevisionEvaluation, 'revision' | 'content'>,
+  { revision: { kptfile }, content, record }: Pick<RevisionEvaluation, 'revision' | 'content' | 'record'>,
   about: { readonly explanation: Explanation; readonly review: ReviewPolicy },
   signal: AbortSignal,
 ): Promise<string> {
@@ -41,7 +41,13 @@ export async function readDescription(
   const diff = diffSchema.parse(read);
   const before = diff.from === undefined ? NO_FILES : await filesOf(store, { ...keyOf(object), name: diff.from });
   const rendered = before === undefined ? undefined : await renderedChanges(before, content.files, signal);
-  return describeProposal({ ...about, diff, rendered, upstream: upstreamOf(kptfile) });
+  // That reviews were read is no news, and would change the text of each pull request once more.
+  const { last } = about.explanation;
+  const step = record.steps.findLast(({ by }) => by !== REVIEW_ACTOR);
+  const shown = last?.by === REVIEW_ACTOR ? step : last;
+  const { last: _, ...rest } = about.explanation;
+  const explanation = shown === undefined ? rest : { ...rest, last: shown };
+  return describeProposal({ ...about, explanation, diff, rendered, upstream: upstreamOf(kptfile) });
 }
 
 const NO_FILES: PackageFiles = new Map();

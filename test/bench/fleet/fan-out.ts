@@ -41,6 +41,8 @@ const TEMPLATE = { packageContext: { dataExprs: [{ key: 'site', valueExpr: 'targ
 const APPROVALS = 60;
 const APPROVAL_INTERVAL_MS = 150;
 const MAX_ATTEMPTS = 20;
+/** A thousand repositories are opened at the start. */
+const START_MS = 600_000;
 
 /** The next revision of a blueprint becomes a draft in each target; meanwhile packages of another repository are approved. */
 export async function fanOut(
@@ -54,7 +56,10 @@ export async function fanOut(
   try {
     const config = join(folder, 'config.yaml');
     await writeFile(config, ['blueprints', 'other', ...edges].map((name) => repository(name, server.url)).join(''));
-    await using up = await RunningUp.start(join(folder, 'data'), { words: ['--config', config] });
+    await using up = await RunningUp.start(join(folder, 'data'), {
+      words: ['--config', config],
+      startsWithin: START_MS,
+    });
     const { api } = up;
     const pid = up.child.pid ?? 0;
     await until(api, REPOSITORIES, ({ status }) => conditionOf(status, 'Ready') === 'True', repositories + 2);

@@ -34,7 +34,7 @@ async function waves(): Promise<void> {
       const { targets, repositories, elapsed, pushes } = await waveOf(folder, { targets: WAVE_TARGETS, perRepository });
       rows.push([`${targets}`, `${repositories}`, milliseconds(elapsed), `${pushes}`]);
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
     }
   }
   printTable(['approvals', 'repositories', 'wave', 'pushes'], rows);
@@ -49,7 +49,7 @@ async function fanOuts(sizes: readonly number[], perRepository: number): Promise
       results.push(result);
       console.error(rowOf(result).join('  '));
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
     }
   }
   printTable(

@@ -17,6 +17,8 @@ export interface UpOptions {
   readonly limit?: string;
   /** Besides the environment of the tests. */
   readonly environment?: NodeJS.ProcessEnv;
+  /** Milliseconds until it has to serve. */
+  readonly startsWithin?: number;
 }
 
 /** A `sluice up` of its own, in a process of its own. */
@@ -34,7 +36,10 @@ export class RunningUp implements AsyncDisposable {
   }
 
   /** Starts on a data folder, and waits until it serves. */
-  static async start(data: string, { words = [], limit, environment: more = {} }: UpOptions = {}): Promise<RunningUp> {
+  static async start(
+    data: string,
+    { words = [], limit, environment: more = {}, startsWithin = STARTS_WITHIN }: UpOptions = {},
+  ): Promise<RunningUp> {
     const command = [process.execPath, binary, 'up', '--data', data, ...words];
     const environment = { ...process.env, NO_COLOR: '1', SLUICE_DEBUG: '1', ...more };
     const [program = '', ...args] =
@@ -45,7 +50,7 @@ export class RunningUp implements AsyncDisposable {
       stream?.on('data', (chunk: Buffer) => {
         output += chunk.toString();
       });
-    const end = Date.now() + STARTS_WITHIN;
+    const end = Date.now() + startsWithin;
     while (!/kubectl --kubeconfig/.test(output)) {
       if (child.exitCode !== null || Date.now() > end) {
         child.kill('SIGKILL');

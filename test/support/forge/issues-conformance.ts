@@ -124,7 +124,7 @@ export function describeIssues({ start, startWithPull, pageSize }: Suite): void 
 
     test('are one for processes that open it at the same time, and after one that ended in between', async () => {
       const host = await start();
-      const { forge, connect } = host;
+      const { forge, names, connect, openIssue } = host;
       const others = await Promise.all([connect({}), connect({})]);
       const all = [forge, ...others].map((one) => issuesOf({ forge: one }));
       const results = await Promise.allSettled(all.map((one) => one.open(wanted(), NO_SIGNAL)));
@@ -135,6 +135,12 @@ export function describeIssues({ start, startWithPull, pageSize }: Suite): void 
       const known = await issuesOf(host).listUpdated(EPOCH, 100, NO_SIGNAL);
       expect(known.filter(({ topic }) => topic === 'task-1').map(({ number }) => number)).toEqual([last.number]);
       for (const result of results) if (result.status === 'fulfilled') expect(result.value.number).toBe(last.number);
+      // A process opened another one, and ended before it looked for those of others.
+      const second = await openIssue(names.sluice, 'Connect rack 7', '<!-- sluice:issue topic=task-1 -->\ntext');
+      expect((await issuesOf(host).open(wanted(), NO_SIGNAL)).number).toBe(last.number);
+      const listed = await issuesOf(host).listUpdated(EPOCH, 100, NO_SIGNAL);
+      expect(listed.filter(({ topic }) => topic === 'task-1').map(({ number }) => number)).toEqual([last.number]);
+      expect((await issuesOf(host).get(second, NO_SIGNAL)).topic).toBeUndefined();
     });
 
     test('are found among more than one page of others', async () => {

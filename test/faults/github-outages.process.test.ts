@@ -1,0 +1,163 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { pullRequestController } from '../../controllers/pull-request/pull-request-controller.ts';
+import { GitHubForge } from '../../src/forge/github/github-forge.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { ANNA, type Fixture } from '../support/fixture.ts';
+import { fsck } from '../support/git/git-cli.ts';
+import type { GitHubRepository } from '../support/github/github-repository.ts';
+import { APP, type Fault, type GitHubRequest, GitHubServer } from '../support/github/github-server.ts';
+import { open } from './forge-scenario.ts';
+
+const CONTEXT = { signal: new AbortController().signal, failures: 0 };
+const PACKAGES = ['a', 'b', 'c', 'd'];
+const NAMES = PACKAGES.map((name) => `apps.${name}.v1`);
+const MAX_TURNS = 8;
+/** Longer ones are those of regular polls and of failures. */
+const MAX_PAUSE_MS = 2000;
+
+describe('proposals of a repository on GitHub', () => {
+  let server: GitHubServer;
+  let folder: string;
+  let repository: GitHubRepository;
+  let world: Fixture;
+  let forge: GitHubForge;
+  let controller: ReturnType<typeof pullRequestController>;
+
+  beforeEach(async () => {
+    server = new GitHubServer();
+    folder = mkdtempSync(join(tmpdir(), 'sluice-github-outages-'));
+    await server.listen();
+    repository = server.createRepository('acme', 'packages', ['acme', 'anna']);
+    mkdirSync(join(folder, 'data'));
+    world = await open({ folder: join(folder, 'data'), packages: repository.gitDir });
+    forge = new GitHubForge({
+      ...{
+        api: server.api,
+        owner: 'acme',
+        name: 'packages',
+        network: DEFAULT_NETWORK,
+        tokenName: 'Secret default/github',
+      },
+      credentials: async () => ({
+        app: { id: APP.id, privateKey: server.privateKey, installation: APP.installation },
+      }),
+    });
+    const host = { provider: 'github', api: server.api, secretRef: { name: 'github' } } as const;
+    const review = { forge: host, publishOn: 'review', approvers: [{ user: 'anna', subject: 'anna@example.com' }] };
+    await world.client.create(packagePolicyKind, { metadata: { name: 'review' }, spec: { review } } as never);
+    const { client, store } = world;
+    controller = pullRequestController({
+      ...{ client, store, clock: systemClock, renderer: undefined, openForge: () => forge },
+      ...{ mayApprove: undefined, maySetConditions: undefined, recorder: world.recorder('controller:pull-request') },
+    });
+    for (const name of PACKAGES) {
+      const draft = await world.draft(`apps/${name}/v1`, {
+        'a.yaml': 'kind: A\napiVersion: v1\nmetadata: {name: a}\n',
+      });
+      await world.store.update(draft.name, { action: 'propose' }, { ...ANNA, actor: { name: 'berta' } });
+    }
+    await expect.poll(() => world.policyFor(world.store.get(NAMES[0] ?? '')).review).toBeDefined();
+  });
+  afterEach(async () => {
+    server.fault = () => undefined;
+    await forge.close();
+    await world[Symbol.asyncDispose]();
+    fsck(repository.gitDir);
+    await server.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** All proposals at once, as the workers of the manager do, which repeats what failed, and waits for what requires it. */
+  async function reconcile() {
+    const attempt = (name: string) =>
+      controller.reconcile({ namespace: 'default', name }, CONTEXT).catch((error: unknown) => {
+        if (!isSluiceError(error)) throw error;
+        return undefined;
+      });
+    const results = await Promise.all([...NAMES, 'apps'].map(attempt));
+    const pauses = results.flatMap((result) => result?.requeueAfter ?? []).filter((pause) => pause < MAX_PAUSE_MS);
+    await delay(Math.max(0, ...pauses));
+    return results;
+  }
+  const lifecycles = () => NAMES.map((name) => world.store.get(name).lifecycle);
+
+  async function approveAll(): Promise<void> {
+    await nextSecond();
+    const authorization = `Bearer ${server.createToken('anna')}`;
+    for (const { number } of repository.pulls) {
+      const address = `${server.api}/repos/acme/packages/pulls/${number}/reviews`;
+      const body = JSON.stringify({ event: 'APPROVE', body: 'fine' });
+      expect((await fetch(address, { method: 'POST', headers: { authorization }, body })).ok).toBe(true);
+    }
+    await nextSecond();
+  }
+
+  async function expectAllPublished(): Promise<void> {
+    for (let turn = 0; turn < MAX_TURNS && repository.pulls.length < NAMES.length; turn += 1) await reconcile();
+    await approveAll();
+    const turn = async () => {
+      await reconcile();
+      return lifecycles();
+    };
+    await expect.poll(turn).toEqual(NAMES.map(() => 'Published'));
+    expect(repository.pulls.map(({ head }) => head.branch).sort()).toEqual(
+      PACKAGES.map((name) => `proposed/${name}/v1`),
+    );
+    expect(server.problems).toEqual([]);
+  }
+
+  test('a token that ends in a burst of requests is replaced, and each proposal has one pull request', async () => {
+    let requests = 0;
+    server.fault = () => {
+      requests += 1;
+      if (requests % 7 === 0) server.revokeInstallationTokens();
+      return undefined;
+    };
+    for (let turn = 0; turn < MAX_TURNS; turn += 1) await reconcile();
+    expect(repository.pulls).toHaveLength(NAMES.length);
+    server.fault = () => undefined;
+    await expectAllPublished();
+  });
+
+  test.each<[string, (request: GitHubRequest) => Fault | undefined, RegExp]>([
+    [
+      'an App that was deleted',
+      ({ url }) =>
+        url.includes('/access_tokens') ? { status: 401, body: '{"message":"Integration not found"}' } : undefined,
+      /^PullRequestFailed: .*401/,
+    ],
+    [
+      'a repository that was renamed',
+      ({ url }) =>
+        url.includes('/repos/acme/packages')
+          ? { status: 301, headers: { location: `/repositories/1` }, body: '{"message":"Moved Permanently"}' }
+          : undefined,
+      /^PullRequestFailed: .*renamed; register its new address/,
+    ],
+  ])('%s is reported with the cause; nothing is lost, and the work goes on after it', async (_, fault, reported) => {
+    for (let turn = 0; turn < 2; turn += 1) await reconcile();
+    expect(repository.pulls).toHaveLength(NAMES.length);
+    server.revokeInstallationTokens();
+    server.fault = fault;
+    // The branch of one proposal moves, so that its checks have to be written.
+    for (const name of NAMES) await world.store.change(name, { metadata: { labels: { seen: 'yes' } } }, ANNA);
+    const results = await reconcile();
+    expect(results).toContainEqual(expect.objectContaining({ requeueAfter: 60_000 }));
+    expect(lifecycles()).toEqual(NAMES.map(() => 'Proposed'));
+    for (const name of NAMES) expect(await world.events(name), name).toContainEqual(expect.stringMatching(reported));
+    server.fault = () => undefined;
+    await expectAllPublished();
+  });
+});
+
+/** Hosts record times in seconds, and polls are seconds apart: two changes of one second look like one only here. */
+async function nextSecond(): Promise<void> {
+  await delay(1000 - (Date.now() % 1000));
+}
