@@ -15,6 +15,7 @@ const GIT_TIMEOUT_MS = 1000;
 const TOPICS = {
   targets: 'sluice.dev/v1alpha1/DeliveryTarget',
   plans: 'sluice.dev/v1alpha1/WavePlan',
+  freezes: 'sluice.dev/v1alpha1/Freeze',
   policies: 'sluice.dev/v1alpha1/PackagePolicy',
   'analysis runs': 'sluice.dev/v1alpha1/AnalysisRun',
   variants: 'config.porch.kpt.dev/v1alpha1/PackageVariant',

@@ -5,6 +5,7 @@ import { packageVariantSetKind } from '../../resource/kinds/porch/package-varian
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { analysisRunKind } from '../../resource/kinds/sluice/analysis-run.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
@@ -21,6 +22,7 @@ const KINDS: Readonly<Record<ObjectNames | 'repositories', Kind<KubernetesObject
   repositories: repositoryKind,
   targets: deliveryTargetKind,
   plans: wavePlanKind,
+  freezes: freezeKind,
   policies: packagePolicyKind,
   'analysis runs': analysisRunKind,
   variants: packageVariantKind,

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { builtIns } from '../../function/built-in/index.ts';
 
 /** Names that are looked up while a line is completed. */
-export type NameKind = 'revisions' | 'repositories' | 'targets' | 'plans' | 'conditions' | 'explained';
+export type NameKind = 'revisions' | 'repositories' | 'targets' | 'plans' | 'freezes' | 'conditions' | 'explained';
 
 export interface Word {
   readonly word: string;
@@ -94,5 +94,6 @@ function namesOf(command: string): NameKind | undefined {
   if (CONDITIONS.has(command)) return 'conditions';
   if (TARGETS.has(command)) return 'targets';
   if (PLANS.has(command)) return 'plans';
+  if (command === 'freeze end') return 'freezes';
   return REPOSITORIES.has(command) ? 'repositories' : undefined;
 }

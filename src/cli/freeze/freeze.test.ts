@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { completeNames } from '../completion/complete-names.ts';
 import { cliFixture } from '../testing.ts';
 
 test('a freeze stops approvals, is shown by every command about it, and ends', async () => {
@@ -16,6 +17,7 @@ test('a freeze stops approvals, is shown by every command about it, and ends', a
       /^namespace default is frozen until the freeze is ended: core repair\nNext: .*freeze end core/,
     ),
   });
+  expect(await completeNames('freezes', 'c', [], { SLUICE_DATA: cli.data })).toEqual(['core']);
   await cli.run('freeze', '--reason', 'year end', '--until', '2h', '--name', 'year', '-A', '--as', 'ben');
   const banner =
     /FROZEN: namespace default is frozen by Freeze default\/core since .* by anna until it is ended \(core repair\)\nFROZEN: all namespaces are frozen by Freeze sluice-system\/year/;
