@@ -7,6 +7,7 @@ import { checkEngine } from './check-engine.ts';
 import { checkGitLocation } from './check-git-location.ts';
 import { checkReceivers } from './check-receivers.ts';
 import { checkUserKeys } from './check-user-keys.ts';
+import { checkVariantAnnotations } from './check-variant-annotations.ts';
 import { checkWavePlan } from './check-wave-plan.ts';
 import { checkWaveTarget, type PolicyIssuers } from './check-wave-target.ts';
 
@@ -29,6 +30,7 @@ export function restrictToOwnRights(
     await checkReceivers(planned, authorizer, hosts);
     await checkEngine(planned, authorizer);
     await checkApprovers(planned, authorizer);
+    await checkVariantAnnotations(planned, authorizer);
     await checkWavePlan(planned, authorizer);
     await checkWaveTarget(planned, policyIssuers);
   };
