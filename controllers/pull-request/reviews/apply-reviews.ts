@@ -128,9 +128,15 @@ async function approve(
       mergeOf === undefined ? [] : (evidence ?? []),
     ),
   );
+  // A later review takes the place of the one that a decision was made by, which may have been dismissed.
+  const replaceable = new Set(
+    (evaluation.record.approvals ?? []).flatMap(({ mergeOf, evidence, subject }) =>
+      mergeOf === undefined || evidence === undefined ? [] : subject,
+    ),
+  );
   const candidates: { readonly actor: Actor; readonly review: Review }[] = [];
   for (const { subject, review } of approvals) {
-    if (counted.has(subject) || decided.has(review.url)) continue;
+    if (decided.has(review.url) || (counted.has(subject) && !replaceable.has(subject))) continue;
     const refuse = (why: string) =>
       events.record(
         ...([object, 'Warning', 'ReviewNotCounted', `the review ${review.url} does not count: ${why}`] as const),
@@ -151,9 +157,14 @@ async function approve(
     } else candidates.push({ actor, review });
   }
   const [first] = candidates;
-  if (first === undefined || counted.size + candidates.length < needed) return false;
+  if (first === undefined) return false;
+  const together = new Set([...counted, ...candidates.map(({ actor }) => actor.name)]);
+  if (together.size < needed) return false;
   const reached = (quorum: QuorumStatus) =>
-    quorum.given.length + candidates.filter(({ actor }) => quorumProblem(quorum, actor) === undefined).length;
+    new Set([
+      ...quorum.given.map(({ subject }) => subject),
+      ...candidates.flatMap(({ actor }) => (quorumProblem(quorum, actor) === undefined ? actor.name : [])),
+    ]).size;
   // A quorum of another namespace is for its users.
   if (quorums.some((one) => one.quorum.namespace === undefined && reached(one) < one.needed)) return false;
   if (!(await isUnchanged(context, proposal, candidates))) return false;
