@@ -150,7 +150,7 @@ describe('user-pull-request controller', () => {
 
     test('counts only for users whom the policy maps and who may create revisions', async () => {
       await at.policy();
-      at.restart({ mayCreate: async (user) => user !== 'bob@example.com' });
+      at.restart({ mayCreate: async (user) => user.name !== 'bob@example.com' });
       await at.pull({ 'web/Kptfile': KPTFILE() });
       say(1, 'eve', '/sluice adopt');
       await at.poll();
