@@ -59,7 +59,10 @@ export const approvalExplainer: Explainer = {
       const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
       const commit = isPushedSince(evaluation) ? ['--commit', revision.commit] : [];
       const approve = sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as);
-      if (!isBlocked) next.push(approve);
+      // Of those whom quorums count, enough have approved.
+      const isDone = isByController && status.quorums.length > 0;
+      if (!isBlocked && isDone) next.push(...(surroundings.running ? [] : [sluiceCommand('up')]));
+      else if (!isBlocked) next.push(approve);
       else if (isByController) next.push(`${untilText(state)}; ${APPROVAL_ACTOR} approves it then`);
       // Approvals of a quorum are recorded before, if a controller publishes afterwards.
       else if (state.automatic.length > 0) next.push(approve);

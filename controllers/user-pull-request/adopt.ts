@@ -1,10 +1,10 @@
 import type { Comment, PullRequest } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
-import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import { approverOf, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import type { Actor, RequestContext } from '../../src/resource/object/request-context.ts';
 import type { MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 
@@ -12,7 +12,7 @@ import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 export const PULL_ANNOTATION = 'sluice.dev/pull-request';
 const PULL_COMMIT_ANNOTATION = 'sluice.dev/pull-request-commit';
 
-const COMMAND = /^\/sluice[ \t]+adopt(?:[ \t]+([0-9a-f]{7,40}))?[ \t]*(?:\n|$)/;
+const COMMAND = /^\/sluice[ \t]+adopt(?:[ \t]+([0-9a-f]{7,64}))?[ \t]*(?:\n|$)/;
 
 /** The workspace of the drafts of a pull request. */
 export function workspaceOf(number: number): string {
@@ -21,7 +21,7 @@ export function workspaceOf(number: number): string {
 
 export interface AdoptRequest {
   readonly author: string;
-  /** The beginning of the commit that the author has seen. */
+  /** The commit that the author has seen, or the beginning of it. */
   readonly commit: string | undefined;
   readonly url: string;
 }
@@ -44,23 +44,20 @@ export async function authorizeAdoption(
   about: { readonly review: ReviewPolicy; readonly isRestricted: boolean; readonly namespace: string },
   mayCreate: MayCreate | undefined,
   signal: AbortSignal,
-): Promise<{ readonly subject: string } | { readonly refusal: string }> {
+): Promise<{ readonly actor: Actor } | { readonly refusal: string }> {
   const { review, isRestricted, namespace } = about;
-  const mapped = review.approvers.find(({ user }) => user.toLowerCase() === author.toLowerCase());
-  if (mapped === undefined)
+  const actor = approverOf(review.approvers, author);
+  if (actor === undefined)
     return { refusal: `spec.review.approvers of the policy ${review.policy} does not list ${plainLine(author, 100)}` };
-  const { subject } = mapped;
-  if (mayCreate !== undefined && !(await mayCreate(subject, namespace, signal)))
-    return { refusal: `User "${subject}" may not create packagerevisions in this namespace; grant that right` };
+  if (mayCreate !== undefined && !(await mayCreate(actor, namespace, signal)))
+    return { refusal: `User "${actor.name}" may not create packagerevisions in this namespace; grant that right` };
   const head = pull.head.commit;
-  // What a stranger pushes after the request was not seen by its author.
-  if (isRestricted && commit === undefined)
-    return {
-      refusal: `the branch was not pushed to this repository; name the commit: /sluice adopt ${head.slice(0, 12)}`,
-    };
+  // What a stranger pushes after the request was not seen by its author, and two commits with the same beginning are made in seconds.
+  if (isRestricted && commit?.length !== head.length)
+    return { refusal: `the branch was not pushed to this repository; name the whole commit: /sluice adopt ${head}` };
   if (commit !== undefined && !head.startsWith(commit))
     return { refusal: `the branch is at ${head.slice(0, 12)} now, and not at ${commit}; request it again` };
-  return { subject };
+  return { actor };
 }
 
 export interface Adoption {

@@ -108,7 +108,7 @@ export function describeUserPull(pull: JudgedPull): string {
     parts.push(text);
   }
   if (mayAdopt && packages.some(({ judged, draft }) => judged !== undefined && draft === undefined)) {
-    const command = isRestricted ? `/sluice adopt ${head.slice(0, 12)}` : '/sluice adopt';
+    const command = isRestricted ? `/sluice adopt ${head}` : '/sluice adopt';
     parts.push(
       `To let Sluice work on these packages as drafts, users whom the policy maps can comment ${inlineCode(command)}.`,
     );

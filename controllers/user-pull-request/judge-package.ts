@@ -17,6 +17,7 @@ import { emptyRecord } from '../../src/package/model/record/record.ts';
 import { permittedRendering, recordRendering, renderedKptfile } from '../../src/package/plan/edit/render.ts';
 import type { Renderer, Rendering } from '../../src/package/plan/ports/renderer.ts';
 import { renderedFindings, renderInMemory } from '../pull-request/findings/render-findings.ts';
+import { unlessSecretIn } from '../pull-request/text/resource-changes.ts';
 import type { MergedPackage } from './merge-package.ts';
 
 /** Bytes of changed YAML that is searched for mistakes in this process; larger files are only rendered. */
@@ -34,7 +35,7 @@ export interface JudgedPackage {
   readonly rendering: Rendering | undefined;
   readonly enforcement: EffectivePolicy['enforcement'];
   readonly review: EffectivePolicy['review'];
-  /** The rendered package against the main branch. */
+  /** The rendered package against the main branch, without files that contain Secrets. */
   readonly changes: FileChanges;
 }
 
@@ -83,7 +84,8 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
     ...{ record, inputs },
   };
   const gates = evaluateGates(facts, policy, at).filter(({ type }) => type !== REVIEWED_TYPE);
-  const changes = await fileChanges(merged.onMain, comparedFiles(files, merged), signal, DIFF_BUDGET);
+  const sides = [withoutSecrets(merged.onMain), withoutSecrets(comparedFiles(files, merged))] as const;
+  const changes = await fileChanges(...sides, signal, DIFF_BUDGET);
   return { findings, gates, rendering: raw, enforcement: policy.enforcement, review: policy.review, changes };
 }
 
@@ -145,6 +147,11 @@ function inputsOf(files: ReadonlyMap<string, Buffer>, kptfile: Kptfile | undefin
     .map(([path, data]) => [path, createHash('sha256').update(data).digest('hex')]);
   const content = digest(canonicalJson([parts, kptfile?.metadata?.name ?? '']));
   return { content, object: () => undefined, file: () => undefined };
+}
+
+/** Comments are sent to subscribers, and stay when a branch is corrected. */
+function withoutSecrets({ files, read }: ComparedFiles): ComparedFiles {
+  return { files, read: async (ids) => (await read(ids)).map(unlessSecretIn) };
 }
 
 function comparedFiles(

@@ -80,17 +80,21 @@ describe('user-pull-request controller, rare cases', () => {
   describe('/sluice adopt', () => {
     const say = (number: number, author: string, text: string) => at.forge.comment(number, author, text);
 
-    test('of a fork needs the commit that its author has seen', async () => {
+    test('of a fork needs the whole commit that its author has seen', async () => {
       await at.policy();
       const commit = await at.pull({ 'web/Kptfile': KPTFILE() }, { isFork: true });
       say(1, 'bob', '/sluice adopt');
       await at.poll();
-      expect(at.comment(1, 'adopt')).toContain('name the commit');
-      say(1, 'bob', '/sluice adopt 0123456789ab');
+      expect(at.comment(1, 'adopt')).toContain(`name the whole commit: /sluice adopt ${commit}`);
+      say(1, 'bob', '/sluice adopt 0123456789012345678901234567890123456789');
       await at.poll();
-      expect(at.comment(1, 'adopt')).toContain('and not at 0123456789ab');
-      expect(await at.refs()).toEqual([]);
+      expect(at.comment(1, 'adopt')).toContain('and not at 0123456789');
+      // Its author can have made another commit that begins with the same digits.
       say(1, 'bob', `/sluice adopt ${commit.slice(0, 12)}`);
+      await at.poll();
+      expect(at.comment(1, 'adopt')).toContain('name the whole commit');
+      expect(await at.refs()).toEqual([]);
+      say(1, 'bob', `/sluice adopt ${commit}`);
       await at.poll();
       expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
     });

@@ -42,6 +42,21 @@ describe('user-pull-request controller', () => {
     expect(at.forge.calls).toEqual(['listUpdated']);
   });
 
+  test.each(['Secret', '&k Secret', '!!str Secret', '>-\n  Secret', '"Secret"'])(
+    'the comment has no values of Secrets: kind %j',
+    async (kind) => {
+      await at.policy();
+      const secret = (value: string) =>
+        `${MAP}---\napiVersion: v1\nkind: ${kind}\nmetadata:\n  name: key\nstringData:\n  key: ${value}\n`;
+      await at.world.push(at.path, { 'web/Kptfile': KPTFILE(), 'web/key.yaml': secret('hunter1') });
+      await at.pull({ 'web/key.yaml': secret('hunter2'), 'web/map.yaml': MAP });
+      await at.poll();
+      expect(at.comment(1)).toContain('`key.yaml`');
+      expect(at.comment(1)).toContain('+kind: ConfigMap');
+      expect(at.comment(1)).not.toContain('hunter');
+    },
+  );
+
   test('conditions of a pushed branch count as its push, and not those of a fork', async () => {
     await at.policy();
     const files = { 'web/Kptfile': KPTFILE(GATES, TESTED) };
@@ -135,7 +150,7 @@ describe('user-pull-request controller', () => {
 
     test('counts only for users whom the policy maps and who may create revisions', async () => {
       await at.policy();
-      at.restart({ mayCreate: async (user) => user !== 'bob@example.com' });
+      at.restart({ mayCreate: async (user) => user.name !== 'bob@example.com' });
       await at.pull({ 'web/Kptfile': KPTFILE() });
       say(1, 'eve', '/sluice adopt');
       await at.poll();

@@ -269,9 +269,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     let authorized = await authorizeAdoption(last, pull, about, options.mayCreate, signal);
     // One that does not count must not hide an earlier one that does.
     for (const earlier of requests.slice(1, MAX_REQUESTS)) {
-      if ('subject' in authorized) break;
+      if ('actor' in authorized) break;
       const other = await authorizeAdoption(earlier, pull, about, options.mayCreate, signal);
-      if ('subject' in other) [request, authorized] = [earlier, other];
+      if ('actor' in other) [request, authorized] = [earlier, other];
     }
     let isDone = false;
     if ('refusal' in authorized) {
@@ -281,12 +281,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
         `The request of ${inlineCode(request.author)} does not count: ${inlineCode(authorized.refusal, 500)}`,
       ]);
     } else {
-      const context = {
-        actor: { name: authorized.subject },
-        face: 'api',
-        reason: `${reason} by ${request.url}`,
-        signal,
-      } as const;
+      const { actor } = authorized;
+      const context = { actor, face: 'api', reason: `${reason} by ${request.url}`, signal } as const;
       isDone = await reply(await adoptPackages({ ...by, context }));
     }
     pulls.writtenOf(pull.number).handled = last.url;

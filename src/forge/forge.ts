@@ -124,7 +124,7 @@ export interface PullRequest {
     /** Name of the branch, without `refs/heads/`. */
     readonly branch: string;
     readonly commit: string;
-    /** False for a head in a fork, and where the fork is gone. */
+    /** False for a head in a fork, where the fork is gone, and for a head that was pushed to no branch. */
     readonly isSameRepository: boolean;
   };
   readonly base: { readonly branch: string };

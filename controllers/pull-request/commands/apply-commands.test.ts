@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import type { Actor } from '../../../src/resource/object/request-context.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 
@@ -257,8 +258,8 @@ describe('commands in comments', () => {
     async (text) => {
       await start();
       const asked: string[] = [];
-      const refuse = (of: string) => async (user: string) => {
-        asked.push(`${of} ${user}`);
+      const refuse = (of: string) => async (user: Actor) => {
+        asked.push(`${of} ${user.name}`);
         return false;
       };
       at.restart({ mayApprove: refuse('approval'), maySetConditions: refuse('status') });
@@ -269,6 +270,17 @@ describe('commands in comments', () => {
       expect(condition()).toBeUndefined();
     },
   );
+
+  test('approve counts for the quorum of a group by the groups of the mapped user', async () => {
+    const carl = { user: 'carl', subject: 'carl@example.com' };
+    const approvers = [{ user: 'bob', subject: 'bob@example.com', groups: ['sre'] }, carl];
+    await start({ approvers }, { approval: { quorum: { required: 1, from: ['group:sre'] } } });
+    await comment('carl', '/sluice approve');
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect(reply()).toMatch(/counts \(group:sre\)/);
+    await comment('bob', '/sluice approve');
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
 
   test('set follows the rules for issuers', async () => {
     await start({}, { givers: [{ conditionType: GATE, actors: ['carl@example.com'] }] });

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { digest } from '../../../src/foundation/text/canonical-json.ts';
-import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { approverOf, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
@@ -93,14 +93,14 @@ async function executeFirst(
     if (!/^\d{1,30}$/.test(comment.id) || isEdited(proposal.state, comment)) continue;
     const parsed = parseCommand(comment.body);
     if (parsed === undefined || isExecuted(evaluation.record.commands, source, comment.id)) continue;
-    const subject = review.approvers.find(({ user }) => user.toLowerCase() === comment.author.toLowerCase())?.subject;
-    if (subject === undefined) {
+    const actor = approverOf(review.approvers, comment.author);
+    if (actor === undefined) {
       await reportUnmapped(context, proposal);
       continue;
     }
     const [line = ''] = comment.body.split('\n', 1);
     if (!(await isUnchanged(context, proposal))) return undefined;
-    const requested = { key: keyOf(object), evaluation, review, source, parsed, line, comment, subject, seen };
+    const requested = { key: keyOf(object), evaluation, review, source, parsed, line, comment, actor, seen };
     try {
       const executed = await runCommand(context, requested);
       await reply(context, proposal, [...entriesOf(proposal), executed]);

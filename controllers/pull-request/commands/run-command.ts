@@ -4,7 +4,7 @@ import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/poli
 import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
-import type { RequestContext } from '../../../src/resource/object/request-context.ts';
+import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
 import { commitsWithContent } from '../reviews/same-content.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
@@ -28,7 +28,7 @@ export interface RequestedCommand {
   /** Its first line. */
   readonly line: string;
   readonly comment: { readonly id: string; readonly url: string; readonly author: string; readonly createdAt: string };
-  readonly subject: string;
+  readonly actor: Actor;
   /** The content that the head of the pull request was seen with, and when it last changed until then, by the clock of the host. */
   readonly seen: { readonly content: string; readonly at: string } | undefined;
 }
@@ -44,9 +44,9 @@ const MAX_COMMAND_CHARACTERS = 200;
  */
 export async function runCommand(context: CommandContext, wanted: RequestedCommand): Promise<ExecutedCommand> {
   const { store } = context;
-  const { key, source, comment, subject, line } = wanted;
+  const { key, source, comment, actor, line } = wanted;
   const entry = (outcome: ExecutedCommand['outcome'], message: string): ExecutedCommand => ({
-    ...{ id: comment.id, url: comment.url, user: comment.author, subject },
+    ...{ id: comment.id, url: comment.url, user: comment.author, subject: actor.name },
     command: plainLine(line, MAX_COMMAND_CHARACTERS),
     ...{ outcome, message: plainLine(message, MAX_MESSAGE_CHARACTERS) },
   });
@@ -71,13 +71,13 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
 /** The reason for which a command is not tried; undefined if there is none. */
 async function refusalOf(
   { store, mayApprove, maySetConditions, signal }: CommandContext,
-  { key, evaluation, review, comment, subject, seen }: RequestedCommand,
+  { key, evaluation, review, comment, actor, seen }: RequestedCommand,
   command: Command,
 ): Promise<string | undefined> {
   const lacks = async (may: MayApprove | undefined, what: string) =>
-    may === undefined || (await may(subject, key, signal))
+    may === undefined || (await may(actor, key, signal))
       ? undefined
-      : `User "${subject}" may not update packagerevisions/${what} in this namespace; grant that right, or change the policy`;
+      : `User "${actor.name}" may not update packagerevisions/${what} in this namespace; grant that right, or change the policy`;
   if (command.verb === 'approve' || command.verb === 'set') {
     if (review.publishOn === 'approval')
       return `policy ${review.policy} has publishOn: approval, so that nothing on the host opens a gate or approves; use the command line`;
@@ -103,13 +103,13 @@ async function refusalOf(
 
 async function execute(
   { store }: CommandContext,
-  { key, evaluation: { revision }, source, comment, subject }: RequestedCommand,
+  { key, evaluation: { revision }, source, comment, actor }: RequestedCommand,
   command: Command,
   entry: (outcome: ExecutedCommand['outcome'], message: string) => ExecutedCommand,
 ): Promise<ExecutedCommand> {
   const name = keyText(key);
   const by = `comment ${comment.url} of ${plainLine(comment.author)}`;
-  const request = (reason: string): RequestContext => ({ actor: { name: subject }, face: 'api', reason });
+  const request = (reason: string): RequestContext => ({ actor, face: 'api', reason });
   const done = (message: string) => {
     const made = entry('done', message);
     return { made, change: { command: { source, ...made } } };

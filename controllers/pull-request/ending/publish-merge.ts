@@ -1,5 +1,5 @@
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import { approverOf, REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
@@ -39,12 +39,12 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const { revision } = evaluation;
   const { commit = '', by } = pull.merged ?? {};
   const merger = by === undefined ? 'an unknown user' : plainLine(by);
-  const subject = review.approvers.find(({ user }) => user.toLowerCase() === by?.toLowerCase())?.subject;
+  const approver = approverOf(review.approvers, by);
   const mayPublish =
-    subject !== undefined && (mayApprove === undefined || (await mayApprove(subject, keyOf(object), signal)));
+    approver !== undefined && (mayApprove === undefined || (await mayApprove(approver, keyOf(object), signal)));
   // Others merge by the rules of the host alone, which count as no approval.
   const byMerger: RequestContext = {
-    ...(mayPublish ? { actor: { name: subject }, face: 'api' } : { actor: { name: REVIEW_ACTOR }, face: 'controller' }),
+    ...(mayPublish ? { actor: approver, face: 'api' } : { actor: { name: REVIEW_ACTOR }, face: 'controller' }),
     reason: `${pull.url} was merged by ${merger}`,
   };
   const decided = decisionFor(proposal);

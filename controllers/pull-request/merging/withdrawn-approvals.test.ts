@@ -17,8 +17,8 @@ describe('a decision for a merge of the host, whose review does not count any mo
   });
 
   /** Bob has approved, the decision is recorded, and the host refuses the merge so far. */
-  async function decide(spec: Record<string, unknown> = {}): Promise<void> {
-    await at.policy({}, spec);
+  async function decide(spec: Record<string, unknown> = {}, rules: Record<string, unknown> = {}): Promise<void> {
+    await at.policy(rules, spec);
     at.restart({ mayApprove: async () => may });
     name = await at.propose();
     protectMain(at.world.store.repository('apps'));
@@ -116,6 +116,13 @@ describe('a decision for a merge of the host, whose review does not count any mo
     const bob = { actor: { name: 'bob@example.com' }, face: 'api' } as const;
     await at.world.store.update(name, { action: 'approve', evidence }, bob);
     dismiss(0);
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
+  test('the right through a group of the reviewer stays', async () => {
+    await decide({}, { approvers: [{ user: 'bob', subject: 'bob@example.com', groups: ['sre'] }] });
+    at.restart({ mayApprove: async ({ groups }) => groups?.includes('sre') === true });
     await settle();
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });

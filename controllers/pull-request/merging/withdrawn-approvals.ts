@@ -1,3 +1,4 @@
+import { approverOf } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approvalsIn } from '../../../src/package/model/record/record.ts';
 import { keyOf } from '../../../src/resource/object/object.ts';
@@ -28,15 +29,18 @@ export async function withdrawnApproval(
     if (review.publishOn === 'approval')
       return refuse(`spec.review.publishOn of the policy ${review.policy} is approval; approve it through Sluice`);
     // Another review of the same user and content is as good.
-    if (!approvals.some((one) => one.subject === subject)) {
-      if (!review.approvers.some((one) => one.subject === subject))
+    const author = approvals.find((one) => one.subject === subject)?.review.author;
+    const login = author ?? review.approvers.find((one) => one.subject === subject)?.user;
+    if (author === undefined) {
+      if (login === undefined)
         return refuse(`spec.review.approvers of the policy ${review.policy} does not list this user`);
       if (!(await isComment(proposal, evidence, signal)))
         return refuse(
           'the review was dismissed or deleted, or a later one took its place; another review of this user is needed, or another proposal',
         );
     }
-    if (mayApprove !== undefined && !(await mayApprove(subject, keyOf(object), signal)))
+    const actor = approverOf(review.approvers, login) ?? { name: subject };
+    if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal)))
       return refuse('this user may not update packagerevisions/approval in this namespace any more');
   }
   return undefined;

@@ -84,7 +84,7 @@ describe('reviews of pull requests', () => {
     await at.reconcile(name);
     await at.review(1, 'bob', 'approved', at.revision(name).commit);
     await at.reconcile(name);
-    expect(asked).toEqual([['bob@example.com', name]]);
+    expect(asked).toEqual([[{ name: 'bob@example.com' }, name]]);
     expect(at.revision(name).lifecycle).toBe('Proposed');
     expect((await at.world.events(name)).at(-1)).toMatch(
       /^ReviewNotCounted: .*User "bob@example.com" may not update packagerevisions\/approval/,
@@ -100,6 +100,31 @@ describe('reviews of pull requests', () => {
     await at.reconcile(name);
     expect(at.revision(name).lifecycle).toBe('Proposed');
     expect((await at.world.events(name)).at(-1)).toMatch(/berta proposed it; another user has to approve it$/);
+  });
+
+  test('groups of a mapped user count for the right to approve and for a quorum of a group', async () => {
+    const bob = { user: 'bob', subject: 'bob@example.com', groups: ['sre', 'all'] };
+    const carl = { user: 'carl', subject: 'carl@example.com', groups: ['all'] };
+    await at.policy({ approvers: [bob, carl] }, { approval: { quorum: { required: 1, from: ['group:sre'] } } });
+    const asked: unknown[] = [];
+    at.restart({
+      mayApprove: async (user) => {
+        asked.push(user);
+        return user.groups?.includes('sre') === true;
+      },
+    });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'carl', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(
+      /^ReviewNotCounted: .*carl@example.com is none of those whose approvals policy review counts \(group:sre\)$/,
+    );
+    await at.review(1, 'Bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(asked).toEqual([{ name: 'bob@example.com', groups: ['sre', 'all'] }]);
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 
   test('of two needed reviews none is recorded before both are there', async () => {

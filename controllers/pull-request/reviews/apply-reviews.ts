@@ -2,11 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, Review } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { type QuorumStatus, quorumProblem } from '../../../src/package/kernel/approvals.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import {
+  approverOf,
+  REVIEW_ACTOR,
+  REVIEWED_TYPE,
+  type ReviewPolicy,
+} from '../../../src/package/model/policy/review-policy.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
+import type { Actor } from '../../../src/resource/object/request-context.ts';
 import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { MayApprove } from '../rights.ts';
@@ -128,46 +134,46 @@ async function approve(
       mergeOf === undefined || evidence === undefined ? [] : subject,
     ),
   );
-  const candidates: (typeof approvals)[number][] = [];
-  for (const one of approvals) {
-    const { subject, review } = one;
+  const candidates: { readonly actor: Actor; readonly review: Review }[] = [];
+  for (const { subject, review } of approvals) {
     if (decided.has(review.url) || (counted.has(subject) && !replaceable.has(subject))) continue;
     const refuse = (why: string) =>
       events.record(
         ...([object, 'Warning', 'ReviewNotCounted', `the review ${review.url} does not count: ${why}`] as const),
         `review of ${review.author}`,
       );
-    const problems = quorums.map((quorum) => quorumProblem(quorum, { name: subject }));
+    const actor = approverOf(proposal.review.approvers, review.author) ?? { name: subject };
+    const problems = quorums.map((quorum) => quorumProblem(quorum, actor));
     const bar = barred.find(({ name }) => name === subject);
     if (bar !== undefined) {
       const did = bar.because === 'proposed' ? 'proposed it' : 'changed its content';
       refuse(`${subject} ${did}; another user has to approve it`);
     } else if (problems.length > 0 && problems.every((problem) => problem !== undefined)) {
       refuse(`${subject} ${problems[0]}`);
-    } else if (mayApprove !== undefined && !(await mayApprove(subject, keyOf(object), signal))) {
+    } else if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal))) {
       refuse(
         `User "${subject}" may not update packagerevisions/approval in this namespace; grant that right, or change the policy`,
       );
-    } else candidates.push(one);
+    } else candidates.push({ actor, review });
   }
   const [first] = candidates;
   if (first === undefined) return false;
-  const together = new Set([...counted, ...candidates.map(({ subject }) => subject)]);
+  const together = new Set([...counted, ...candidates.map(({ actor }) => actor.name)]);
   if (together.size < needed) return false;
   const reached = (quorum: QuorumStatus) =>
     new Set([
       ...quorum.given.map(({ subject }) => subject),
-      ...candidates.flatMap(({ subject: name }) => (quorumProblem(quorum, { name }) === undefined ? name : [])),
+      ...candidates.flatMap(({ actor }) => (quorumProblem(quorum, actor) === undefined ? actor.name : [])),
     ]).size;
   // A quorum of another namespace is for its users.
   if (quorums.some((one) => one.quorum.namespace === undefined && reached(one) < one.needed)) return false;
   if (!(await isUnchanged(context, proposal, candidates))) return false;
-  const { subject, review } = first;
+  const { actor, review } = first;
   const reason = `review ${review.url} of ${plainLine(review.author)}`;
   const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
   try {
     await client
-      .as({ name: subject }, 'api')
+      .as(actor, 'api')
       .subResource('approval')
       .update(packageRevisionKind, published, { reason, evidence: review.url, signal });
   } catch (error) {
@@ -175,7 +181,7 @@ async function approve(
     events.record(object, 'Warning', 'NotApproved', error.message, 'approval');
     return false;
   }
-  events.record(object, 'Normal', 'Approved', `approved as ${subject} by ${reason}`, 'approval');
+  events.record(object, 'Normal', 'Approved', `approved as ${actor.name} by ${reason}`, 'approval');
   return true;
 }
 
@@ -183,7 +189,7 @@ async function approve(
 async function isUnchanged(
   context: ReviewContext,
   proposal: ReviewedProposal,
-  candidates: ReviewVerdicts['approvals'],
+  candidates: readonly { readonly review: Review }[],
 ): Promise<boolean> {
   const { store, signal } = context;
   const { evaluation, object, review, pull, forge } = proposal;

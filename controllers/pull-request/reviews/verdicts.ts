@@ -1,4 +1,5 @@
 import type { Review } from '../../../src/forge/forge.ts';
+import { approverOf, type ReviewApprover } from '../../../src/package/model/policy/review-policy.ts';
 
 /** Reviews of earlier pull requests that still stand: requests for changes. Approvals were for another proposal. */
 export function standingRequests(reviews: readonly Review[]): readonly Review[] {
@@ -45,17 +46,15 @@ export interface ReviewVerdicts {
  */
 export function evaluateReviews(
   reviews: readonly Review[],
-  approvers: readonly { readonly user: string; readonly subject: string }[],
+  approvers: readonly ReviewApprover[],
   isCurrent: (commit: string) => boolean,
   rejectedAt?: string,
 ): ReviewVerdicts {
-  // As for commands and merges, the first entry of a user counts: one user must not be two subjects.
-  const subjects = new Map(approvers.toReversed().map(({ user, subject }) => [user.toLowerCase(), subject]));
   const approvals: { subject: string; review: Review }[] = [];
   const changesRequested: Review[] = [];
   const uncounted: { review: Review; reason: string }[] = [];
   for (const review of lastReviews(reviews)) {
-    const subject = subjects.get(review.author.toLowerCase());
+    const subject = approverOf(approvers, review.author)?.name;
     if (review.state === 'changes-requested' && subject !== undefined) changesRequested.push(review);
     if (review.state !== 'approved') continue;
     if (subject === undefined) {

@@ -23,8 +23,8 @@ const HIDDEN = '*** (hidden)';
 const CHANGED = '*** (hidden, changed)';
 /** It repeats the whole object. */
 const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-/** A Secret within a list, or in a file that is not read as resources. */
-const SECRET_WITHIN = /kind["']?\s*:\s*["']?Secret(?:List)?\b/;
+/** A Secret within a list, or in a file that is not read as resources; with an anchor, a tag or as a block too. */
+const SECRET_WITHIN = /kind["']?\s*:\s*(?:[&!>|]\S{0,50}\s{1,50}){0,3}["']?Secret(?:List)?\b/;
 
 /** Compares resource by resource, wherever in the package they are. A file with anything that is not a resource is compared as a file. */
 export async function renderedChanges(
@@ -56,11 +56,7 @@ function contentsOf(files: PackageFiles): {
   const others = new Map<string, Buffer>();
   for (const [path, data] of [...files].sort(([one], [other]) => (one < other ? -1 : 1))) {
     const documents = isKptfile(path) ? undefined : documentsOf(path, data);
-    if (documents === undefined)
-      others.set(
-        path,
-        isKptfile(path) ? withoutStatus(data) : Buffer.from(unlessSecret(data.toString('latin1')), 'latin1'),
-      );
+    if (documents === undefined) others.set(path, isKptfile(path) ? withoutStatus(data) : unlessSecretIn(data));
     for (const document of documents ?? []) resources.set(freeId(resources, document.resource), document);
   }
   return { resources, files: others };
@@ -119,6 +115,11 @@ function hidden(values: unknown, before: Readonly<Record<string, unknown>> | und
       return [key, isChanged ? CHANGED : HIDDEN];
     }),
   );
+}
+
+/** The content of a file, or a line in its place if it contains a Secret. */
+export function unlessSecretIn(data: Buffer): Buffer {
+  return Buffer.from(unlessSecret(data.toString('latin1')), 'latin1');
 }
 
 function unlessSecret(text: string): string {

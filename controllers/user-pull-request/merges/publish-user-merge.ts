@@ -4,13 +4,14 @@ import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.t
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
-import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { approverOf, REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import { mergedPackageProblem } from '../../../src/package/plan/create/merged-package.ts';
+import type { MergedFacts } from '../../../src/package/plan/merged-facts.ts';
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
-import type { RequestContext } from '../../../src/resource/object/request-context.ts';
+import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
 import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
@@ -155,7 +156,7 @@ async function publishPackage(
   const request: RequestContext = {
     ...(first === undefined
       ? { actor: { name: REVIEW_ACTOR }, face: 'controller' }
-      : { actor: { name: first.subject }, face: 'api' }),
+      : { actor: first.actor, face: 'api' }),
     ...{ reason: `${pull.url} was merged by ${merger}`, signal },
   };
   const wanted = {
@@ -166,7 +167,7 @@ async function publishPackage(
     },
     facts: {
       conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
-      ...{ rendering: countedRendering(judged.rendering), approvals: others, mayIssue: isPushed },
+      ...{ rendering: countedRendering(judged.rendering), approvals: others.map(givenBy), mayIssue: isPushed },
     },
   };
   const publish = (recordBypass: boolean) =>
@@ -198,6 +199,16 @@ async function publishPackage(
 /** Failures that a repetition does not change. */
 const FINAL: ReadonlySet<string> = new Set(['Refused', 'InvalidInput', 'AlreadyExists', 'LimitExceeded']);
 
+interface UserApproval {
+  readonly actor: Actor;
+  readonly at: string;
+  readonly evidence: string;
+}
+
+function givenBy({ actor: { name: subject, groups }, ...given }: UserApproval): MergedFacts['approvals'][number] {
+  return { subject, ...(groups === undefined ? {} : { groups }), ...given };
+}
+
 /**
  * The users who stand behind a package, the one who merged first: that user where the policy has merges publish, and those who approved its content in
  * reviews. All need the same right as for an approval through the API.
@@ -209,7 +220,7 @@ async function approvalsOf(
   { review }: Pick<JudgedPackage, 'review'>,
   reviews: readonly Review[] | undefined,
 ): Promise<{
-  readonly approvals: readonly { readonly subject: string; readonly at: string; readonly evidence: string }[];
+  readonly approvals: readonly UserApproval[];
   readonly missing: string;
   readonly changesRequested: readonly Review[] | undefined;
 }> {
@@ -222,23 +233,23 @@ async function approvalsOf(
     commits,
   );
   const verdicts = evaluateReviews(reviews ?? [], approvers, (one) => current.has(one));
-  const by = pull.merged?.by?.toLowerCase();
-  const merger = approvers.find(({ user }) => user.toLowerCase() === by)?.subject;
-  const candidates = [
+  const merger = approverOf(approvers, pull.merged?.by);
+  const candidates: readonly UserApproval[] = [
     ...(merger === undefined || review?.publishOn !== 'merge'
       ? []
-      : [{ subject: merger, at: pull.closedAt ?? pull.updatedAt, evidence: pull.url }]),
-    ...verdicts.approvals.map((one) => ({
-      ...{ subject: one.subject, at: one.review.submittedAt, evidence: one.review.url },
+      : [{ actor: merger, at: pull.closedAt ?? pull.updatedAt, evidence: pull.url }]),
+    ...verdicts.approvals.map(({ subject, review: { author, submittedAt: at, url: evidence } }) => ({
+      ...{ actor: approverOf(approvers, author) ?? { name: subject }, at, evidence },
     })),
   ];
-  const approvals = new Map<string, (typeof candidates)[number]>();
+  const approvals = new Map<string, UserApproval>();
   const refused = new Set<string>();
   for (const one of candidates) {
-    const { subject } = one;
+    const { actor } = one;
+    const subject = actor.name;
     if (approvals.has(subject) || refused.has(subject)) continue;
     const may =
-      mayApprove === undefined || (await mayApprove(subject, { namespace: repository.namespace, name }, signal));
+      mayApprove === undefined || (await mayApprove(actor, { namespace: repository.namespace, name }, signal));
     if (may) approvals.set(subject, one);
     else refused.add(subject);
   }

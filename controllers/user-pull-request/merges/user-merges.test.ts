@@ -73,6 +73,27 @@ describe('merges of pull requests that users open', () => {
     expect(revision('apps.web.merge-2')?.outOfBand?.message).toContain('may not update packagerevisions/approval');
   });
 
+  test('count for the quorum of a group by the groups of the mapped users who merged and who approved', async () => {
+    const approvers = ['bob', 'carl', 'dora'].map((user) => ({ user, subject: user, groups: ['sre'] }));
+    const quorum = { required: 2, from: ['group:sre'], excludeProposer: false, excludeContributors: false };
+    await at.policy(
+      { publishOn: 'merge', approvers: [...approvers.slice(0, 2), { user: 'dora', subject: 'dora' }] },
+      { approval: { quorum } },
+    );
+    const review = async (number: number, user: string) => {
+      const commit = await at.pull({ 'web/Kptfile': KPTFILE(), [`web/${number}.yaml`]: MAP }, { branch: `b${number}` });
+      at.forge.review(number, user, 'approved', commit);
+      await at.poll();
+      await at.merge(number, 'bob');
+      await at.poll();
+    };
+    await review(1, 'dora');
+    expect(revision('apps.web.merge-1')?.outOfBand).toMatchObject({ reason: 'NotApproved' });
+    await review(2, 'carl');
+    expect(revision('apps.web.merge-2')?.lifecycle).toBe('Published');
+    expect(revision('apps.web.merge-2')?.outOfBand).toBeUndefined();
+  });
+
   test('that are not fetched yet wait; removals, deleted revisions, and policies without merges publish nothing', async () => {
     await at.policy({ publishOn: 'merge' });
     const requests = new SyncRequests(at.clock);

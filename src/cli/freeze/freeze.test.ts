@@ -86,6 +86,8 @@ test('the next step of a revision that a rule blocks is none that would be refus
   );
   expect(approved.next).toEqual(['wait until no rule blocks it; controller:approval approves it then']);
   expect(approved.alternatives[0]).toBe('sluice freeze end core');
+  await cli.run('freeze', 'end', 'core');
+  expect((await why('one.web.v1')).next).toEqual(['sluice up']);
 });
 
 test.each([

@@ -102,10 +102,39 @@ test('completion offers revisions, and objects of the kinds once their name has 
   expect(await offered('analysisrun/')).toEqual(['analysisrun/errors']);
 });
 
+test('a name in a selector that does not exist is reported, with what may have been meant', async () => {
+  await register(`${JSON.stringify(SET)}
+---
+apiVersion: sluice.dev/v1alpha1
+kind: WavePlan
+metadata: {name: misspelt}
+spec: {selector: {repositories: [package], variantSet: flet}, waves: [{name: all, percent: 100}]}
+---
+apiVersion: sluice.dev/v1alpha1
+kind: PackagePolicy
+metadata: {name: misspelt}
+spec: {selector: {repositories: [packages, packges], variantSets: [fleet, other]}}
+`);
+  const plan = await cli.run('why', 'waveplan/misspelt');
+  expect(plan.stdout).toContain('names the repository package, which is not registered; did you mean packages?\n');
+  expect(plan.stdout).toContain('names the PackageVariantSet flet, which does not exist; did you mean fleet?\n');
+  const { reasons } = JSON.parse((await cli.run('why', 'packagepolicy/misspelt', '-o', 'json')).stdout);
+  expect(reasons.filter((reason: string) => reason.startsWith('its selector names'))).toEqual([
+    'its selector names the repository packges, which is not registered; did you mean packages?',
+    'its selector names the PackageVariantSet other, which does not exist',
+  ]);
+});
+
 test('other kinds and missing objects are reported with the next step', async () => {
   expect(await cli.run('why', 'pod/a')).toMatchObject({
     stderr: expect.stringContaining('packagevariant/<name> or packagevariantset/<name> or waveplan/<name>'),
     code: 2,
   });
-  expect((await cli.run('why', 'packagevariant/gone')).stderr).toContain('"gone" not found');
+  expect(await cli.run('why', 'packagevariant/gone')).toMatchObject({
+    stderr: expect.stringContaining('there is no PackageVariant "gone" in namespace default; there is none'),
+    code: 1,
+  });
+  await register(PLAN);
+  expect((await cli.run('why', 'waveplan/wavs')).stderr).toContain('did you mean "sluice why waveplan/waves"?');
+  expect((await cli.run('why', 'packagepolicies/office-hour')).stderr).toContain('why packagepolicy/office-hours"?');
 });

@@ -16,40 +16,43 @@ import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
 import type { Access } from '../access/access.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
+import { expectObject } from './expect-object.ts';
+import { withUnknownNames } from './unknown-names.ts';
 
 type Explain = (access: Access, name: string) => Promise<ObjectExplanation>;
 
 /** Kinds besides package revisions that `sluice why <kind>/<name>` explains, by the names that users write. */
 const EXPLAINED: Readonly<Record<string, Explain>> = {
-  ...named(packageVariantKind, async ({ client, namespace }, name) =>
-    describeVariant(await client.get(packageVariantKind, { namespace, name })),
+  ...named(packageVariantKind, async (access, name) =>
+    describeVariant(await expectObject(access, packageVariantKind, name)),
   ),
-  ...named(packageVariantSetKind, async ({ client, namespace }, name) => {
-    const set = await client.get(packageVariantSetKind, { namespace, name });
+  ...named(packageVariantSetKind, async (access, name) => {
+    const { client, namespace } = access;
+    const set = await expectObject(access, packageVariantSetKind, name);
     const labelSelector = { matchLabels: { [SET_LABEL]: set.metadata.uid } };
     return describeSet(set, (await client.list(packageVariantKind, { namespace, labelSelector })).items);
   }),
-  ...named(wavePlanKind, async ({ client, namespace }, name) => {
-    const plan = await client.get(wavePlanKind, { namespace, name });
+  ...named(wavePlanKind, async (access, name) => {
+    const { client, namespace } = access;
+    const plan = await expectObject(access, wavePlanKind, name);
     const fieldSelector = `spec.plan=${name}`;
     const { items } = await client.list(waveTargetKind, { namespace, fieldSelector });
-    return describePlan(
-      plan,
-      items.filter((target) => isOfPlan(target, plan)),
-    );
+    const targets = items.filter((target) => isOfPlan(target, plan));
+    const { repositories, variantSet } = plan.spec.selector ?? {};
+    const names = { repositories, variantSets: variantSet === undefined ? [] : [variantSet] };
+    return withUnknownNames(access, describePlan(plan, targets), names);
   }),
-  ...named(analysisRunKind, async ({ client, namespace }, name) =>
-    describeRun(await client.get(analysisRunKind, { namespace, name })),
-  ),
-  ...named(packagePolicyKind, async ({ client, namespace, clock }, name) => {
-    const policy = await client.get(packagePolicyKind, { namespace, name });
+  ...named(analysisRunKind, async (access, name) => describeRun(await expectObject(access, analysisRunKind, name))),
+  ...named(packagePolicyKind, async (access, name) => {
+    const { client, namespace, clock } = access;
+    const policy = await expectObject(access, packagePolicyKind, name);
     const [revisions, repositories, variants] = await Promise.all([
       client.list(packageRevisionKind, { namespace }),
       client.list(repositoryKind, { namespace }),
       unlessMissing(client.list(packageVariantKind, { namespace })),
     ]);
     const from = { revisions: revisions.items, repositories: repositories.items, variants: variants?.items ?? [] };
-    return describePolicy(policy, from, clock.now());
+    return withUnknownNames(access, describePolicy(policy, from, clock.now()), policy.spec.selector);
   }),
 };
 

@@ -1,6 +1,7 @@
 import type { Condition } from '../../../kptfile-schema/index.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import { type IssuedCondition, issueVerdict } from '../model/gates/verdict.ts';
+import { groupsForQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
@@ -14,7 +15,12 @@ export interface MergedFacts {
   /** The result of rendering the merged package; undefined if it was not rendered. */
   readonly rendering: Rendering | undefined;
   /** Users who approved this content in reviews, besides the actor of the request. */
-  readonly approvals: readonly { readonly subject: string; readonly at: string; readonly evidence: string }[];
+  readonly approvals: readonly {
+    readonly subject: string;
+    readonly groups?: readonly string[];
+    readonly at: string;
+    readonly evidence: string;
+  }[];
   /** False if the content was written by users who may not push: conditions in the Kptfile do not count. */
   readonly mayIssue: boolean;
 }
@@ -38,8 +44,9 @@ export function recordWithFacts(
   if (rendering !== undefined) next = recordRendering(next, rendering, content, at, policy);
   const issuer = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;
   for (const condition of facts.conditions) next = issueVerdict(next, condition, content, issuer, at);
-  const approvals = facts.approvals.map((given) => ({
+  const approvals = facts.approvals.map(({ groups, ...given }) => ({
     ...given,
+    ...groupsForQuorums(policy.approvalRules, groups),
     ...{ content: content.content, tree: content.tree, face: 'api', namespace },
   }));
   return approvals.length === 0 ? next : { ...next, approvals };

@@ -7,11 +7,11 @@ import { recordAfter } from '../kernel/record-after.ts';
 import { evaluateGates } from '../model/gates/gates.ts';
 import { revisionName } from '../model/identity/identity.ts';
 import { recordRef, tagRef, tombstoneRef } from '../model/identity/layout.ts';
-import { groupsInQuorums } from '../model/policy/approval-rules.ts';
+import { groupsForQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
 import { formatCommitMessage, type PublicationStatement } from '../model/record/commit-message.ts';
-import { type Approval, hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
+import { hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type {
   Action,
@@ -98,7 +98,7 @@ export async function planTransition(
   const approval = content && {
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
     namespace: revision.namespace,
-    ...groupsOf(policy, context),
+    ...groupsForQuorums(policy.approvalRules, context.actor.groups),
     ...(evidence === undefined ? {} : { evidence }),
   };
   const step = {
@@ -120,12 +120,6 @@ export async function planTransition(
   const recorded = await recordUpdates(repo, revision, decision, record, written, context);
   updates.push(...recorded.updates);
   return { updates, name: revision.name, marks: recorded.marks, revokes: REVOKING_ACTIONS.has(action) };
-}
-
-/** The groups by which the approval may count for a quorum. */
-function groupsOf({ approvalRules }: EffectivePolicy, { actor }: RequestContext): Pick<Approval, 'groups'> {
-  const groups = groupsInQuorums(approvalRules, actor);
-  return groups.length === 0 ? {} : { groups };
 }
 
 /** Steps after which earlier data must not count again. */

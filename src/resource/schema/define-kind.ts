@@ -8,6 +8,7 @@ import type { PrinterColumn, SelectableField } from './kind-schema.ts';
 import { parseWithoutNulls } from './null-fields.ts';
 import { metadataSchema } from './object-schema.ts';
 import { unknownFields } from './unknown-fields.ts';
+import { withUnknownSiblings } from './unknown-siblings.ts';
 import { type WriteStrategy, writeStrategy } from './write-strategy.ts';
 
 type Part<Key extends string, Type> = [Type] extends [never] ? unknown : { [K in Key]: Type };
@@ -103,7 +104,7 @@ export function defineKind<
     const candidate: Record<string, unknown> = { apiVersion, kind, metadata: {}, ...value };
     const { result, checked } = parseWithoutNulls(schema, candidate);
     if (!result.success) {
-      const causes = causesOf(result.error.issues, checked, sensitive);
+      const causes = withUnknownSiblings(causesOf(result.error.issues, checked, sensitive), schema, candidate);
       throw invalidObject(`${subject}${nameForMessage(candidate)}`, causes);
     }
     const known = result.data as unknown as T;

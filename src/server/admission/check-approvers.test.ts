@@ -10,6 +10,9 @@ const { authorizer } = authorizerOf(
   binding('a', 'ones', 'ClusterRole/one', { kind: 'User', name: 'anna' }),
   clusterRole('all', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['users'] }]),
   binding('', 'all', 'ClusterRole/all', { kind: 'User', name: 'root' }),
+  clusterRole('sre', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['groups'], resourceNames: ['sre'] }]),
+  binding('', 'sres', 'ClusterRole/sre', { kind: 'User', name: 'root' }),
+  binding('', 'users', 'ClusterRole/all', { kind: 'User', name: 'ursula' }),
 );
 const FORGE = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge', key: 'token' } };
 
@@ -17,11 +20,12 @@ function check(
   approvers: readonly object[],
   {
     as = 'anna',
+    groups = [],
     old,
     forge = FORGE,
     more = {},
     selector,
-  }: { as?: string; old?: readonly object[]; forge?: object; more?: object; selector?: object } = {},
+  }: { as?: string; groups?: string[]; old?: readonly object[]; forge?: object; more?: object; selector?: object } = {},
 ) {
   const kind = packagePolicyKind as unknown as Kind;
   const policy = (review: object, selected?: object): KubernetesObject => ({
@@ -31,7 +35,7 @@ function check(
   const stored = old === undefined ? undefined : (policy({ forge: FORGE, approvers: old }) as never);
   const operation = old === undefined ? 'create' : 'update';
   const object = policy({ forge, approvers, ...more }, selector);
-  const write = { user: user(as), kind, subResource: '', object, old: stored, operation } as const;
+  const write = { user: user(as, ...groups), kind, subResource: '', object, old: stored, operation } as const;
   return checkApprovers(write, authorizer);
 }
 
@@ -43,6 +47,20 @@ test('reviews approve only as users whom the writer of the policy may impersonat
   await check([{ user: 'anna-at-host', subject: 'anna' }]);
   await check([carl, { user: 'b', subject: 'bob' }], { as: 'root' });
   await expect(check([{ user: 'b', subject: 'bob' }, carl], { as: 'mallory' })).rejects.toThrow(/as User "bob"/);
+});
+
+test('users are in groups that the writer of the policy may impersonate, or in those of the writer if it is the writer', async () => {
+  const bob = { user: 'b', subject: 'bob', groups: ['sre'] };
+  await expect(check([bob], { as: 'ursula', groups: ['sre'] })).rejects.toThrow(
+    'packagepolicies.sluice.dev "x" is forbidden: spec.review.approvers has users in Group "sre", which requires the verb "impersonate" on that group',
+  );
+  await check([bob], { as: 'root' });
+  await expect(check([{ ...bob, groups: ['sre', 'admins'] }], { as: 'root' })).rejects.toThrow(/in Group "admins"/);
+  const own = { user: 'anna', subject: 'anna', groups: ['sre'] };
+  await check([own], { groups: ['sre'] });
+  await expect(check([own])).rejects.toThrow(/in Group "sre"/);
+  await check([bob], { old: [bob] });
+  await expect(check([bob], { as: 'ursula', old: [{ ...bob, groups: [] }] })).rejects.toThrow(/in Group "sre"/);
 });
 
 test('entries that stay are not checked again, unless host, packages or effect change', async () => {

@@ -12,14 +12,19 @@ interface PolicyObject {
     readonly review?: {
       readonly forge?: unknown;
       readonly publishOn?: string;
-      readonly approvers?: readonly { readonly user?: string; readonly subject?: string }[];
+      readonly approvers?: readonly {
+        readonly user?: string;
+        readonly subject?: string;
+        readonly groups?: readonly string[];
+      }[];
     };
   };
 }
 
 /**
- * Checks in whose name reviews approve: callers must be allowed to impersonate these users, unless it is themselves. Entries that were there
- * before are not checked again while they have the same effect: on the same packages, by the same host.
+ * Checks in whose name and in which groups reviews approve: callers must be allowed to impersonate these users and groups, unless it is
+ * themselves and groups of their own. Entries that were there before are not checked again while they have the same effect: on the same
+ * packages, by the same host.
  */
 export async function checkApprovers({ user, kind, object, old }: PlannedWrite, authorizer: Authorizer): Promise<void> {
   if (kind.group !== packagePolicyKind.group || kind.kind !== packagePolicyKind.kind) return;
@@ -32,16 +37,28 @@ export async function checkApprovers({ user, kind, object, old }: PlannedWrite, 
     sameValue((old as PolicyObject).spec?.selector, (object as PolicyObject).spec?.selector);
   const known = isSame ? (before.approvers ?? []) : [];
   const added = (review?.approvers ?? []).filter((one) => !known.some((other) => sameValue(one, other)));
-  const subjects = [...new Set(added.flatMap(({ subject }) => subject ?? []))].filter((name) => name !== user.name);
-  if (subjects.length === 0) return;
-  const impersonate = (name: string) =>
-    isAllowed(authorizer, permission(user, 'impersonate', { group: '', resource: 'users', name }));
-  // The right to impersonate every user saves a question for each.
-  if (await impersonate('')) return;
-  for (const subject of subjects) {
-    if (await impersonate(subject)) continue;
-    const { name } = object.metadata;
-    const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: spec.review.approvers lets reviews approve as User ${JSON.stringify(subject)}, which requires the verb "impersonate" on that user; let a user with that right write this`;
-    throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
+  const subjects = added.flatMap(({ subject }) => subject ?? []).filter((name) => name !== user.name);
+  const groups = added.flatMap((one) =>
+    (one.groups ?? []).filter((group) => one.subject !== user.name || !user.groups.includes(group)),
+  );
+  await requireImpersonation('users', subjects);
+  await requireImpersonation('groups', groups);
+
+  async function requireImpersonation(resource: 'users' | 'groups', names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    const impersonate = (name: string) =>
+      isAllowed(authorizer, permission(user, 'impersonate', { group: '', resource, name }));
+    // The right to impersonate all of them saves a question for each.
+    if (await impersonate('')) return;
+    for (const one of new Set(names)) {
+      if (await impersonate(one)) continue;
+      const { name } = object.metadata;
+      const effect =
+        resource === 'users'
+          ? `approvers lets reviews approve as User ${JSON.stringify(one)}, which requires the verb "impersonate" on that user`
+          : `approvers has users in Group ${JSON.stringify(one)}, which requires the verb "impersonate" on that group`;
+      const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: spec.review.${effect}; let a user with that right write this`;
+      throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
+    }
   }
 }

@@ -1,13 +1,13 @@
 import type { HostRules } from '../../git/network/host-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import type { Admission } from '../handlers/handler.ts';
+import { checkApprovalRequests } from './check-approval-requests.ts';
 import { checkApprovers } from './check-approvers.ts';
 import { checkDeliveryTarget, type PolicyGates } from './check-delivery-target.ts';
 import { checkEngine } from './check-engine.ts';
 import { checkGitLocation } from './check-git-location.ts';
 import { checkReceivers } from './check-receivers.ts';
 import { checkUserKeys } from './check-user-keys.ts';
-import { checkVariantAnnotations } from './check-variant-annotations.ts';
 import { checkWavePlan } from './check-wave-plan.ts';
 import { checkWaveTarget, type PolicyIssuers } from './check-wave-target.ts';
 
@@ -30,7 +30,7 @@ export function restrictToOwnRights(
     await checkReceivers(planned, authorizer, hosts);
     await checkEngine(planned, authorizer);
     await checkApprovers(planned, authorizer);
-    await checkVariantAnnotations(planned, authorizer);
+    await checkApprovalRequests(planned, authorizer);
     await checkWavePlan(planned, authorizer);
     await checkWaveTarget(planned, policyIssuers);
   };

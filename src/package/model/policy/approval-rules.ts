@@ -1,6 +1,5 @@
 import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Recurrence } from '../../../foundation/time/recurrence.ts';
-import type { Actor } from '../../../resource/object/request-context.ts';
 
 /** Where a policy is that was read from a repository. */
 export interface PolicyOrigin {
@@ -81,10 +80,14 @@ export interface FreezeRule {
   readonly until?: number | undefined;
 }
 
-/** The groups of an actor that quorums name: only these are recorded with an approval. */
-export function groupsInQuorums(rules: readonly ApprovalRule[], { groups = [] }: Pick<Actor, 'groups'>): string[] {
+/** The groups of a user that quorums name: only these are recorded with an approval. */
+export function groupsForQuorums(
+  rules: readonly ApprovalRule[],
+  groups: readonly string[] = [],
+): { readonly groups?: string[] } {
   const named = new Set(rules.flatMap(({ quorum }) => quorum?.from ?? []));
-  return [...new Set(groups)].filter((group) => named.has(`group:${group}`)).sort();
+  const counted = [...new Set(groups)].filter((group) => named.has(`group:${group}`)).sort();
+  return counted.length === 0 ? {} : { groups: counted };
 }
 
 /** The freezes that are in force at a time; all of them at a time that is none. */

@@ -1,3 +1,5 @@
+import type { Actor } from '../../../resource/object/request-context.ts';
+
 /**
  * A gate for approvals wherever a policy has `spec.review`: True once the reviews of the pull request were read, and none requests changes. It is
  * always required, so that neither a push that removes the condition nor a host that does not respond opens it.
@@ -5,6 +7,13 @@
 export const REVIEWED_TYPE = 'sluice.dev/Reviewed';
 /** The only issuer of that condition. */
 export const REVIEW_ACTOR = 'controller:pull-request';
+
+/** A user of the host, and the user and groups that this one is in Sluice. */
+export interface ReviewApprover {
+  readonly user: string;
+  readonly subject: string;
+  readonly groups?: readonly string[] | undefined;
+}
 
 /** How proposals are reviewed in pull requests; `spec.review` of one PackagePolicy. */
 export interface ReviewPolicy {
@@ -23,7 +32,7 @@ export interface ReviewPolicy {
   /** How the host merges where Sluice cannot push to the main branch. */
   readonly mergeMethod: 'merge' | 'squash' | 'rebase';
   /** Whose reviews count, and as whose approval. */
-  readonly approvers: readonly { readonly user: string; readonly subject: string }[];
+  readonly approvers: readonly ReviewApprover[];
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };
   /** Of the pull requests that Sluice opens; the text is in front of its section. */
   readonly titleTemplate?: string | undefined;
@@ -33,6 +42,15 @@ export interface ReviewPolicy {
   readonly userPullRequests: 'check' | 'adopt' | 'ignore';
   /** Types of the gates with a check of their own. */
   readonly gateChecks: readonly string[];
+}
+
+/** The user of Sluice who a user of the host is. The first entry counts: one user must not be two subjects. */
+export function approverOf(approvers: readonly ReviewApprover[], login: string | undefined): Actor | undefined {
+  // Names of users are case-insensitive on all hosts.
+  const found = approvers.find(({ user }) => user.toLowerCase() === login?.toLowerCase());
+  if (found === undefined) return undefined;
+  const { subject: name, groups = [] } = found;
+  return groups.length === 0 ? { name } : { name, groups };
 }
 
 /**

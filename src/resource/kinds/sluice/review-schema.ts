@@ -6,8 +6,23 @@ import { reviewTemplateSchema } from './review-template.ts';
 
 const MAX_USERS = 500;
 const MAX_GATES = 50;
+const MAX_GROUPS = 20;
 
 const ONE_USER = 'must be the name of a user';
+
+const SYSTEM_GROUP = 'must not begin with system:';
+
+const groupsSchema = z
+  .array(
+    z
+      .string()
+      .min(1)
+      .max(253)
+      .regex(/^[^\s\x00-\x1f\x7f]+$/, 'must not contain white space or control characters')
+      .refine((name) => !name.startsWith('system:'), SYSTEM_GROUP)
+      .meta(clusterRules(["!self.startsWith('system:')", SYSTEM_GROUP])),
+  )
+  .max(MAX_GROUPS);
 
 const conditionType = z.string().min(1).max(1024);
 
@@ -39,6 +54,11 @@ export const reviewSchema = z
             .refine((name) => !/^(controller|group):/.test(name), ONE_USER)
             .meta(clusterRules(["!self.startsWith('controller:') && !self.startsWith('group:')", ONE_USER]))
             .describe('User in whose name an approving review approves. The user needs the right to approve.'),
+          groups: groupsSchema
+            .optional()
+            .describe(
+              'Groups of this user: for the right to approve, and for a quorum from group:<name>. Default: none.',
+            ),
         }),
       )
       .max(MAX_USERS)

@@ -2,7 +2,9 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { APPROVAL_ANNOTATIONS } from '../../package/model/revision/lifecycle-annotations.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';
@@ -17,30 +19,43 @@ interface VariantSpec extends Annotated {
   readonly targets?: readonly { readonly template?: Annotated }[] | undefined;
 }
 
+interface PolicySpec {
+  readonly kptfileApprovals?: boolean | undefined;
+  readonly approval?: { readonly automatic?: boolean | undefined } | undefined;
+}
+
 /**
- * The annotations of a variant get onto its drafts. Those that request an approval need the right to approve, as on a revision: otherwise
- * users who may only edit would have a controller approve for them. Every change of such a variant needs it, since it decides which content
- * is approved.
+ * Objects by which controllers approve need the right to approve: policies with automatic approval, and variants whose annotations, which get
+ * onto their drafts, request it. Otherwise users who may only edit, or only write policies, would have a controller approve for them. Every
+ * change of such an object needs the right, since it decides what is approved.
  */
-export async function checkVariantAnnotations(
+export async function checkApprovalRequests(
   { user, kind, object, old, subResource }: PlannedWrite,
   authorizer: Authorizer,
 ): Promise<void> {
-  const isVariant = [packageVariantKind, packageVariantSetKind].some(
-    (one) => one.group === kind.group && one.kind === kind.kind,
-  );
-  if (!isVariant || subResource !== '' || sameValue(object.spec, old?.spec)) return;
-  const field = requestIn(object.spec as VariantSpec | undefined);
+  if (subResource !== '' || sameValue(object.spec, old?.spec)) return;
+  const is = (one: Pick<Kind, 'group' | 'kind'>) => one.group === kind.group && one.kind === kind.kind;
+  const field = is(packagePolicyKind)
+    ? policyRequest(object.spec as PolicySpec | undefined)
+    : is(packageVariantKind) || is(packageVariantSetKind)
+      ? variantRequest(object.spec as VariantSpec | undefined)
+      : undefined;
   if (field === undefined) return;
   const { name, namespace = '' } = object.metadata;
   const about = { group: 'porch.kpt.dev', resource: 'packagerevisions', subResource: 'approval', namespace };
   if (await isAllowed(authorizer, permission(user, 'update', about))) return;
-  const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${field}, which needs the verb "update" on packagerevisions/approval, and User ${JSON.stringify(user.name)} does not have it; remove the annotation, or let a user who may approve write this`;
+  const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${field}, which needs the verb "update" on packagerevisions/approval, and User ${JSON.stringify(user.name)} does not have it; leave it out, or let a user who may approve write this`;
   throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
 }
 
-/** What requests approvals, or may do so. */
-function requestIn(spec: VariantSpec = {}): string | undefined {
+/** What of a policy lets controllers approve. */
+function policyRequest({ approval, kptfileApprovals }: PolicySpec = {}): string | undefined {
+  if (approval?.automatic === true) return 'spec.approval.automatic lets a controller approve';
+  return kptfileApprovals === true ? 'spec.kptfileApprovals lets files request approvals' : undefined;
+}
+
+/** What of a variant or a set requests approvals, or may do so. */
+function variantRequest(spec: VariantSpec = {}): string | undefined {
   const { targets } = spec;
   const places = [
     { at: 'spec', of: spec },

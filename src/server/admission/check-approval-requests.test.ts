@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { authorizerOf, binding, clusterRole, user } from '../authorization/testing.ts';
-import { checkVariantAnnotations } from './check-variant-annotations.ts';
+import { checkApprovalRequests } from './check-approval-requests.ts';
 
 const { authorizer } = authorizerOf(
   clusterRole('approver', [
@@ -19,7 +20,7 @@ function write(kind: unknown, spec: object, { as = 'ed', old = {} } = {}): Promi
     ...{ user: user(as), kind: kind as Kind, subResource: '', operation: 'update' as const },
     ...{ object: object({ spec }), old: object(old) as never },
   };
-  return checkVariantAnnotations(planned, authorizer);
+  return checkApprovalRequests(planned, authorizer);
 }
 
 const POLICY = 'approval.nephio.org/policy';
@@ -52,4 +53,19 @@ test('the templates of a set are no way around it', async () => {
   await expect(write(packageVariantSetKind, byKey)).rejects.toThrow(/annotationExprs\[0\] requests approvals/);
   const byExpression = set({ annotationExprs: [{ keyExpr: "'approval.nephio.org/' + 'policy'", value: 'always' }] });
   await expect(write(packageVariantSetKind, byExpression)).rejects.toThrow(/keyExpr can request approvals/);
+});
+
+test('policies let controllers approve only if their writers may', async () => {
+  const automatic = { approval: { automatic: true } };
+  await write(packagePolicyKind, automatic, { as: 'anna' });
+  await write(packagePolicyKind, { autoPropose: true, approval: { automatic: false, quorum: { required: 2 } } });
+  await expect(write(packagePolicyKind, automatic)).rejects.toThrow(
+    /spec\.approval\.automatic lets a controller approve, .*User "ed" does not have it/,
+  );
+  await expect(write(packagePolicyKind, { kptfileApprovals: true })).rejects.toThrow(/spec\.kptfileApprovals/);
+  const wider = { ...automatic, selector: {} };
+  await expect(
+    write(packagePolicyKind, wider, { old: { spec: { ...automatic, selector: { repositories: ['a'] } } } }),
+  ).rejects.toThrow(/automatic/);
+  await write(packagePolicyKind, {}, { old: { spec: automatic } });
 });
