@@ -63,6 +63,12 @@ test('users are in groups that the writer of the policy may impersonate, or in t
   await expect(check([bob], { as: 'ursula', old: [{ ...bob, groups: [] }] })).rejects.toThrow(/in Group "sre"/);
 });
 
+test('teams are in groups that the writer of the policy may impersonate, also if these are groups of the writer', async () => {
+  const teams = [{ team: 'acme/sre', groups: ['sre'] }];
+  await expect(check([], { as: 'ursula', groups: ['sre'], more: { teams } })).rejects.toThrow(/in Group "sre"/);
+  await check([], { as: 'root', more: { teams } });
+});
+
 test('entries that stay are not checked again, unless host, packages or effect change', async () => {
   const carl = { user: 'carl', subject: 'carl' };
   await check([carl], { old: [carl] });
