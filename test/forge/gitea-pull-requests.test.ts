@@ -91,15 +91,13 @@ async function open(): Promise<Host> {
   };
 
   let teamId: number | undefined;
-  /** A team of an organization that the user of Sluice belongs to by another one. */
+  /** A team with the user of Sluice, who could not read it otherwise. */
   const createTeam = async (organization: string): Promise<number> => {
     await gitea.api('POST', '/orgs', { username: organization });
-    const create = async (team: string) =>
-      (await gitea.api('POST', `/orgs/${organization}/teams`, {
-        ...{ name: team, permission: 'read', units: ['repo.code'] },
-      })) as { id: number };
-    await gitea.api('PUT', `/teams/${(await create('sluice')).id}/members/${sluice}`);
-    return (await create('sre')).id;
+    const team = { name: 'sre', permission: 'read', units: ['repo.code'] };
+    const { id } = (await gitea.api('POST', `/orgs/${organization}/teams`, team)) as { id: number };
+    await gitea.api('PUT', `/teams/${id}/members/${sluice}`);
+    return id;
   };
 
   return {
