@@ -1,23 +1,18 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { initRepository } from '../../src/git/open/open-repository.ts';
-import { ANNA } from '../support/fixture.ts';
 import { fsck, git } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
 import { GitHubServer } from '../support/github/github-server.ts';
 import { commitFiles } from '../support/scratch-repository.ts';
-import { BRANCH, open, REVISION, runScenario, type ScenarioOptions } from './forge-scenario.ts';
+import { BRANCH, FILE, prepare, runScenario, type ScenarioOptions } from './forge-scenario.ts';
+import { placesOf, runVictim } from './run-forge-victim.ts';
 
-const VICTIM = fileURLToPath(new URL('forge-victim.ts', import.meta.url));
 /** Of each way of publication; both together have about a hundred. */
 const LEAST_PLACES = 40;
 const MAX_PLACES = 120;
-const FILE = 'app/a.yaml';
 const COMPLETE = 'complete';
 /** A process for each place: a minute on idle cores. */
 const TIMEOUT_MS = 1_200_000;
@@ -33,15 +28,17 @@ test.each(['review', 'merge'] as const)(
       const repository = server.createRepository('acme', 'packages', ['acme', 'anna']);
       const options: ScenarioOptions = {
         ...{ folder: join(folder, 'data'), packages: repository.gitDir, api: server.api, publishOn },
-        token: server.createToken('anna'),
+        ...{ owner: 'acme', name: 'packages', user: 'anna', token: server.createToken('anna') },
       };
-      await prepare(options, server.privateKey);
+      mkdirSync(options.folder);
+      writeFileSync(join(options.folder, 'app.pem'), server.privateKey, { mode: 0o600 });
+      await prepare(options);
       const saved = join(folder, 'saved');
       cpSync(options.folder, join(saved, 'data'), { recursive: true });
       cpSync(repository.gitDir, join(saved, 'packages.git'), { recursive: true });
 
       const complete = await runVictim(options, 0);
-      const places = Number(/^places (\d+) Published/m.exec(complete.output)?.[1]);
+      const places = placesOf(complete);
       expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
       expect(places).toBeLessThan(MAX_PLACES);
       expectPublished(repository, publishOn, COMPLETE);
@@ -97,17 +94,6 @@ function expectPublished(repository: GitHubRepository, publishOn: ScenarioOption
   expect(ready.at(-1)?.conclusion, place).toBe('success');
 }
 
-/** A proposed package. */
-async function prepare(options: ScenarioOptions, privateKey: string): Promise<void> {
-  mkdirSync(options.folder);
-  writeFileSync(join(options.folder, 'app.pem'), privateKey, { mode: 0o600 });
-  const world = await open(options);
-  const { name } = await world.draft('apps/app/v1', { 'a.yaml': 'kind: A\napiVersion: v1\nmetadata: {name: a}\n' });
-  expect(name).toBe(REVISION);
-  await world.store.update(name, { action: 'propose' }, { ...ANNA, actor: { name: 'berta' } });
-  await world[Symbol.asyncDispose]();
-}
-
 /** The state after `prepare`, on the host too. */
 function reset(repository: GitHubRepository, { folder }: ScenarioOptions, saved: string): void {
   for (const [from, to] of [
@@ -129,19 +115,4 @@ async function push(path: string): Promise<void> {
   } finally {
     await repository.close();
   }
-}
-
-async function runVictim(options: ScenarioOptions, place: number): Promise<{ killed: boolean; output: string }> {
-  const child = spawn(process.execPath, [VICTIM, JSON.stringify(options), `${place}`], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-      if (/^here$/m.test(output)) child.kill('SIGKILL');
-    });
-  await once(child, 'close');
-  if (child.signalCode === null && child.exitCode !== 0) throw new Error(`the process failed: ${output}`);
-  return { killed: child.signalCode === 'SIGKILL', output };
 }

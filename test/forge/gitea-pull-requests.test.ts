@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,6 +8,7 @@ import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { describeForge } from '../support/forge/forge-conformance.ts';
 import type { ForgeHost } from '../support/forge/forge-host.ts';
 import { messagesOf } from '../support/forge/merging-conformance.ts';
+import { GIT_ENVIRONMENT, temporaryFolder } from '../support/git/git-cli.ts';
 import { skipFor } from '../support/skip.ts';
 import { Gitea, type Login, OWNER } from './support/gitea.ts';
 
@@ -278,6 +280,29 @@ describe('limits of Gitea', { ...skipFor(missing !== '' && missing), timeout: 60
         expect(list.map(({ number }) => number).sort()).toEqual([first.number, last.number]);
       await expect(forge.get(long, NO_SIGNAL)).rejects.toMatchObject({ code: 'LimitExceeded' });
     } finally {
+      await close();
+    }
+  });
+
+  test('a push for review by a user who may only read is of no branch of the repository', async () => {
+    const { forge, path, close } = await open();
+    const folder = temporaryFolder();
+    try {
+      const name = path.split('/').at(-1) ?? '';
+      const reader = await gitea.createUser('pulls-reader');
+      await gitea.api('PUT', `${path}/collaborators/${reader.username}`, { permission: 'read' });
+      const address = gitea.addressOf(name).replace('://', `://${reader.username}:${reader.password}@`);
+      const run = (...args: string[]) =>
+        execFileSync('git', ['-C', folder.path, ...args], { env: GIT_ENVIRONMENT, stdio: 'pipe' });
+      run('clone', '--quiet', address, '.');
+      run('commit', '--quiet', '--allow-empty', '-m', 'for review');
+      expect(() => run('push', '--quiet', 'origin', 'HEAD:refs/heads/review')).toThrow();
+      run('push', '--quiet', '-o', 'topic=review', '-o', 'title=review', 'origin', 'HEAD:refs/for/main');
+      const [listed] = await forge.listOpen('main', 10, NO_SIGNAL);
+      expect(listed?.head).toMatchObject({ isSameRepository: false });
+      expect(await forge.get(listed?.number ?? 0, NO_SIGNAL)).toMatchObject({ head: { isSameRepository: false } });
+    } finally {
+      folder.remove();
       await close();
     }
   });

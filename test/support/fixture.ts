@@ -7,6 +7,8 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { Informer } from '../../src/controller/informer.ts';
 import { Manager } from '../../src/controller/manager.ts';
 import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
+import type { GitCredentials } from '../../src/git/git-repository.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
 import { explainRevision } from '../../src/package/api/explain/explain-revision.ts';
 import { kernelExplainer } from '../../src/package/api/explain/explain-state.ts';
@@ -60,7 +62,13 @@ export interface Fixture extends AsyncDisposable {
    */
   register(
     name: string,
-    spec?: { readonly deployment?: boolean; readonly repo?: string; readonly branch?: string },
+    spec?: {
+      readonly deployment?: boolean;
+      readonly repo?: string;
+      readonly branch?: string;
+      /** Of the remote that `repo` is the address of, possibly on this machine. */
+      readonly credentials?: GitCredentials;
+    },
   ): Promise<string>;
   /** Pushes to a bare repository as a user without Sluice; see commitFiles. */
   push(path: string, files: Readonly<Record<string, string | null>>, branch?: string, from?: string): Promise<string>;
@@ -131,7 +139,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
       return recorder;
     },
     bare,
-    register: async (name, { repo: present, branch, ...spec } = {}) => {
+    register: async (name, { repo: present, branch, credentials, ...spec } = {}) => {
       const repo = present ?? (await bare(name));
       const object = await client.create(repositoryKind, {
         metadata: { name },
@@ -143,6 +151,9 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
         dataFolder: join(folder, 'data'),
         clock,
         policyFor,
+        ...(credentials === undefined
+          ? {}
+          : { credentials: async () => credentials, git: { network: DEFAULT_NETWORK } }),
         dependentsOf: (revision) => store.dependentsOf(revision),
         onChange: (changes) => (live ? store.announce(changes) : undefined),
       });

@@ -118,7 +118,9 @@ function printGate(terminal: Terminal, gate: GateExplanation, now: number): void
     detail('issued for', `${gate.boundTo.join(', ')} (${stale})`);
   }
   for (const { source, id, value, time } of gate.external ?? []) {
-    detail('based on', `${id} at ${source}: ${value}, as of ${time}`);
+    // A fact without a time, such as that nothing was found, has the first one.
+    const asOf = Date.parse(time) === 0 ? '' : `, as of ${time}`;
+    detail('based on', `${id} at ${source}: ${value}${asOf}`);
   }
   if (gate.givenBy !== undefined) detail('issued by', `${gate.givenBy} at ${gate.givenAt}`);
   if (gate.expires !== undefined) detail('valid until', gate.expires);

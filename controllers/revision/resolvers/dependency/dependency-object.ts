@@ -32,15 +32,17 @@ function refuseInvalid(selector: z.output<typeof labelSelectorSchema>, context: 
   }
 }
 
-/** The fields of Nephio, `packageName` and `injectors`, and those of Sluice. */
-const specSchema = z.object({
+const MAX_SHOWN = 200;
+
+/** The fields of Nephio, `packageName` and `injectors`, and those of Sluice. A misspelt one would weaken the requirement. */
+const specSchema = z.strictObject({
   packageName: name.optional(),
   injectors: z
     .array(z.object({ apiVersion: z.string().min(1).max(253), kind: z.string().min(1).max(253) }))
     .max(MAX_INJECTORS)
     .default([]),
   selector: z
-    .object({
+    .strictObject({
       package: name.optional(),
       repositories: labelSelectorSchema.superRefine(refuseInvalid).optional(),
       cluster: name.optional(),
@@ -86,6 +88,8 @@ export function readDependency(object: KrmObject): Dependency | { readonly probl
   const parsed = specSchema.safeParse(object.value.spec ?? {});
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
+    if (issue?.code === 'unrecognized_keys')
+      return { problem: `${['spec', ...issue.path, issue.keys[0]].join('.').slice(0, MAX_SHOWN)}: unknown field` };
     return { problem: `spec.${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}` };
   }
   const spec = parsed.data;

@@ -331,6 +331,9 @@ test.each([
   ['  selector:\n    package: other\n', 'spec.selector.package'],
   ['  state: Condition\n', 'spec.conditionType'],
   ['  state: Running\n', 'spec.state'],
+  ['  stat: Deployed\n', 'spec.stat'],
+  ['  injector: []\n', 'spec.injector'],
+  ['  selector:\n    clusters: edge\n', 'spec.selector.clusters'],
 ])('a hostile or wrong requirement is a problem that names the field: %j', (part, field) => {
   const [object] = parseKrmFile('d.yaml', Buffer.from(dependencyYaml(part))).objects;
   const dependency = object === undefined ? undefined : readDependency(object);
