@@ -77,7 +77,11 @@ describe('merges of pull requests that users open', () => {
     const approvers = ['bob', 'carl', 'dora'].map((user) => ({ user, subject: user, groups: ['sre'] }));
     const quorum = { required: 2, from: ['group:sre'], excludeProposer: false, excludeContributors: false };
     await at.policy(
-      { publishOn: 'merge', teams: [{ team: 'acme/sre', groups: ['sre'] }], approvers: [...approvers.slice(0, 2), { user: 'dora', subject: 'dora' }] },
+      {
+        publishOn: 'merge',
+        teams: [{ team: 'acme/sre', groups: ['sre'] }],
+        approvers: [...approvers.slice(0, 2), { user: 'dora', subject: 'dora' }],
+      },
       { approval: { quorum } },
     );
     const review = async (number: number, user: string) => {
