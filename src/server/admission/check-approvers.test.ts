@@ -52,7 +52,7 @@ test('reviews approve only as users whom the writer of the policy may impersonat
 test('users are in groups that the writer of the policy may impersonate, or in those of the writer if it is the writer', async () => {
   const bob = { user: 'b', subject: 'bob', groups: ['sre'] };
   await expect(check([bob], { as: 'ursula', groups: ['sre'] })).rejects.toThrow(
-    'packagepolicies.sluice.dev "x" is forbidden: spec.review.approvers has users in Group "sre", which requires the verb "impersonate" on that group',
+    'packagepolicies.sluice.dev "x" is forbidden: spec.review.approvers or spec.review.teams has users in Group "sre", which requires the verb "impersonate" on that group',
   );
   await check([bob], { as: 'root' });
   await expect(check([{ ...bob, groups: ['sre', 'admins'] }], { as: 'root' })).rejects.toThrow(/in Group "admins"/);
