@@ -30,7 +30,7 @@ export class OpenedRepositories {
     const { url, layout } = this.#store.repositoryOf(revision);
     const ofRepository = this.#opened.get(repositoryIdOf(revision)) ?? new Map<string, PullRequests>();
     this.#opened.set(repositoryIdOf(revision), ofRepository);
-    const id = JSON.stringify([url, layout.branch, review.forge]);
+    const id = JSON.stringify([url, layout.branch, review.forge, (review.teams ?? []).length > 0]);
     const known = ofRepository.get(id);
     if (known !== undefined) return known;
     const { namespace } = revision;

@@ -20,6 +20,8 @@ export class MemoryForge implements Forge {
   readonly reviewsOf = new Map<number, Review[]>();
   readonly closings = new Map<number, Closing>();
   readonly commentsOf = new Map<number, HostComment[]>();
+  /** Members by team. */
+  readonly teams = new Map<string, Set<string>>();
   /** Users who may write. */
   readonly writers = new Set<string>();
   /** By commit and name. */
@@ -171,6 +173,10 @@ export class MemoryForge implements Forge {
       },
     };
     return this.#callAsync('setComment', () => setTopicComment(comments, topic, body));
+  }
+
+  isTeamMember(team: string, user: string): Promise<boolean> {
+    return this.#call('isTeamMember', () => this.teams.get(team)?.has(user.toLowerCase()) === true);
   }
 
   mayWrite(user: string): Promise<boolean> {

@@ -1,10 +1,11 @@
-import type { Comment, PullRequest } from '../../src/forge/forge.ts';
+import type { Comment, Forge, PullRequest } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
-import { approverOf, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Actor, RequestContext } from '../../src/resource/object/request-context.ts';
+import { approverAt } from '../pull-request/reviews/approver-at.ts';
 import type { MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 
@@ -39,6 +40,7 @@ export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptReq
 
 /** The user in whose name a request counts, or why it does not. */
 export async function authorizeAdoption(
+  forge: Pick<Forge, 'isTeamMember'>,
   { author, commit }: AdoptRequest,
   pull: PullRequest,
   about: { readonly review: ReviewPolicy; readonly isRestricted: boolean; readonly namespace: string },
@@ -46,7 +48,7 @@ export async function authorizeAdoption(
   signal: AbortSignal,
 ): Promise<{ readonly actor: Actor } | { readonly refusal: string }> {
   const { review, isRestricted, namespace } = about;
-  const actor = approverOf(review.approvers, author);
+  const { actor } = (await approverAt(forge, review, author, signal)) ?? {};
   if (actor === undefined)
     return { refusal: `spec.review.approvers of the policy ${review.policy} does not list ${plainLine(author, 100)}` };
   if (mayCreate !== undefined && !(await mayCreate(actor, namespace, signal)))

@@ -266,11 +266,11 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (last === undefined || pulls.writtenOf(pull.number).handled === last.url) return false;
     const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };
     let request = last;
-    let authorized = await authorizeAdoption(last, pull, about, options.mayCreate, signal);
+    let authorized = await authorizeAdoption(pulls.forge, last, pull, about, options.mayCreate, signal);
     // One that does not count must not hide an earlier one that does.
     for (const earlier of requests.slice(1, MAX_REQUESTS)) {
       if ('actor' in authorized) break;
-      const other = await authorizeAdoption(earlier, pull, about, options.mayCreate, signal);
+      const other = await authorizeAdoption(pulls.forge, earlier, pull, about, options.mayCreate, signal);
       if ('actor' in other) [request, authorized] = [earlier, other];
     }
     let isDone = false;
@@ -310,8 +310,11 @@ function isChecked({ userPullRequests }: ReviewPolicy): boolean {
 }
 
 /** The repository on the host of a policy. */
-function hostOf(repository: Pick<PackageRepository, 'url' | 'layout'> | undefined, { forge }: ReviewPolicy): string {
-  return JSON.stringify([repository?.url, repository?.layout.branch, forge]);
+function hostOf(
+  repository: Pick<PackageRepository, 'url' | 'layout'> | undefined,
+  { forge, teams = [] }: ReviewPolicy,
+): string {
+  return JSON.stringify([repository?.url, repository?.layout.branch, forge, teams.length > 0]);
 }
 
 /** Since when merges publish: what was merged before the first policy for that is none of it. Undefined if none of them lets merges publish. */

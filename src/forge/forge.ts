@@ -97,6 +97,12 @@ export interface Forge extends ForgeMerging {
   /** Whether a user may push to the repository. Undefined where the host does not report it to this token, which is no permission. */
   mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined>;
 
+  /**
+   * Whether a user is an active member of a team, `<organization>/<name of the team>` in the form of addresses. False where the host knows no such
+   * membership: GitHub has the same response for a team that does not exist. Rejects with NotFound for a team that is known not to exist.
+   */
+  isTeamMember(team: string, user: string, signal: AbortSignal): Promise<boolean>;
+
   /** Ends connections. Calls in progress reject. */
   close(): Promise<void>;
 }

@@ -45,7 +45,12 @@ async function open(): Promise<Host> {
   await gitea.createRepository(name);
   for (const user of logins.keys()) await gitea.addWriter(user, name);
   const sluice = 'pulls-sluice';
-  const token = await gitea.createToken(sluice, name, ['write:repository', 'write:issue', 'read:user']);
+  const token = await gitea.createToken(sluice, name, [
+    'write:repository',
+    'write:issue',
+    'read:user',
+    'read:organization',
+  ]);
   const readOnly = await gitea.createToken(sluice, `${name}-reads`, ['read:repository', 'read:issue', 'read:user']);
   const tokens = { own: token, unknown: '0123456789abcdef0123456789abcdef01234567', 'read-only': readOnly };
   const path = `/repos/${OWNER.username}/${name}`;
@@ -87,6 +92,16 @@ async function open(): Promise<Host> {
     return (made as { commit: { sha: string } }).commit.sha;
   };
 
+  let teamId: number | undefined;
+  /** A team with the user of Sluice, who could not read it otherwise. */
+  const createTeam = async (organization: string): Promise<number> => {
+    await gitea.api('POST', '/orgs', { username: organization });
+    const team = { name: 'sre', permission: 'read', units: ['repo.code'] };
+    const { id } = (await gitea.api('POST', `/orgs/${organization}/teams`, team)) as { id: number };
+    await gitea.api('PUT', `/teams/${id}/members/${sluice}`);
+    return id;
+  };
+
   return {
     path,
     at: (api) => connect({ api }),
@@ -121,6 +136,13 @@ async function open(): Promise<Host> {
     // Dismissing takes the right to administer.
     dismiss: async (_user, number, review) =>
       void (await gitea.api('POST', `${path}/pulls/${number}/reviews/${review}/dismissals`, { message: 'outdated' })),
+    join: async (user) => {
+      const organization = `${name}-org`;
+      teamId ??= await createTeam(organization);
+      await gitea.api('PUT', `/teams/${teamId}/members/${user}`);
+      return `${organization}/sre`;
+    },
+    leave: async (user) => void (await gitea.api('DELETE', `/teams/${teamId}/members/${user}`)),
     comment: async (user, number, body) =>
       void (await gitea.api('POST', `${path}/issues/${number}/comments`, { body }, as(user))),
     editComment: async (user, id, body) =>

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { digest } from '../../../src/foundation/text/canonical-json.ts';
-import { approverOf, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
@@ -10,6 +10,7 @@ import type { PackageRevision } from '../../../src/resource/kinds/porch/package-
 import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { pauseAfter } from '../pause-after.ts';
+import { approverAt } from '../reviews/approver-at.ts';
 import { describeCommands, describeUnmapped } from './describe-commands.ts';
 import { parseCommand } from './parse-command.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
@@ -93,14 +94,24 @@ async function executeFirst(
     if (!/^\d{1,30}$/.test(comment.id) || isEdited(proposal.state, comment)) continue;
     const parsed = parseCommand(comment.body);
     if (parsed === undefined || isExecuted(evaluation.record.commands, source, comment.id)) continue;
-    const actor = approverOf(review.approvers, comment.author);
-    if (actor === undefined) {
+    const approver = await approverAt(proposal.forge, review, comment.author, context.signal);
+    if (approver === undefined) {
       await reportUnmapped(context, proposal);
       continue;
     }
     const [line = ''] = comment.body.split('\n', 1);
     if (!(await isUnchanged(context, proposal))) return undefined;
-    const requested = { key: keyOf(object), evaluation, review, source, parsed, line, comment, actor, seen };
+    const requested = {
+      key: keyOf(object),
+      evaluation,
+      review,
+      source,
+      parsed,
+      line,
+      comment,
+      actor: approver.actor,
+      seen,
+    };
     try {
       const executed = await runCommand(context, requested);
       await reply(context, proposal, [...entriesOf(proposal), executed]);

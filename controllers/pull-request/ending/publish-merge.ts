@@ -1,5 +1,5 @@
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import { approverOf, REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
@@ -9,6 +9,7 @@ import type { EntryPoint, RequestContext } from '../../../src/resource/object/re
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
+import { approverAt } from '../reviews/approver-at.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
 
@@ -39,7 +40,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const { revision } = evaluation;
   const { commit = '', by } = pull.merged ?? {};
   const merger = by === undefined ? 'an unknown user' : plainLine(by);
-  const approver = approverOf(review.approvers, by);
+  const { actor: approver } = (await approverAt(proposal.forge, review, by, signal)) ?? {};
   const mayPublish =
     approver !== undefined && (mayApprove === undefined || (await mayApprove(approver, keyOf(object), signal)));
   // Others merge by the rules of the host alone, which count as no approval.

@@ -1,9 +1,9 @@
-import { approverOf } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approvalsIn } from '../../../src/package/model/record/record.ts';
 import { keyOf } from '../../../src/resource/object/object.ts';
 import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { ReviewedProposal } from '../reviews/apply-reviews.ts';
+import { approverAt } from '../reviews/approver-at.ts';
 import type { ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
@@ -21,7 +21,7 @@ export async function withdrawnApproval(
   decision: Approval,
   { approvals }: Pick<ReviewVerdicts, 'approvals'>,
 ): Promise<string | undefined> {
-  const { object, review } = proposal;
+  const { object, review, forge } = proposal;
   for (const { subject, evidence } of countedWith(proposal, decision)) {
     if (evidence === undefined) continue;
     const refuse = (why: string) =>
@@ -39,7 +39,7 @@ export async function withdrawnApproval(
           'the review was dismissed or deleted, or a later one took its place; another review of this user is needed, or another proposal',
         );
     }
-    const actor = approverOf(review.approvers, login) ?? { name: subject };
+    const { actor } = (await approverAt(forge, review, login, signal)) ?? { actor: { name: subject } };
     if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal)))
       return refuse('this user may not update packagerevisions/approval in this namespace any more');
   }

@@ -127,6 +127,50 @@ describe('reviews of pull requests', () => {
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 
+  describe('groups of teams', () => {
+    const approvers = ['bob', 'carl'].map((user) => ({ user, subject: `${user}@example.com` }));
+    const quorum = { required: 1, from: ['group:sre'] };
+    async function reviewed(user: string): Promise<string> {
+      await at.policy({ approvers, teams: [{ team: 'acme/sre', groups: ['sre'] }] }, { approval: { quorum } });
+      const name = await at.propose();
+      await at.reconcile(name);
+      await at.review(1, user, 'approved', at.revision(name).commit);
+      return name;
+    }
+
+    test('count for members whom the policy maps, as long as they are members', async () => {
+      const name = await reviewed('bob');
+      await at.reconcile(name);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      expect((await at.world.events(name)).at(-1)).toMatch(/bob@example.com is none of those .* \(group:sre\)$/);
+      at.forge.teams.set('acme/sre', new Set(['bob']));
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    });
+
+    test('do not count for members whom the policy does not map', async () => {
+      at.forge.teams.set('acme/sre', new Set(['mallory']));
+      const name = await reviewed('mallory');
+      await at.reconcile(name);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      expect((await at.world.events(name)).at(-1)).toMatch(/does not list this user/);
+      expect(at.forge.calls).not.toContain('isTeamMember');
+    });
+
+    test('do not count while the team cannot be read, and the event has the reason', async () => {
+      at.forge.teams.set('acme/sre', new Set(['bob']));
+      at.forge.before = (method) => {
+        if (method === 'isTeamMember') throw new SluiceError('Refused', 'lacks a permission (members=read)');
+      };
+      const name = await reviewed('bob');
+      await at.reconcile(name);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      expect((await at.world.events(name)).at(-1)).toMatch(
+        /\(group:sre\); the members of team acme\/sre cannot be read: lacks a permission \(members=read\)$/,
+      );
+    });
+  });
+
   test('of two needed reviews none is recorded before both are there', async () => {
     await at.policy({}, { approval: { forbidSelfApproval: true } });
     const name = await at.propose();

@@ -2,12 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, Review } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { type QuorumStatus, quorumProblem } from '../../../src/package/kernel/approvals.ts';
-import {
-  approverOf,
-  REVIEW_ACTOR,
-  REVIEWED_TYPE,
-  type ReviewPolicy,
-} from '../../../src/package/model/policy/review-policy.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
@@ -17,6 +12,7 @@ import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
+import { approverAt } from './approver-at.ts';
 import { commitsWithContent } from './same-content.ts';
 import { approvedCommits, evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
 
@@ -142,17 +138,18 @@ async function approve(
         ...([object, 'Warning', 'ReviewNotCounted', `the review ${review.url} does not count: ${why}`] as const),
         `review of ${review.author}`,
       );
-    const actor = approverOf(proposal.review.approvers, review.author) ?? { name: subject };
+    const approver = await approverAt(proposal.forge, proposal.review, review.author, signal);
+    const { actor, problem } = approver ?? { actor: { name: subject }, problem: '' };
     const problems = quorums.map((quorum) => quorumProblem(quorum, actor));
     const bar = barred.find(({ name }) => name === subject);
     if (bar !== undefined) {
       const did = bar.because === 'proposed' ? 'proposed it' : 'changed its content';
       refuse(`${subject} ${did}; another user has to approve it`);
     } else if (problems.length > 0 && problems.every((problem) => problem !== undefined)) {
-      refuse(`${subject} ${problems[0]}`);
+      refuse(`${subject} ${problems[0]}${problem}`);
     } else if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal))) {
       refuse(
-        `User "${subject}" may not update packagerevisions/approval in this namespace; grant that right, or change the policy`,
+        `User "${subject}" may not update packagerevisions/approval in this namespace; grant that right, or change the policy${problem}`,
       );
     } else candidates.push({ actor, review });
   }

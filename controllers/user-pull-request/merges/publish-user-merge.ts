@@ -4,7 +4,7 @@ import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.t
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
-import { approverOf, REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import { mergedPackageProblem } from '../../../src/package/plan/create/merged-package.ts';
 import type { MergedFacts } from '../../../src/package/plan/merged-facts.ts';
@@ -12,6 +12,7 @@ import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
+import { approverAt } from '../../pull-request/reviews/approver-at.ts';
 import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
@@ -214,7 +215,7 @@ function givenBy({ actor: { name: subject, groups }, ...given }: UserApproval): 
  * reviews. All need the same right as for an approval through the API.
  */
 async function approvalsOf(
-  { repository, mayApprove, signal }: UserMergeContext,
+  { repository, forge, mayApprove, signal }: UserMergeContext,
   { path, commit, name }: { readonly path: string; readonly commit: string; readonly name: string },
   pull: PullRequest,
   { review }: Pick<JudgedPackage, 'review'>,
@@ -233,14 +234,18 @@ async function approvalsOf(
     commits,
   );
   const verdicts = evaluateReviews(reviews ?? [], approvers, (one) => current.has(one));
-  const merger = approverOf(approvers, pull.merged?.by);
+  const actorAt = async (login: string | undefined) =>
+    review === undefined ? undefined : (await approverAt(forge, review, login, signal))?.actor;
+  const merger = await actorAt(pull.merged?.by);
   const candidates: readonly UserApproval[] = [
     ...(merger === undefined || review?.publishOn !== 'merge'
       ? []
       : [{ actor: merger, at: pull.closedAt ?? pull.updatedAt, evidence: pull.url }]),
-    ...verdicts.approvals.map(({ subject, review: { author, submittedAt: at, url: evidence } }) => ({
-      ...{ actor: approverOf(approvers, author) ?? { name: subject }, at, evidence },
-    })),
+    ...(await Promise.all(
+      verdicts.approvals.map(async ({ subject, review: { author, submittedAt: at, url: evidence } }) => ({
+        ...{ actor: (await actorAt(author)) ?? { name: subject }, at, evidence },
+      })),
+    )),
   ];
   const approvals = new Map<string, UserApproval>();
   const refused = new Set<string>();

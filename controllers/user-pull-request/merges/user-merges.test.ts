@@ -77,7 +77,11 @@ describe('merges of pull requests that users open', () => {
     const approvers = ['bob', 'carl', 'dora'].map((user) => ({ user, subject: user, groups: ['sre'] }));
     const quorum = { required: 2, from: ['group:sre'], excludeProposer: false, excludeContributors: false };
     await at.policy(
-      { publishOn: 'merge', approvers: [...approvers.slice(0, 2), { user: 'dora', subject: 'dora' }] },
+      {
+        publishOn: 'merge',
+        teams: [{ team: 'acme/sre', groups: ['sre'] }],
+        approvers: [...approvers.slice(0, 2), { user: 'dora', subject: 'dora' }],
+      },
       { approval: { quorum } },
     );
     const review = async (number: number, user: string) => {
@@ -89,9 +93,15 @@ describe('merges of pull requests that users open', () => {
     };
     await review(1, 'dora');
     expect(revision('apps.web.merge-1')?.outOfBand).toMatchObject({ reason: 'NotApproved' });
-    await review(2, 'carl');
-    expect(revision('apps.web.merge-2')?.lifecycle).toBe('Published');
-    expect(revision('apps.web.merge-2')?.outOfBand).toBeUndefined();
+    at.forge.teams.set('acme/sre', new Set(['dora']));
+    for (const [number, user] of [
+      [2, 'carl'],
+      [3, 'dora'],
+    ] as const) {
+      await review(number, user);
+      expect(revision(`apps.web.merge-${number}`)?.lifecycle).toBe('Published');
+      expect(revision(`apps.web.merge-${number}`)?.outOfBand).toBeUndefined();
+    }
   });
 
   test('that are not fetched yet wait; removals, deleted revisions, and policies without merges publish nothing', async () => {

@@ -29,6 +29,7 @@ async function open(
   stringData: Readonly<Record<string, string>>,
   address = `${server.url}/acme/packages.git`,
   api = server.api,
+  teams: ReviewPolicy['teams'] = [],
 ) {
   const registry = new Registry();
   registry.register(new MemoryStorage(secretKind, { clock: systemClock, log: new EventLog({ clock: systemClock }) }));
@@ -41,6 +42,7 @@ async function open(
       publishOn: 'approval',
       mergeMethod: 'merge',
       approvers: [],
+      teams,
       reviewers: { users: [], teams: [] },
       labels: [],
       gateChecks: [],
@@ -57,6 +59,17 @@ async function open(
 }
 
 const app = () => ({ githubAppID: String(APP.id), githubAppPrivateKey: server.privateKey });
+
+test('the permission to read members is requested for policies with teams alone', async () => {
+  const requested = async (teams: ReviewPolicy['teams']) => {
+    const forge = await open(app(), undefined, undefined, teams);
+    await forge.listOpen('main', 1, NO_SIGNAL);
+    const { body } = server.requests.findLast(({ url }) => url.endsWith('/access_tokens')) ?? {};
+    return (body as { permissions: Record<string, string> }).permissions.members;
+  };
+  expect(await requested([])).toBeUndefined();
+  expect(await requested([{ team: 'acme/sre', groups: ['sre'] }])).toBe('read');
+});
 
 test.each<[string, () => Readonly<Record<string, string>>]>([
   ['a token', () => ({ token: `${server.createToken('sluice-user')}\n` })],

@@ -36,13 +36,21 @@ interface Place {
   /** The field and its object, for messages: `spec.review.forge of policy x`. */
   readonly field: string;
   readonly mayMerge: boolean;
+  readonly usesTeams?: boolean;
 }
 
 /** Opens repositories on the hosts that policies and targets name, with the credentials of their Secrets. */
 export function openForges({ client, network, clock }: ForgesOptions): Forges {
   const github = ForgeBudgets.forGitHub(clock);
   const gitea = new ForgeBudgets(clock);
-  const open = ({ forge: { provider, api, secretRef }, namespace, address, field, mayMerge }: Place): Forge => {
+  const open = ({
+    forge: { provider, api, secretRef },
+    namespace,
+    address,
+    field,
+    mayMerge,
+    usesTeams = false,
+  }: Place): Forge => {
     const options = {
       ...repositoryAt(address, api, field),
       ...{ api, network },
@@ -52,7 +60,7 @@ export function openForges({ client, network, clock }: ForgesOptions): Forges {
     switch (provider) {
       case 'github':
         return new GitHubForge({
-          ...{ ...options, budgets: github, mayMerge },
+          ...{ ...options, budgets: github, mayMerge, usesTeams },
           credentials: (signal) => githubCredentials(client, namespace, secretRef, use, signal),
         });
       case 'gitea':
@@ -64,8 +72,15 @@ export function openForges({ client, network, clock }: ForgesOptions): Forges {
     }
   };
   return {
-    forReview: ({ policy, forge }, namespace, address, mayMerge = false) =>
-      open({ forge, namespace, address, field: `spec.review.forge.secretRef of policy ${policy}`, mayMerge }),
+    forReview: ({ policy, forge, teams = [] }, namespace, address, mayMerge = false) =>
+      open({
+        forge,
+        namespace,
+        address,
+        field: `spec.review.forge.secretRef of policy ${policy}`,
+        mayMerge,
+        usesTeams: teams.length > 0,
+      }),
     forTarget: ({ metadata, spec }) => {
       const { name, namespace = DEFAULT_NAMESPACE } = metadata;
       const forge = spec.pullRequest?.forge;

@@ -1,5 +1,5 @@
 import { SharedCall } from '../../foundation/concurrency/shared-call.ts';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { cleanAddress } from '../clean-address.ts';
 import {
@@ -26,6 +26,7 @@ import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
+import { teamName } from '../team-name.ts';
 import { GiteaComments } from './gitea-comments.ts';
 import { GiteaIssues } from './gitea-issues.ts';
 import { GiteaLabels } from './gitea-labels.ts';
@@ -36,10 +37,12 @@ import {
   combinedStatusSchema,
   type GiteaPull,
   type GiteaReview,
+  memberSchema,
   pullSchema,
   pullsSchema,
   reviewsSchema,
   type Timeline,
+  teamsSchema,
   timelineSchema,
 } from './gitea-schemas.ts';
 
@@ -297,6 +300,18 @@ export class GiteaForge implements Forge {
 
   setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
     return this.#comments.set(number, topic, body, signal);
+  }
+
+  async isTeamMember(team: string, user: string, signal: AbortSignal): Promise<boolean> {
+    const { organization, name } = teamName(team);
+    const search = `/orgs/${encodeURIComponent(organization)}/teams/search?limit=50&q=${encodeURIComponent(name)}`;
+    const { data } = await this.#http.json(teamsSchema, 'GET', search, { signal });
+    const found = data?.find((one) => one.name.toLowerCase() === name.toLowerCase());
+    if (found === undefined)
+      throw new SluiceError('NotFound', `${organization} has no team ${name} that the token can read`);
+    const member = `/teams/${found.id}/members/${encodeURIComponent(user)}`;
+    const read = this.#http.json(memberSchema, 'GET', member, { signal });
+    return (await unlessMissing(read)) !== undefined;
   }
 
   mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined> {

@@ -95,6 +95,9 @@ export const ownUserSchema = user;
 export const usersSchema = z.array(user);
 export const permissionSchema = z.object({ permission: z.string() });
 
+export const memberSchema = user;
+export const teamsSchema = z.object({ data: z.array(z.object({ id: z.int(), name: z.string() })).nullish() });
+
 const statusSchema = z.object({
   context: z.string(),
   status: z.string(),

@@ -21,6 +21,8 @@ export interface GitHubClientOptions extends ForgeTransportOptions {
   readonly credentials: (signal: AbortSignal) => Promise<GitHubCredentials>;
   /** True where it merges, which an App needs a further permission for. */
   readonly mayMerge?: boolean;
+  /** True where it reads teams, which an App needs a further permission for. */
+  readonly usesTeams?: boolean;
   /** True where it opens issues, which an App needs a further permission for. */
   readonly usesIssues?: boolean;
 }

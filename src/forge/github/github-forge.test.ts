@@ -295,6 +295,14 @@ describe('failures of GitHub', () => {
     await commit('proposed/shop/v1');
     expect(await statuses()).toEqual([200, 200]);
   });
+
+  test('an invitation to a team that was not accepted is no membership', async () => {
+    const { forge, repository } = await start('app');
+    repository.members.set('invited', new Map([['anna', 'pending']]));
+    expect(await forge.isTeamMember(`${OWNER}/invited`, 'anna', NO_SIGNAL)).toBe(false);
+    repository.members.get('invited')?.set('anna', 'active');
+    expect(await forge.isTeamMember(`${OWNER}/invited`, 'anna', NO_SIGNAL)).toBe(true);
+  });
 });
 
 describe('a GitHub App', () => {
@@ -407,7 +415,7 @@ function abortSoon(reason: Error): AbortSignal {
 }
 
 test('the page that users create their App by has exactly the permissions that it needs', async () => {
-  const { connectWith, names, commit, close } = await open('app');
+  const { connectWith, names, commit, close, join } = await open('app');
   // Only callers that open issues need the permission for them.
   const forge = connectWith({ usesIssues: false });
   const before = server.requests.length;
@@ -422,6 +430,7 @@ test('the page that users create their App by has exactly the permissions that i
     await forge.closing(pull, NO_SIGNAL);
     await forge.mergeQueue?.waiting('main', NO_SIGNAL);
     await forge.mergeQueue?.treeOf(head, '', NO_SIGNAL);
+    await forge.isTeamMember(await join(names.anna), names.anna, NO_SIGNAL);
     await forge.merge(pull.number, { headCommit: head, method: 'merge', title: 't', message: '' }, NO_SIGNAL);
   } finally {
     await close();

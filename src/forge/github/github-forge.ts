@@ -1,4 +1,4 @@
-import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { cleanAddress } from '../clean-address.ts';
 import {
   type Check,
@@ -24,6 +24,7 @@ import type { MergeQueue } from '../merge-queue.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
 import { shorten } from '../shorten.ts';
+import { teamName } from '../team-name.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
 import { GitHubComments } from './github-comments.ts';
@@ -37,6 +38,7 @@ import {
   eventsSchema,
   type GitHubPull,
   type GitHubReview,
+  membershipSchema,
   pullSchema,
   pullsSchema,
   reviewsSchema,
@@ -221,6 +223,15 @@ export class GitHubForge implements Forge {
 
   setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
     return this.#comments.set(number, topic, body, signal);
+  }
+
+  async isTeamMember(team: string, username: string, signal: AbortSignal): Promise<boolean> {
+    const { organization: org, name: team_slug } = teamName(team);
+    const read = this.#client.call(membershipSchema, signal, ({ teams }, options) =>
+      teams.getMembershipForUserInOrg({ org, team_slug, username, ...options }),
+    );
+    // An invitation that was not accepted is `pending`.
+    return (await unlessMissing(read))?.state === 'active';
   }
 
   mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined> {

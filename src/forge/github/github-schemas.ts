@@ -72,6 +72,8 @@ export type GitHubIssue = z.infer<typeof issueSchema>;
 export const ownUserSchema = z.object({ login: z.string() });
 export const permissionSchema = z.object({ permission: z.string() });
 
+export const membershipSchema = z.object({ state: z.string() });
+
 const statusSchema = z.object({
   context: z.string(),
   state: z.string(),

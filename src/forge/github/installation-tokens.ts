@@ -29,6 +29,8 @@ export interface InstallationTokensOptions {
   readonly tokenName: string;
   /** The token is used to merge. */
   readonly mayMerge?: boolean;
+  /** The token is used to read members of teams. */
+  readonly usesTeams?: boolean;
   /** The token is used for issues. */
   readonly usesIssues?: boolean;
   /** Milliseconds. Default: the time of the system. */
@@ -79,10 +81,19 @@ export class InstallationTokens {
   }
 
   async #create({ id, privateKey, installation }: AppCredentials): Current['token'] {
-    const { transport, owner, name, tokenName, mayMerge = false, usesIssues = false } = this.#options;
+    const {
+      transport,
+      owner,
+      name,
+      tokenName,
+      mayMerge = false,
+      usesIssues = false,
+      usesTeams = false,
+    } = this.#options;
     const permissions = {
       ...PERMISSIONS,
       ...(mayMerge ? { contents: 'write' as const } : {}),
+      ...(usesTeams ? { members: 'read' as const } : {}),
       ...(usesIssues ? { issues: 'write' as const } : {}),
     };
     // Shared by callers: that one of them ends must not end it, and each request has a limit of its own.

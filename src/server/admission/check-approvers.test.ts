@@ -52,7 +52,7 @@ test('reviews approve only as users whom the writer of the policy may impersonat
 test('users are in groups that the writer of the policy may impersonate, or in those of the writer if it is the writer', async () => {
   const bob = { user: 'b', subject: 'bob', groups: ['sre'] };
   await expect(check([bob], { as: 'ursula', groups: ['sre'] })).rejects.toThrow(
-    'packagepolicies.sluice.dev "x" is forbidden: spec.review.approvers has users in Group "sre", which requires the verb "impersonate" on that group',
+    'packagepolicies.sluice.dev "x" is forbidden: spec.review.approvers or spec.review.teams has users in Group "sre", which requires the verb "impersonate" on that group',
   );
   await check([bob], { as: 'root' });
   await expect(check([{ ...bob, groups: ['sre', 'admins'] }], { as: 'root' })).rejects.toThrow(/in Group "admins"/);
@@ -61,6 +61,12 @@ test('users are in groups that the writer of the policy may impersonate, or in t
   await expect(check([own])).rejects.toThrow(/in Group "sre"/);
   await check([bob], { old: [bob] });
   await expect(check([bob], { as: 'ursula', old: [{ ...bob, groups: [] }] })).rejects.toThrow(/in Group "sre"/);
+});
+
+test('teams are in groups that the writer of the policy may impersonate, also if these are groups of the writer', async () => {
+  const teams = [{ team: 'acme/sre', groups: ['sre'] }];
+  await expect(check([], { as: 'ursula', groups: ['sre'], more: { teams } })).rejects.toThrow(/in Group "sre"/);
+  await check([], { as: 'root', more: { teams } });
 });
 
 test('entries that stay are not checked again, unless host, packages or effect change', async () => {

@@ -17,6 +17,7 @@ interface PolicyObject {
         readonly subject?: string;
         readonly groups?: readonly string[];
       }[];
+      readonly teams?: readonly { readonly team?: string; readonly groups?: readonly string[] }[];
     };
   };
 }
@@ -41,8 +42,10 @@ export async function checkApprovers({ user, kind, object, old }: PlannedWrite, 
   const groups = added.flatMap((one) =>
     (one.groups ?? []).filter((group) => one.subject !== user.name || !user.groups.includes(group)),
   );
+  const knownTeams = isSame ? (before.teams ?? []) : [];
+  const addedTeams = (review?.teams ?? []).filter((one) => !knownTeams.some((other) => sameValue(one, other)));
   await requireImpersonation('users', subjects);
-  await requireImpersonation('groups', groups);
+  await requireImpersonation('groups', [...groups, ...addedTeams.flatMap((one) => one.groups ?? [])]);
 
   async function requireImpersonation(resource: 'users' | 'groups', names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
@@ -56,7 +59,7 @@ export async function checkApprovers({ user, kind, object, old }: PlannedWrite, 
       const effect =
         resource === 'users'
           ? `approvers lets reviews approve as User ${JSON.stringify(one)}, which requires the verb "impersonate" on that user`
-          : `approvers has users in Group ${JSON.stringify(one)}, which requires the verb "impersonate" on that group`;
+          : `approvers or spec.review.teams has users in Group ${JSON.stringify(one)}, which requires the verb "impersonate" on that group`;
       const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: spec.review.${effect}; let a user with that right write this`;
       throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
     }

@@ -47,6 +47,18 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       expect(await forge.mayWrite('nobody-here', NO_SIGNAL)).toBe(names.permissions.other);
     });
 
+    test('reports who is a member of a team now', async () => {
+      const { forge, names, join, leave } = await start();
+      const team = await join(names.anna);
+      const isMember = (user: string) => forge.isTeamMember(team, user, NO_SIGNAL);
+      expect([await isMember(names.anna), await isMember(names.ben)]).toEqual([true, false]);
+      await join(names.ben);
+      await leave(names.anna);
+      expect([await isMember(names.anna), await isMember(names.ben)]).toEqual([false, true]);
+      expect(await isMember('nobody-here')).toBe(false);
+      await expect(forge.isTeamMember('team', names.ben, NO_SIGNAL)).rejects.toThrow(/<organization>\/<team>/);
+    });
+
     test('stops at a signal', async () => {
       const { forge } = await start();
       const reason = new Error('no time left');

@@ -33,6 +33,9 @@ export interface ForgeHost {
   openFromFork(user: string, branch: string): Promise<number>;
   review(user: string, number: number, verdict: 'approve' | 'request-changes' | 'comment'): Promise<void>;
   dismiss(user: string, number: number, review: string): Promise<void>;
+  /** Adds a user to a team. Returns its name, with that of its organization. */
+  join(user: string): Promise<string>;
+  leave(user: string): Promise<void>;
   comment(user: string, number: number, text: string): Promise<void>;
   /** Changes the text of a comment. */
   editComment(user: string, id: string, text: string): Promise<void>;

@@ -31,6 +31,7 @@ export async function openGitHub(server: GitHubServer, kind: 'app' | 'user'): Pr
   const [anna, ben] = ['anna', 'ben'];
   const repository = server.createRepository(OWNER, name, [OWNER, anna, ben, 'sluice-user', APP.user]);
   repository.teams.add('reviewers');
+  const team = `team-${name}`;
   const tokens = {
     unknown: 'ghp_0123456789abcdef0123456789abcdef0123',
     'read-only': server.createToken('sluice-user', 'read'),
@@ -48,6 +49,7 @@ export async function openGitHub(server: GitHubServer, kind: 'app' | 'user'): Pr
       ...{ api: server.api, owner: OWNER, name: options.name ?? name, network: DEFAULT_NETWORK },
       ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
       mayMerge: true,
+      usesTeams: true,
       usesIssues: options.usesIssues ?? true,
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     });
@@ -92,6 +94,12 @@ export async function openGitHub(server: GitHubServer, kind: 'app' | 'user'): Pr
     },
     dismiss: async (user, number, review) =>
       void (await expectDone(user, 'PUT', `/pulls/${number}/reviews/${review}/dismissals`, { message: 'outdated' })),
+    join: async (user) => {
+      repository.members.set(team, repository.members.get(team) ?? new Map());
+      repository.members.get(team)?.set(user, 'active');
+      return `${OWNER}/${team}`;
+    },
+    leave: async (user) => void repository.members.get(team)?.delete(user),
     comment: async (user, number, body) =>
       void (await expectDone(user, 'POST', `/issues/${number}/comments`, { body })),
     editComment: async (user, id, body) => void (await expectDone(user, 'PATCH', `/issues/comments/${id}`, { body })),

@@ -131,6 +131,14 @@ export class GitHubJson {
     return { ...(this.#api.example('private-user-response-with-public-profile-information') as Json), login };
   }
 
+  membership(state: 'active' | 'pending'): Json {
+    return {
+      ...(this.#api.example('team-membership-response-if-user-is-a-team-maintainer') as Json),
+      role: 'member',
+      state,
+    };
+  }
+
   permission({ owner, writers }: GitHubRepository, login: string): Json {
     const permission = login === owner ? 'admin' : writers.has(login) ? 'write' : 'none';
     const example = this.#api.example('repository-collaborator-permission-response-if-user-has-admin-permissions');

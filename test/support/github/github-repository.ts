@@ -116,6 +116,8 @@ export class GitHubRepository {
   /** Users who may write. */
   readonly writers: Set<string>;
   readonly teams = new Set<string>();
+  /** States of the memberships, by team of its owner and user. */
+  readonly members = new Map<string, Map<string, 'active' | 'pending'>>();
   readonly pulls: Pull[] = [];
   readonly issues: Issue[] = [];
   readonly labels = new Map<string, string>();

@@ -190,6 +190,14 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'metadata:read',
     handle: ({ repository, path, json }) => ({ body: json.permission(repository, path.username ?? '') }),
   },
+  'GET /orgs/{org}/teams/{team_slug}/memberships/{username}': {
+    needs: 'members:read',
+    handle: ({ repository, path, json }) => {
+      const state = repository.members.get(path.team_slug ?? '')?.get(path.username ?? '');
+      if (state === undefined) throw new Failure(404, 'Not Found');
+      return { body: json.membership(state) };
+    },
+  },
   [`GET ${REPOSITORY}/commits/{ref}/status`]: {
     needs: 'statuses:read',
     handle: ({ repository, path, query, json }) => {

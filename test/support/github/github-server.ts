@@ -22,7 +22,7 @@ let api: OpenApi | undefined;
 export const APP = { id: 4242, installation: 77, user: 'sluice[bot]' } as const;
 /** What the installation was granted. */
 export const GRANTED: Readonly<Record<string, string>> = {
-  ...{ metadata: 'read', contents: 'write', checks: 'write', pull_requests: 'write', issues: 'write' },
+  ...{ metadata: 'read', contents: 'write', checks: 'write', pull_requests: 'write', issues: 'write', members: 'read' },
 };
 
 export interface GitHubRequest {
@@ -215,7 +215,11 @@ export class GitHubServer {
       if (app !== undefined) throw new Failure(403, 'Resource not accessible by integration');
       return { body: this.#form.ownUser(user) };
     }
-    const repository = this.#find(values.owner, values.repo);
+    // The tests have one team for each repository of an organization.
+    const ofTeam = this.#repositories.findLast(
+      ({ owner, members }) => owner === values.org && members.has(values.team_slug ?? ''),
+    );
+    const repository = values.org === undefined ? this.#find(values.owner, values.repo) : ofTeam;
     const mayRead = repositories?.includes(repository?.name ?? '') ?? repository?.writers.has(user);
     if (repository === undefined || (mayRead !== true && !isFork(repository, user, this.#repositories)))
       throw new Failure(404, 'Not Found');

@@ -33,6 +33,8 @@ export interface ReviewPolicy {
   readonly mergeMethod: 'merge' | 'squash' | 'rebase';
   /** Whose reviews count, and as whose approval. */
   readonly approvers: readonly ReviewApprover[];
+  /** Teams of the host, and the groups that their members among the approvers are in. */
+  readonly teams?: readonly { readonly team: string; readonly groups: readonly string[] }[] | undefined;
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };
   /** Of the pull requests that Sluice opens; the text is in front of its section. */
   readonly titleTemplate?: string | undefined;

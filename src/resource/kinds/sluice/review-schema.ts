@@ -7,6 +7,7 @@ import { reviewTemplateSchema } from './review-template.ts';
 const MAX_USERS = 500;
 const MAX_GATES = 50;
 const MAX_GROUPS = 20;
+const MAX_TEAMS = 20;
 
 const ONE_USER = 'must be the name of a user';
 
@@ -64,6 +65,23 @@ export const reviewSchema = z
       .max(MAX_USERS)
       .default([])
       .describe('Users of the host whose reviews count. Default: none.'),
+    teams: z
+      .array(
+        z.object({
+          team: z
+            .string()
+            .max(255)
+            .regex(
+              /^[A-Za-z0-9][A-Za-z0-9._-]*\/[A-Za-z0-9][A-Za-z0-9._-]*$/,
+              'must be <organization>/<team> of the host',
+            )
+            .describe('Team of the host: <organization>/<team>.'),
+          groups: groupsSchema.describe('Groups that its members are in, of the users of approvers.'),
+        }),
+      )
+      .max(MAX_TEAMS)
+      .default([])
+      .describe('Teams of the host whose members, if approvers lists them, are in groups. Default: none.'),
     reviewers: reviewersSchema,
     titleTemplate: reviewTemplateSchema(250)
       .optional()
