@@ -12,7 +12,7 @@ const missing = inject('giteaMissing');
 const gitea = new Gitea({ url: inject('giteaUrl'), folder: inject('giteaFolder') });
 
 /** Processes that are killed, for each way of publication: each takes seconds on a host like this. */
-const KILLS = 12;
+const KILLS = 10;
 /** Before and after each request to the host, and each change of the revision. */
 const LEAST_PLACES = 25;
 /** Of these a user changes the branch at every second place. */
