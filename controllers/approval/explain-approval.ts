@@ -2,6 +2,7 @@ import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import type { ApprovalStatus } from '../../src/package/kernel/approvals.ts';
 import { PUSH_ACTOR } from '../../src/package/model/gates/verdict.ts';
+import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../../src/package/model/policy/review-policy.ts';
 import { claimed } from '../../src/package/model/revision/attribution.ts';
 import type { ApprovalExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
@@ -23,7 +24,7 @@ export const approvalExplainer: Explainer = {
     const proposed = record.steps.findLast((step) => step.action === 'propose');
     const by = proposed === undefined ? '' : ` since ${proposed.at}, proposed by ${proposed.by}`;
     const status = recordedApprovals(evaluation);
-    const approvals = explainApprovals(status);
+    const approvals = explainApprovals(status, policy.forbidSelfApproval);
     const { barred, given, needed } = approvals;
     const state = approvalState(evaluation, siblings, timestamp(surroundings.now));
     const approved = needed > given.length ? given.map(({ subject }) => subject) : [];
@@ -45,20 +46,42 @@ export const approvalExplainer: Explainer = {
       reasons.push({ reason: 'WaitsForMerge', message, resolvedBy: REVIEW_ACTOR });
       return { approvals, reasons, next, alternatives: [reject] };
     }
-    const who = automatic ?? `a user${not}`;
+    const isBlocked = state.blocking.length > 0;
+    const isByController =
+      state.automatic.length > 0 && state.isApproved && !surroundings.disabled.includes('approval');
+    const controller = isByController ? `${APPROVAL_ACTOR} (policy ${state.automatic.join(', ')})` : undefined;
+    const who = automatic ?? controller ?? `a user${not}`;
     reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
+    next.push(...packagesInFlight(state, policy).map((name) => sluiceCommand('why', name)));
     // Of closed gates the gate explainer names the next steps.
     if (gates.every((gate) => gate.state === 'Open') || policy.enforcement !== 'enforce') {
       // A caller who proposed or changed it, or has approved it, needs another user.
       const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
       const commit = isPushedSince(evaluation) ? ['--commit', revision.commit] : [];
-      next.push(sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as));
+      const approve = sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as);
+      if (!isBlocked) next.push(approve);
+      else if (isByController) next.push(`${untilText(state)}; ${APPROVAL_ACTOR} approves it then`);
+      // Approvals of a quorum are recorded before, if a controller publishes afterwards.
+      else if (state.automatic.length > 0) next.push(approve);
+      else next.push(`${untilText(state)}, then: ${approve}`);
     }
     return { approvals, reasons, next, alternatives: [reject] };
   },
 };
 
-function explainApprovals(status: ApprovalStatus): ApprovalExplanation {
+/** The wait for the rules that block a revision; `until` is missing in those that do not end by themselves. */
+function untilText({ blocking }: ApprovalState): string {
+  const ends = blocking.flatMap(({ until }) => until ?? []).sort();
+  return ends.length < blocking.length ? 'wait until no rule blocks it' : `wait until ${ends.at(-1)}`;
+}
+
+/** The first package in flight of each rule that permits no more. */
+function packagesInFlight({ blocking }: ApprovalState, { approvalRules }: EffectivePolicy): string[] {
+  const full = new Set(blocking.filter(({ rule }) => rule === 'InFlight').map(({ policy }) => policy));
+  return approvalRules.filter(({ policy }) => full.has(policy)).flatMap(({ inFlight }) => inFlight[0]?.name ?? []);
+}
+
+function explainApprovals(status: ApprovalStatus, forbidSelfApproval: boolean): ApprovalExplanation {
   // Of several requirements, that with the most missing approvals.
   const own = [...status.quorums.filter(({ quorum }) => quorum.namespace === undefined)]
     .map(({ needed, given, barred }) => ({
@@ -66,7 +89,9 @@ function explainApprovals(status: ApprovalStatus): ApprovalExplanation {
       barred: [...barred].map(([name, because]) => ({ name, because })),
     }))
     .sort((a, b) => b.needed - b.given.length - (a.needed - a.given.length))[0];
-  const isWorse = own !== undefined && own.needed - own.given.length >= status.needed - status.given.length;
+  const missingOf = (one: Pick<ApprovalStatus, 'needed' | 'given'>) => one.needed - one.given.length;
+  // Without the rule the status counts no approvals, so that only quorums do.
+  const isWorse = own !== undefined && (!forbidSelfApproval || missingOf(own) >= missingOf(status));
   const { needed, given, barred } = isWorse ? own : status;
   return {
     needed,

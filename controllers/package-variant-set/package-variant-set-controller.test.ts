@@ -3,6 +3,7 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
+import { secretKind } from '../../src/resource/kinds/core/secret.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
@@ -121,6 +122,19 @@ describe('targets', () => {
       );
     }
     expect(await downstreams()).toEqual(['fleet-edge-web: edge/web']);
+  });
+
+  test('never are Secrets, whose annotations can repeat their data', async () => {
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"password":"aHVudGVyMg=="}}' };
+    await bench.world.client.create(secretKind, { metadata: { name: 'db', annotations } });
+    const valueExpr = "target.annotations['kubectl.kubernetes.io/last-applied-configuration']";
+    const template = { downstream: { repo: 'edge' }, packageContext: { dataExprs: [{ key: 'x', valueExpr }] } };
+    await create([{ objectSelector: { apiVersion: 'v1', kind: 'Secret' }, template }]);
+    await reconcile();
+    expect(await variants()).toEqual([]);
+    expect((await ready())[0]).toBe(
+      'Stalled=True/NoMatchingTargets: spec.targets[0]: Secret objects cannot be selected, since users who write sets need not be allowed to read them; select ConfigMaps',
+    );
   });
 
   test('that select nothing are reported', async () => {

@@ -11,6 +11,7 @@ import { type KubernetesObject, keyOf, type ObjectKey } from '../../src/resource
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { labelSelector, matchesLabels } from '../../src/resource/selector/label-selector.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
+import { isSelectable } from '../package-variant/selectable-kind.ts';
 import type { ReadRepositories } from './read-repositories.ts';
 import { selectionOf } from './unroll-targets.ts';
 
@@ -65,7 +66,7 @@ function startSource(
     for (const target of spec.targets) {
       const selection = selectionOf(target);
       const kind = selection === undefined ? undefined : kinds.kindOf(selection);
-      if (selection === undefined || kind === undefined || !kind.namespaced) continue;
+      if (selection === undefined || kind === undefined || !isSelectable(kind)) continue;
       const id = JSON.stringify([selection.apiVersion, selection.kind, namespace]);
       if (followed.has(id)) continue;
       isNew = true;

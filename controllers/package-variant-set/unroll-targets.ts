@@ -5,6 +5,7 @@ import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-v
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
+import { isSelectable } from '../package-variant/selectable-kind.ts';
 import type { Place } from './render-template.ts';
 
 type Target = PackageVariantSet['spec']['targets'][number];
@@ -50,11 +51,12 @@ export async function unrollTargets(
     const selection = selectionOf(target);
     if (selection === undefined) continue;
     const kind = kinds.kindOf(selection);
-    // Users who may write sets of a namespace need not be allowed to read what is outside of it.
-    if (kind?.namespaced !== true)
+    if (kind === undefined || !isSelectable(kind))
       throw new SluiceError(
         'InvalidInput',
-        `${field}: no namespaced objects of type ${selection.apiVersion}.${selection.kind} are served here; ${nextStep(selection, kinds)}`,
+        kind?.namespaced === true
+          ? `${field}: ${kind.kind} objects cannot be selected, since users who write sets need not be allowed to read them; select ConfigMaps`
+          : `${field}: no namespaced objects of type ${selection.apiVersion}.${selection.kind} are served here; ${nextStep(selection, kinds)}`,
       );
     const { items } = await client.list(kind, { namespace, labelSelector: selection.labels });
     const objects = items.filter(({ metadata: { name } }) => selection.name === undefined || selection.name === name);
@@ -70,7 +72,7 @@ export async function unrollTargets(
 
 /** The kinds whose names are similar, or the advice to define the kind. */
 function nextStep({ apiVersion, kind }: { apiVersion: string; kind: string }, kinds: Pick<Registry, 'kinds'>): string {
-  const served = kinds.kinds().filter(({ namespaced }) => namespaced);
+  const served = kinds.kinds().filter(isSelectable);
   const named = new Map(served.map((one) => [`${one.apiVersion}.${one.kind}`, one]));
   const same = [...named].filter(([, one]) => one.kind === kind).map(([name]) => name);
   const near = [...new Set([...same, ...nearMisses(`${apiVersion}.${kind}`, named.keys(), 1)])];

@@ -5,6 +5,7 @@ import { type KubernetesObject, keyText, type ObjectKey } from '../../src/resour
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import type { SelectedObject } from './injection.ts';
+import { isSelectable } from './selectable-kind.ts';
 
 export type KindSource = Pick<Registry, 'kindOf' | 'onChange'>;
 
@@ -59,8 +60,7 @@ export class SelectedObjects {
         // Before it is read, so that no later change is missed.
         this.#add(variant, id);
         const kind = this.#kinds.kindOf(selected);
-        // Users who may write variants of a namespace need not be allowed to read what is outside of it.
-        if (kind?.namespaced !== true)
+        if (kind === undefined || !isSelectable(kind))
           return { problem: `no in-cluster resources of type ${selected.apiVersion}.${selected.kind}` };
         this.#follow(selected, namespace);
         const { items } = await this.#client.list(kind, { namespace, fieldSelector: `metadata.name=${selected.name}` });
@@ -110,7 +110,8 @@ export class SelectedObjects {
       this.#followed.get(id)?.();
       this.#followed.delete(id);
     }
-    if (this.#context === undefined || kind?.namespaced !== true || this.#followed.has(id)) return false;
+    if (this.#context === undefined || kind === undefined || !isSelectable(kind) || this.#followed.has(id))
+      return false;
     const informer = this.#context.informer(kind, { namespace });
     this.#followed.set(
       id,

@@ -22,6 +22,7 @@ import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './
 import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
+import { HostFailures } from './host-failures.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
 import { rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
@@ -70,6 +71,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const events = new EventDeduplicator(
     options.recorder ?? new EventRecorder({ client, clock, component: REVIEW_ACTOR }),
   );
+  const failures = new HostFailures(store, events);
   const shown = new ShownProposals();
   const queues = new QueuedProposals();
   /** Why the pull requests of a repository cannot be read, as its proposals report it. */
@@ -116,7 +118,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       return undefined;
     }
     try {
-      return await show(object, evaluation, review, signal);
+      const result = await show(object, evaluation, review, signal);
+      failures.end(key);
+      return result;
     } catch (error) {
       return failed(object, error);
     }
@@ -301,6 +305,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     forget(key, before);
     events.forget(key);
+    failures.forget(key);
   }
 
   async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
@@ -337,7 +342,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         await reportUnreadable(key, own, messageOf(error), signal);
         return { requeueAfter: pause, reason: messageOf(error) };
       }
-      unreadable.delete(keyText(key));
+      if (unreadable.delete(keyText(key))) for (const one of here) if (one.pulls === pulls) failures.end(one.key);
       const changed = new Set(branches);
       for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
     }
@@ -351,7 +356,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (unreadable.get(keyText(repository)) === message) return;
     for (const { key } of own.slice(0, MAX_REPORTED)) {
       const object = await client.find(packageRevisionKind, key, { signal });
-      if (object !== undefined) events.record(object, 'Warning', 'PullRequestFailed', message, 'failed');
+      if (object !== undefined) failures.report(object, message);
     }
     unreadable.set(keyText(repository), message);
   }
@@ -374,7 +379,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   /** Reports a failure, except a lost race with another writer. */
   function failed(object: Stored<PackageRevision>, error: unknown): ReconcileResult {
     if (!isSluiceError(error) || ['Conflict', 'Busy'].includes(error.code)) throw error;
-    events.record(object, 'Warning', 'PullRequestFailed', messageOf(error), 'failed');
+    failures.report(object, messageOf(error));
     const key = keyOf(object);
     // Users may delete pull requests: then there is another one the next time.
     if (error.code === 'NotFound') forget(key, shown.get(key));

@@ -1,6 +1,8 @@
+import { gatesOf } from '../../kptfile-schema/index.ts';
 import { revertReason } from '../../src/delivery/dora/revert-reason.ts';
 import { revertSource } from '../../src/delivery/rollback/revert-source.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { keyOf } from '../../src/resource/object/object.ts';
@@ -52,12 +54,19 @@ export async function rollBackTarget(
       await client.create(packageRevisionKind, { metadata: { namespace }, spec: { ...spec, tasks } }, { reason });
       return { waits: 'its draft was created' };
     }
+    const evaluation = await options.store.evaluate(`${namespace}/${own.metadata.name}`);
+    const original = await options.store.evaluate(`${namespace}/${source.metadata.name}`);
+    // Users may edit drafts, and create one with this name: only what was published before is published by a rollback.
+    if (!isCopyOf(evaluation, original))
+      return {
+        waits: `${own.metadata.name} waits: its content or its gates are not those of v${source.spec.revision}, so it is not the copy of this rollback; delete it`,
+      };
     if (own.spec.lifecycle === 'Draft') {
       await client.update(packageRevisionKind, { ...own, spec: { ...own.spec, lifecycle: 'Proposed' } }, { reason });
       return { waits: 'its draft was proposed' };
     }
-    const { revision } = await options.store.evaluate(`${namespace}/${own.metadata.name}`);
-    const refusal = await approve({ key: keyOf(own), commit: revision.commit }, reason, options, true);
+    const { commit } = evaluation.revision;
+    const refusal = await approve({ key: keyOf(own), commit }, reason, options, true);
     return refusal === undefined
       ? { waits: 'it is being published' }
       : { waits: `${own.metadata.name} waits: ${refusal}` };
@@ -66,4 +75,10 @@ export async function rollBackTarget(
     if (!isSluiceError(error, 'Refused')) return { waits: messageOf(error) };
     return { waits: `${own?.metadata.name ?? workspaceName} waits: ${error.message}` };
   }
+}
+
+function isCopyOf(copy: RevisionEvaluation, original: RevisionEvaluation): boolean {
+  const gates = ({ revision: { kptfile } }: RevisionEvaluation) => (kptfile === undefined ? [] : gatesOf(kptfile));
+  const kept = new Set(gates(copy));
+  return copy.content.content === original.content.content && gates(original).every((type) => kept.has(type));
 }

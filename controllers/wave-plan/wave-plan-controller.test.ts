@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { BY_CONDITION, type WaveBench, waveBench } from '../../test/support/wave-bench.ts';
@@ -351,6 +352,40 @@ test('a rollback publishes the revisions before as new ones, and says where ther
   const { files } = await world.store.content('apps.a.rollback-v2');
   expect(files.get('a.yaml')?.toString()).toBe('a: a\n');
 });
+
+test.each(['Draft', 'Proposed'])(
+  'a %s that a user put in the place of the copy of a rollback is not published',
+  async (lifecycle) => {
+    await bench.propose('a');
+    await world.store.update('apps.a.w1', { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
+    const source = { type: 'copy', source: 'apps.a.w1' } as const;
+    const copyOf = async (workspace: string, text: string) => {
+      const { name } = await world.store.create('apps', { package: 'a', workspace, source }, ANNA);
+      await world.store.change(name, { files: new Map([['a.yaml', Buffer.from(text)]]) }, ANNA);
+      await world.settle(name);
+      return name;
+    };
+    await world.store.update(await copyOf('w2', 'a: changed\n'), { action: 'propose' }, ANNA);
+    await bench.plan({ ...TWO, onFailure: 'Rollback' });
+    await bench.settle();
+    const planted = await copyOf('rollback-v2', 'a: planted\n');
+    if (lifecycle === 'Proposed') await world.store.update(planted, { action: 'propose' }, ANNA);
+    await bench.verify(['a'], 'False');
+    await bench.settle();
+    expect(bench.published()).toEqual(['a v1', 'a v2']);
+    expect(world.store.get(planted).lifecycle).toBe(lifecycle);
+    expect((await bench.read()).status?.message).toContain(
+      'apps.a.rollback-v2 waits: its content or its gates are not those of v1, so it is not the copy of this rollback; delete it',
+    );
+    if (lifecycle === 'Proposed') await world.store.update(planted, { action: 'reject' }, ANNA);
+    await world.client.delete(packageRevisionKind, { namespace: 'default', name: planted });
+    bench.monotonicMs += 30_000;
+    await bench.settle();
+    expect((await bench.read()).status?.phase).toBe('RolledBack');
+    const { files } = await world.store.content('apps.a.rollback-v2');
+    expect(files.get('a.yaml')?.toString()).toBe('a: a\n');
+  },
+);
 
 test('no other controller approves ahead of the wave what an active plan selects', async () => {
   await start();

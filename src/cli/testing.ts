@@ -21,6 +21,8 @@ export interface CliFixture extends AsyncDisposable {
   git(repository: string, ...words: string[]): string;
   /** Writes a tree into a bare repository from lines as `git ls-tree` prints them; returns its id. */
   tree(repository: string, lines: string): string;
+  /** Writes a file into a bare repository; returns its id. */
+  blob(repository: string, text: string): string;
   /** Makes a bare repository with a first commit on main; returns its path. */
   bare(name: string): string;
 }
@@ -40,6 +42,10 @@ export async function cliFixture(): Promise<CliFixture> {
     run: (...words) => runCli(words, { SLUICE_DATA: data, SLUICE_USER: 'anna', SLUICE_ALLOW_GIT_HOST: '127.0.0.1' }),
     tree: (repository, lines) =>
       execFileSync('git', ['--git-dir', join(folder, repository), 'mktree'], { input: lines, encoding: 'utf8' }).trim(),
+    blob: (repository, text) =>
+      execFileSync('git', ['--git-dir', join(folder, repository), 'hash-object', '-w', '--stdin'], {
+        ...{ input: text, encoding: 'utf8' },
+      }).trim(),
     bare(name) {
       execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', join(folder, name)]);
       const tree = execFileSync('git', ['--git-dir', join(folder, name), 'mktree'], { input: '', encoding: 'utf8' });

@@ -8,7 +8,7 @@ import type { MergeQueue } from './merge-queue.ts';
  * Contract of all methods:
  * - They read the present state of the host, never a memory of it.
  * - They reject with a SluiceError: `NotFound` (no such repository or pull request, or the token cannot read it), `Unauthenticated` (the token
- *   is not valid), `Refused` (the token lacks a permission, or a rule of the host forbids it), `TooManyRequests` (with
+ *   is not valid, or the App is not installed in the repository), `Refused` (the token lacks a permission, or a rule of the host forbids it), `TooManyRequests` (with
  *   ForgeErrorDetails), `Conflict`, `InvalidInput` (the host rejects a value), `Unavailable` and `Timeout` (the request may have been
  *   executed; repeat it), `Corrupt` (a response without the documented form), `LimitExceeded` (a too long
  *   response, or too many reviews). No message contains a token.
@@ -124,7 +124,7 @@ export interface PullRequest {
     /** Name of the branch, without `refs/heads/`. */
     readonly branch: string;
     readonly commit: string;
-    /** False for a head in a fork, and where the fork is gone. */
+    /** False for a head in a fork, where the fork is gone, and for a head that was pushed to no branch. */
     readonly isSameRepository: boolean;
   };
   readonly base: { readonly branch: string };

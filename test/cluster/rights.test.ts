@@ -39,6 +39,7 @@ const CREDENTIALS = { username: 'sluice', password: 'secret' };
 /** What a run of a minute does not need. */
 const SELDOM: Readonly<Record<string, string>> = {
   'config.porch.kpt.dev repositories get': 'when another writer was faster than a write of the status',
+  'porch.kpt.dev packagerevisions/approval update': 'never: the webhook asks for it about the writer of variants',
   ' events delete': 'after 1,000 different Events',
   ' secrets update': 'when a certificate is renewed, after 60 days',
 };

@@ -134,6 +134,11 @@ describe('proposals of a repository on GitHub', () => {
       /^PullRequestFailed: .*401/,
     ],
     [
+      'an App that was uninstalled',
+      ({ url }) => (url.includes('/access_tokens') ? { status: 404, body: '{"message":"Not Found"}' } : undefined),
+      /^PullRequestFailed: .*404.*install App/,
+    ],
+    [
       'a repository that was renamed',
       ({ url }) =>
         url.includes('/repos/acme/packages')

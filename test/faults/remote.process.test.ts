@@ -1,10 +1,12 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { HostFailures } from '../../controllers/pull-request/host-failures.ts';
 import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
 import { DEFAULT_TIMEOUTS } from '../../src/git/process/engine-options.ts';
+import { stateExplainer } from '../../src/package/api/explain/explain-state.ts';
 import { packageStorages } from '../../src/package/api/package-storages.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { MERGE_PATCH, startTestServer } from '../../src/server/testing.ts';
@@ -127,6 +129,48 @@ test('one PATCH of a draft on a protected branch costs one push, and the message
   expect(await patch()).toMatchObject({ status: 200 });
   expect(store.repository('packages').refusedPushes()).toEqual([]);
   await api.stop();
+  await store.close();
+  await server.close();
+});
+
+test('why the pull request of a proposal fails is explained until the host accepts it, by other processes too', async () => {
+  await using scratch = await scratchRepository();
+  const server = await startGitServer({ root: scratch.folder });
+  const store = await connect(scratch, server);
+  await proposed(store);
+  const recorded: string[] = [];
+  const failures = new HostFailures(store, {
+    record: (_object, _type, reason, message) => recorded.push(`${reason}: ${message}`),
+    forgetTopic: () => recorded.splice(0),
+  });
+  const object = { apiVersion: 'v1', kind: 'Any', metadata: { namespace: 'default', name: NAME } };
+  failures.report(object, 'install App 7 in team/packages');
+  expect(recorded).toEqual(['PullRequestFailed: install App 7 in team/packages']);
+  const beside = await connect(scratch, server);
+  const reasons = async (of: RevisionStore) => {
+    const explained = { evaluation: await of.evaluate(NAME), siblings: [], refusals: [], recordFlaw: undefined };
+    return (await stateExplainer(of).explain(explained, {} as never)).reasons;
+  };
+  const failed = { reason: 'PullRequestFailed', message: 'install App 7 in team/packages' };
+  for (const of of [store, beside]) expect(await reasons(of)).toContainEqual(failed);
+  // A refused push is another matter, and stays when this one ends.
+  store.repository('packages').noteRefusedMerge(NAME, 'main is frozen');
+  expect(store.repository('packages').refusedPushes()).toMatchObject([{ message: 'main is frozen' }]);
+  failures.end({ namespace: 'default', name: NAME });
+  for (const of of [store, beside]) {
+    expect(await reasons(of)).not.toContainEqual(failed);
+    expect(await reasons(of)).toContainEqual({
+      reason: 'PushRefused',
+      message: 'the last write was refused: main is frozen',
+    });
+  }
+  // Notes of versions that knew only refused pushes.
+  const file = join(store.repository('packages').git.path, 'sluice-refused-pushes.json');
+  const notes = JSON.parse(await readFile(file, 'utf8')) as { reason?: string }[];
+  for (const note of notes) delete note.reason;
+  await writeFile(file, JSON.stringify(notes));
+  expect(store.repository('packages').refusedPushes()).toHaveLength(1);
+  await beside.close();
   await store.close();
   await server.close();
 });

@@ -7,6 +7,7 @@ import type { Client } from '../../../src/resource/client/client.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
@@ -46,12 +47,19 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
     ...(mayPublish ? { actor: { name: subject }, face: 'api' } : { actor: { name: REVIEW_ACTOR }, face: 'controller' }),
     reason: `${pull.url} was merged by ${merger}`,
   };
-  const decision = decisionFor(proposal);
+  const decided = decisionFor(proposal);
+  const { objection, withdrawn } = await objectionTo(context, proposal, decided);
+  const decision = withdrawn === undefined ? decided : undefined;
   const request = decision === undefined ? byMerger : asDecided(decision, `${byMerger.reason}`);
   const { evidence = pull.url } = decision ?? {};
   const update = { action: 'approve', expectedCommit: revision.commit, evidence } as const;
   const name = keyText(keyOf(object));
-  const merged = { commit, ...(await objectionTo(context, proposal)) };
+  const merged = {
+    commit,
+    ...(objection === undefined ? {} : { objection }),
+    // Without the decision the merge alone publishes only where the policy says so.
+    ...(withdrawn === undefined || review.publishOn === 'merge' ? {} : { notApproved: withdrawn }),
+  };
   try {
     await store.update(name, { ...update, merged }, request);
     events.record(object, 'Normal', 'Approved', `published at ${commit}: ${request.reason}`, 'ended');
@@ -84,16 +92,25 @@ function asDecided({ subject, groups, face, evidence }: Approval, merged: string
   };
 }
 
-/** Changes that were requested before the merge and that no gate shows yet, by the reviews as they are now. */
-async function objectionTo(context: MergeContext, proposal: MergedPull): Promise<{ readonly objection?: string }> {
+/**
+ * What the reviews as they are now have against the merge: changes that were requested before it and that no gate shows yet, and why the decision
+ * for it does not count any more.
+ */
+async function objectionTo(
+  context: MergeContext,
+  proposal: MergedPull,
+  decided: Approval | undefined,
+): Promise<{ readonly objection?: string; readonly withdrawn?: string }> {
   const { evaluation, pull } = proposal;
   const isShown = evaluation.gates.some(({ type, state }) => type === REVIEWED_TYPE && state === 'NotTrue');
-  if (isShown) return {};
-  const { changesRequested } = await verdictsOf(context, proposal, await proposal.readReviews());
+  if (isShown && decided === undefined) return {};
+  const verdicts = await verdictsOf(context, proposal, await proposal.readReviews());
+  const why = decided === undefined ? undefined : await withdrawnApproval(context, proposal, decided, verdicts);
+  const withdrawn = why === undefined ? {} : { withdrawn: why };
   const mergedAt = Date.parse(pull.closedAt ?? '');
   // A request of the same second counts: hosts report no smaller times.
-  const before = changesRequested.filter(({ submittedAt }) => !(Date.parse(submittedAt) > mergedAt));
-  if (before.length === 0) return {};
+  const before = verdicts.changesRequested.filter(({ submittedAt }) => !(Date.parse(submittedAt) > mergedAt));
+  if (isShown || before.length === 0) return withdrawn;
   const by = before.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ');
-  return { objection: plainLine(by, 1000) };
+  return { ...withdrawn, objection: plainLine(by, 1000) };
 }

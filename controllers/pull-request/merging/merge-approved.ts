@@ -1,18 +1,19 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
+import type { Review } from '../../../src/forge/forge.ts';
 import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-merging.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import { type Approval, approvalsIn } from '../../../src/package/model/record/record.ts';
+import type { Approval } from '../../../src/package/model/record/record.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
-import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
 import { plainLine } from '../text/quote.ts';
+import { withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
@@ -72,6 +73,9 @@ export async function mergeApproved(
 
   const age = clock.now() - Date.parse(decision.at);
   const isFresh = decision.mergeOf === revision.commit && age >= 0 && age < FRESH_MS;
+  // A decision that no longer stands must not be made again.
+  const withdrawn = await objectionOf(context, proposal, decision, proposal.reviews);
+  if (withdrawn !== undefined) return wait(withdrawn, RETRY_MS);
   const refusal = await decide(context, proposal, decision, isFresh);
   if (refusal !== undefined) return wait(refusal, RETRY_MS);
   // The record has changed, which wakes this controller again.
@@ -84,7 +88,7 @@ export async function mergeApproved(
   }
   if (now.head.commit !== revision.commit)
     return { requeueAfter: SOON_MS, reason: 'the host has not read the branch yet' };
-  const objection = await objectionOf(context, proposal, decision);
+  const objection = await objectionOf(context, proposal, decision, await proposal.readReviews());
   if (objection !== undefined) return wait(objection, RETRY_MS);
   const title = plainLine(pull.title, MAX_TITLE_CHARACTERS);
   const message = plainLine(`Package revision ${revision.name}, approved by ${decision.subject} at ${decision.at}`);
@@ -144,24 +148,16 @@ async function decide(
   }
 }
 
-/** What reviews that were read just now have against the merge. */
+/** What these reviews have against the merge. */
 async function objectionOf(
   context: MergingContext,
   proposal: ReviewedProposal,
   decision: Approval,
+  reviews: readonly Review[],
 ): Promise<string | undefined> {
-  const { record, revision, content } = proposal.evaluation;
-  const reviews = await proposal.readReviews();
-  const { changesRequested } = await verdictsOf(context, proposal, reviews);
+  const verdicts = await verdictsOf(context, proposal, reviews);
+  const { changesRequested } = verdicts;
   if (changesRequested.length > 0)
     return `changes are requested by ${changesRequested.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ')}`;
-  const { needed, quorums } = recordedApprovals(proposal.evaluation);
-  const all = approvalsIn(record, revision.namespace).filter((one) => one.content === content.content);
-  // Where one approval is enough, the others do not matter.
-  const counted = needed === 1 && quorums.length === 0 ? [decision] : all;
-  const evidence = new Set(counted.map((one) => one.evidence));
-  const withdrawn = reviews.find(({ url, state }) => evidence.has(url) && state !== 'approved');
-  return withdrawn === undefined
-    ? undefined
-    : `the review ${withdrawn.url} of ${plainLine(withdrawn.author)}, by which it was approved, was dismissed; another review of this user is needed, or another proposal`;
+  return withdrawnApproval(context, proposal, decision, verdicts);
 }

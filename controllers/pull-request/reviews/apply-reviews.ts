@@ -122,10 +122,16 @@ async function approve(
       mergeOf === undefined ? [] : (evidence ?? []),
     ),
   );
+  // A later review takes the place of the one that a decision was made by, which may have been dismissed.
+  const replaceable = new Set(
+    (evaluation.record.approvals ?? []).flatMap(({ mergeOf, evidence, subject }) =>
+      mergeOf === undefined || evidence === undefined ? [] : subject,
+    ),
+  );
   const candidates: (typeof approvals)[number][] = [];
   for (const one of approvals) {
     const { subject, review } = one;
-    if (counted.has(subject) || decided.has(review.url)) continue;
+    if (decided.has(review.url) || (counted.has(subject) && !replaceable.has(subject))) continue;
     const refuse = (why: string) =>
       events.record(
         ...([object, 'Warning', 'ReviewNotCounted', `the review ${review.url} does not count: ${why}`] as const),
@@ -145,10 +151,14 @@ async function approve(
     } else candidates.push(one);
   }
   const [first] = candidates;
-  if (first === undefined || counted.size + candidates.length < needed) return false;
+  if (first === undefined) return false;
+  const together = new Set([...counted, ...candidates.map(({ subject }) => subject)]);
+  if (together.size < needed) return false;
   const reached = (quorum: QuorumStatus) =>
-    quorum.given.length +
-    candidates.filter(({ subject: name }) => quorumProblem(quorum, { name }) === undefined).length;
+    new Set([
+      ...quorum.given.map(({ subject }) => subject),
+      ...candidates.flatMap(({ subject: name }) => (quorumProblem(quorum, { name }) === undefined ? name : [])),
+    ]).size;
   // A quorum of another namespace is for its users.
   if (quorums.some((one) => one.quorum.namespace === undefined && reached(one) < one.needed)) return false;
   if (!(await isUnchanged(context, proposal, candidates))) return false;

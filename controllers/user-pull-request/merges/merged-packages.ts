@@ -69,9 +69,9 @@ async function fetchHead(repository: PackageRepository, number: number, signal: 
   return repository.isMirror ? repository.fetchPull(number, signal) : undefined;
 }
 
-/** Hosts remove branches that were merged. One that never was a branch is reported by its ref. */
+/** Hosts remove branches that were merged. One that never was a branch, such as a push to `refs/for/main`, is reported by its ref or without a name. */
 async function wasPushed({ git }: PackageRepository, { branch, commit, isSameRepository }: PullRequest['head']) {
-  if (!isSameRepository || branch.startsWith('refs/')) return false;
+  if (!isSameRepository || branch === '' || branch.startsWith('refs/')) return false;
   const tip = await git.resolveRef(`refs/heads/${branch}`);
   return tip === undefined || tip === commit;
 }

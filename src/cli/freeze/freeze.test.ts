@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { completeNames } from '../completion/complete-names.ts';
 import { cliFixture } from '../testing.ts';
@@ -42,6 +44,48 @@ test('a freeze stops approvals, is shown by every command about it, and ends', a
   expect(await cli.run('freeze', 'end', 'year', '-A')).toMatchObject({ code: 0, stdout: 'year ended\n' });
   expect(await cli.run('freeze', 'end', 'core')).toMatchObject({ code: 0, stdout: 'core ended\n' });
   expect(await cli.run('rpkg', 'approve', 'one.web.v1')).toMatchObject({ code: 0, stderr: '' });
+});
+
+const RULES = `apiVersion: sluice.dev/v1alpha1
+kind: PackagePolicy
+metadata: {name: two}
+spec:
+  selector: {packages: [web]}
+  approval: {automatic: true, quorum: {required: 2, from: [ben, cleo]}}
+---
+apiVersion: sluice.dev/v1alpha1
+kind: PackagePolicy
+metadata: {name: slow}
+spec:
+  selector: {packages: [app]}
+  approval: {soak: {proposed: 1h}}
+`;
+
+test('the next step of a revision that a rule blocks is none that would be refused', async () => {
+  await using cli = await cliFixture();
+  await cli.run('repo', 'reg', cli.bare('one.git'));
+  await writeFile(join(cli.folder, 'rules.yaml'), RULES);
+  expect((await cli.run('up', '--until-idle', '--config', join(cli.folder, 'rules.yaml'))).code).toBe(0);
+  for (const name of ['web', 'app']) {
+    await cli.run('rpkg', 'init', name, '--repository', 'one', '--workspace', 'v1');
+    expect((await cli.run('rpkg', 'propose', `one.${name}.v1`)).code).toBe(0);
+  }
+  const why = async (name: string) => JSON.parse((await cli.run('why', name, '-o', 'json')).stdout);
+  const soaking = await why('one.app.v1');
+  const { until } = soaking.reasons.find(({ reason }: { reason: string }) => reason === 'BlockedSoak');
+  expect(soaking.next).toEqual([`wait until ${until}, then: sluice rpkg approve one.app.v1`]);
+
+  await cli.run('freeze', '--reason', 'core repair', '--name', 'core');
+  expect((await cli.run('rpkg', 'approve', 'one.web.v1', '--as', 'ben')).code).toBe(0);
+  expect((await why('one.web.v1')).next).toEqual(['sluice rpkg approve one.web.v1 --as other-user']);
+  expect((await cli.run('rpkg', 'approve', 'one.web.v1', '--as', 'cleo')).code).toBe(0);
+  const approved = await why('one.web.v1');
+  expect(approved.approvals).toMatchObject({ needed: 2, given: [{ subject: 'ben' }, { subject: 'cleo' }] });
+  expect(approved.reasons.at(-1).message).toMatch(
+    /^it waits for the approval of controller:approval \(policy two\) since/,
+  );
+  expect(approved.next).toEqual(['wait until no rule blocks it; controller:approval approves it then']);
+  expect(approved.alternatives[0]).toBe('sluice freeze end core');
 });
 
 test.each([

@@ -349,8 +349,12 @@ function pullOf(pull: GiteaPull): PullRequest {
     title: pull.title,
     body: pull.body ?? '',
     author: pull.user?.login ?? '',
-    // `ref` is not the name of the branch once that was removed.
-    head: { branch: head.label, commit: head.sha, isSameRepository: head.repo_id === base.repo_id },
+    // `ref` is not the name of the branch once that was removed. A push to refs/for/<branch>, which needs no right to push, is in no branch.
+    head: {
+      branch: head.label,
+      commit: head.sha,
+      isSameRepository: head.repo_id === base.repo_id && head.label !== '',
+    },
     base: { branch: base.ref },
     labels: (pull.labels ?? []).map(({ name }) => name),
     ...(merged ? { merged: { commit: commit ?? '', by: by?.login, ...(before ? { base: before } : {}) } } : {}),

@@ -354,7 +354,11 @@ describe('a GitHub App', () => {
     ['no key', { privateKey: 'secret words' }, /^InvalidInput: .*Secret default\/github is no RSA key in PEM/],
     ['a key of another kind', { privateKey: ellipticKey() }, /^InvalidInput: .*no RSA key/],
     ['another id', { id: 17 }, /^Unauthenticated: /],
-    ['an installation that does not exist', { installation: 5 }, /^NotFound: .*install App 4242 in acme\/installed/],
+    [
+      'an installation that does not exist',
+      { installation: 5 },
+      /^Unauthenticated: .*install App 4242 in acme\/installed/,
+    ],
   ])('with %s, the error says what to do, and contains no key', async (_what, wrong, message) => {
     const app = { id: APP.id, privateKey: server.privateKey, ...wrong };
     const forge = connect({ app });

@@ -141,5 +141,9 @@ function explained(error: unknown, id: number, repository: string, tokenName: st
   const step = next[error.code];
   if (step === undefined) return error;
   const { code, message, details } = error;
-  return new SluiceError(code, `${message}; ${step}, ${DOCUMENTATION}`, { details, cause: error });
+  // What is missing is the installation, and nothing that a caller asked for.
+  return new SluiceError(code === 'NotFound' ? 'Unauthenticated' : code, `${message}; ${step}, ${DOCUMENTATION}`, {
+    details,
+    cause: error,
+  });
 }

@@ -28,6 +28,7 @@ import type { Renderer } from '../plan/ports/renderer.ts';
 import type { RepositoryContext, WritePlan } from '../plan/ports/repository-context.ts';
 import { mayMoveMain } from '../plan/transition.ts';
 import { planUpdate, type RevisionUpdate } from '../plan/update.ts';
+import type { RefusalNote } from '../transaction/refused-pushes.ts';
 import type { ShownRefs } from '../transaction/shown-refs.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
 import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../transaction/write-queue.ts';
@@ -224,12 +225,22 @@ export class PackageRepository implements RepositoryContext {
 
   /** Returns the refusals of last writes by rules of the remote (a protected branch, a hook); see `RefusedPush`. */
   refusedPushes(): RefusedPush[] {
-    return this.#refs.refusedPushes.map(({ revision, message }) => ({ revision, message }));
+    return this.#refs.refusals.filter(({ reason }) => reason === 'PushRefused');
+  }
+
+  /** What the remote refused of a revision. */
+  refusalsOf(name: string): Pick<RefusalNote, 'reason' | 'message'>[] {
+    return this.#refs.refusals.filter(({ revision }) => revision === name);
   }
 
   /** Notes why the Git host does not merge the pull request of a revision, beside the refusals of pushes; undefined ends it. */
   noteRefusedMerge(revision: string, message: string | undefined): void {
     this.#refs.notePush(revision, message);
+  }
+
+  /** Notes why the pull request of a revision cannot be opened or read; undefined ends it. */
+  noteFailedPull(revision: string, message: string | undefined): void {
+    this.#refs.notePush(revision, message, 'PullRequestFailed');
   }
 
   /** True if this is a copy of a remote repository, which can be deleted without a loss. */

@@ -4,9 +4,21 @@ import { z } from 'zod';
 /** Maximum number of stored refusals. */
 const MAX_REFUSED_PUSHES = 100;
 
-const schema = z.array(z.strictObject({ revision: z.string(), commit: z.string(), message: z.string() }));
+/** `PushRefused`: a rule of the remote refused the last write. `PullRequestFailed`: the Git host did not accept what its pull request needs. */
+const reasons = z.enum(['PushRefused', 'PullRequestFailed']);
+export type RefusalReason = z.infer<typeof reasons>;
 
-/** The reason why a rule of the remote refused the last write of a revision, while the revision was at a commit. */
+const schema = z.array(
+  z.strictObject({
+    revision: z.string(),
+    commit: z.string(),
+    message: z.string(),
+    // Absent in files of earlier versions.
+    reason: reasons.default('PushRefused'),
+  }),
+);
+
+/** What the remote refused of a revision, while the revision was at a commit. */
 export type RefusalNote = z.infer<typeof schema>[number];
 
 /** Refusals of one mirror, in a file beside its refs: the command that was refused has ended when "sluice why" or `up` report it. */
@@ -29,16 +41,15 @@ export class RefusedPushes {
     }
   }
 
-  /** Notes a refusal in the place of an earlier one of the revision. */
+  /** Notes a refusal in the place of an earlier one of the revision with the same reason. */
   add(note: RefusalNote): void {
-    this.#write([...this.list().filter(({ revision }) => revision !== note.revision), note]);
+    this.#write([...this.list().filter((other) => !isSame(other, note)), note]);
   }
 
-  /** Ends the refusal of a revision, if there is one. */
-  remove(revision: string): void {
+  /** Ends the refusal of a revision with a reason, if there is one. */
+  remove(note: Pick<RefusalNote, 'revision' | 'reason'>): void {
     const notes = this.list();
-    if (notes.some((note) => note.revision === revision))
-      this.#write(notes.filter((note) => note.revision !== revision));
+    if (notes.some((other) => isSame(other, note))) this.#write(notes.filter((other) => !isSame(other, note)));
   }
 
   #write(notes: readonly RefusalNote[]): void {
@@ -50,6 +61,13 @@ export class RefusedPushes {
     writeFileSync(temporary, JSON.stringify(notes.slice(-MAX_REFUSED_PUSHES)));
     renameSync(temporary, this.#file);
   }
+}
+
+function isSame(
+  one: Pick<RefusalNote, 'revision' | 'reason'>,
+  other: Pick<RefusalNote, 'revision' | 'reason'>,
+): boolean {
+  return one.revision === other.revision && one.reason === other.reason;
 }
 
 function isMissing(error: unknown): boolean {

@@ -22,7 +22,7 @@ import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import { type RefusalNote, RefusedPushes } from './refused-pushes.ts';
+import { type RefusalNote, type RefusalReason, RefusedPushes } from './refused-pushes.ts';
 import type { ShownRefs } from './shown-refs.ts';
 import { notRecordedError } from './unknown-outcome-errors.ts';
 import type { WriteTarget } from './write-queue.ts';
@@ -190,18 +190,18 @@ export class TrackedRefs implements WriteTarget {
     }
   }
 
-  /** Revisions whose last write a rule of the remote refused, in whichever process, and which are as they were then. */
-  get refusedPushes(): readonly RefusalNote[] {
+  /** What the remote refused, in whichever process, of revisions that are as they were then. */
+  get refusals(): readonly RefusalNote[] {
     if (this.#options.remote === undefined) return [];
     return this.#refusedPushes.list().filter(({ revision, commit }) => this.revision(revision)?.commit === commit);
   }
 
-  notePush(revision: string, refusal: string | undefined): void {
+  notePush(revision: string, refusal: string | undefined, reason: RefusalReason = 'PushRefused'): void {
     if (this.#options.remote === undefined) return;
     const commit = this.revision(revision)?.commit;
-    if (refusal === undefined) this.#refusedPushes.remove(revision);
+    if (refusal === undefined) this.#refusedPushes.remove({ revision, reason });
     // A commit that could not be written cannot be explained.
-    else if (commit !== undefined) this.#refusedPushes.add({ revision, commit, message: refusal });
+    else if (commit !== undefined) this.#refusedPushes.add({ revision, commit, message: refusal, reason });
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {

@@ -1,6 +1,7 @@
 import type { HostRules } from '../../git/network/host-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import type { Admission } from '../handlers/handler.ts';
+import { checkApprovalRequests } from './check-approval-requests.ts';
 import { checkApprovers } from './check-approvers.ts';
 import { checkDeliveryTarget, type PolicyGates } from './check-delivery-target.ts';
 import { checkEngine } from './check-engine.ts';
@@ -29,6 +30,7 @@ export function restrictToOwnRights(
     await checkReceivers(planned, authorizer, hosts);
     await checkEngine(planned, authorizer);
     await checkApprovers(planned, authorizer);
+    await checkApprovalRequests(planned, authorizer);
     await checkWavePlan(planned, authorizer);
     await checkWaveTarget(planned, policyIssuers);
   };

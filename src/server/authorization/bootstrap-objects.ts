@@ -56,7 +56,7 @@ const VIEW: readonly PolicyRule[] = [
  */
 const ISSUE_CONDITIONS = [
   rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']),
-  rule('sluice.dev', ['wavetargets/status'], ['patch', 'update']),
+  rule('sluice.dev', ['wavetargets/status'], ['get', 'patch', 'update']),
 ];
 
 /**

@@ -93,8 +93,12 @@ export function describeOpening({ start, startWithPull }: Suite): void {
       expect(message).toMatch(/^(InvalidInput|NotFound): /);
     }
     const elsewhere = await connect({ name: 'missing' });
-    expect(await failure(elsewhere.open(wanted(), NO_SIGNAL), secrets)).toMatch(/^NotFound: .*missing/);
-    expect(await failure(elsewhere.listOpen('main', 10, NO_SIGNAL), secrets)).toMatch(/^NotFound: .*missing/);
+    expect(await failure(elsewhere.open(wanted(), NO_SIGNAL), secrets)).toMatch(
+      /^(NotFound|Unauthenticated): .*missing/,
+    );
+    expect(await failure(elsewhere.listOpen('main', 10, NO_SIGNAL), secrets)).toMatch(
+      /^(NotFound|Unauthenticated): .*missing/,
+    );
   });
 
   test('rejects a token that is not valid, and one that may only read', async () => {

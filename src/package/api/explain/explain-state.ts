@@ -12,10 +12,13 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
       const { evaluation, recordFlaw } = explained;
       const { revision } = evaluation;
       const reasons: Reason[] = [
-        ...refusedPushesOf(store, revision).map(({ message }) => ({
-          reason: 'PushRefused',
-          message: `the last write was refused: ${message}`,
-        })),
+        ...store
+          .repositoryOf(revision)
+          .refusalsOf(revision.name)
+          .map(({ reason, message }) => ({
+            reason,
+            message: reason === 'PushRefused' ? `the last write was refused: ${message}` : message,
+          })),
         ...(recordFlaw === undefined ? [] : [recordFlaw]),
         ...stateReasons(evaluation),
       ];

@@ -76,7 +76,10 @@ export async function planChange(
   const before = await currentRecord(repo, revision, content);
   const rebase = own.rebase && (await planRebase(repo, revision, before, own.rebase, context));
   // Files of the request replace merged ones.
-  const change = rebase === undefined ? own : { ...own, files: new Map([...rebase.files, ...(own.files ?? [])]) };
+  const change =
+    rebase === undefined
+      ? own
+      : { ...own, files: new Map([...rebase.files, ...(own.files ?? [])]), modes: rebase.modes };
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
   const known = before.contributors ?? [];
@@ -92,7 +95,7 @@ export async function planChange(
       rendering.failure,
     );
   if (rendering !== undefined) withEditErrors(revision.name, () => applyRendering(edits, content, rendering));
-  const { root, package: next, kptfile } = await applyEdits(repo, revision, content, edits);
+  const { root, package: next, kptfile } = await applyEdits(repo, revision, content, edits, change.modes);
   const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
   checkTypes(policy, revision.kptfile, [...newGates, ...written, ...(change.conditions ?? []).map(({ type }) => type)]);
@@ -120,7 +123,8 @@ export async function planChange(
   if (next.content !== content.content && draft) {
     const contributors = withContributor(known, context, at, revision.commit);
     if (contributors.length > known.length) record = { ...record, contributors };
-    if (rebase !== undefined && rebase.files.size > 0) record = withMergedAuthors(record, rebase, at);
+    if (rebase !== undefined && rebase.files.size + rebase.modes.size > 0)
+      record = withMergedAuthors(record, rebase, at);
   }
   if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
   if (draft)
@@ -145,7 +149,7 @@ export async function planChange(
       tree: rebase === undefined ? root : await treeOnto(repo, revision, rebase, next.tree),
       parents: [revision.commit, ...(rebase === undefined ? [] : [rebase.head])],
       ...signatures(repo, context),
-      message: formatCommitMessage(change.subject ?? describe(change), {
+      message: formatCommitMessage(change.subject ?? describe(own), {
         annotation: { package: revision.path, workspaceName: revision.key.workspace },
         context,
         action: 'edit',
@@ -157,7 +161,7 @@ export async function planChange(
   if (!hasCommit && record === before && !learned) return undefined;
   // The head of the main branch is not specific to one package on it.
   if (!hasCommit && !isPlaceholder(revision)) updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
-  const subject = `${change.subject ?? describe(change)} (${revision.name})`;
+  const subject = `${change.subject ?? describe(own)} (${revision.name})`;
   const note = { subject, action: 'edit', ...(hasCommit ? { made: commit } : {}) };
   const { update, mark } = await writeRecord(repo, revision, { ...record, commit }, note, context);
   updates.push(update);

@@ -12,10 +12,15 @@ import { editKptfileText } from './edit-kptfile-text.ts';
 import { renderedKptfile } from './render.ts';
 import { replaceFiles, type WholeFiles } from './replace-texts.ts';
 
+/** The mode of a file that is executable, or is not. */
+export type RegularMode = '100644' | '100755';
+
 /** The file edits of a change. */
 export interface PackageEdits {
   /** Files by path below the package folder; null removes. Only in Draft. */
   readonly files?: ReadonlyMap<string, Uint8Array | null>;
+  /** Modes of files where they change; others keep theirs. Only in Draft. */
+  readonly modes?: ReadonlyMap<string, RegularMode>;
   /** All files: others go. Only in Draft. */
   readonly whole?: WholeFiles;
   /** Edits of the Kptfile other than conditions, applied after `files`. Gates can be added in Proposed too. */
@@ -86,18 +91,22 @@ export async function applyEdits(
   revision: PackageRevision,
   content: PackageContent,
   edits: ReadonlyMap<string, Uint8Array | null>,
+  modes: ReadonlyMap<string, RegularMode> = new Map(),
 ): Promise<{ root: Oid; package: PackageContent; kptfile: Kptfile | undefined }> {
   const changed = new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
-  if (changed.size === 0) return { root: '', package: content, kptfile: revision.kptfile };
+  if (changed.size === 0 && modes.size === 0) return { root: '', package: content, kptfile: revision.kptfile };
   const files = new Map<string, Uint8Array>(content.files);
   for (const [path, data] of changed) {
     if (data === null) files.delete(path);
     else files.set(path, data);
   }
   checkPackageSize(revision.name, files, content.skipped.map(skippedPath));
-  const treeEdits = new Map<string, TreeEdit>(
-    [...changed].map(([path, data]) => [`${revision.path}/${path}`, data === null ? null : { data }]),
-  );
+  const treeEdits = new Map<string, TreeEdit>();
+  for (const path of new Set([...changed.keys(), ...modes.keys()])) {
+    const data = files.get(path);
+    const mode = modes.get(path);
+    treeEdits.set(`${revision.path}/${path}`, data === undefined ? null : { data, ...(mode && { mode }) });
+  }
   const commit = await repo.git.readCommit(revision.commit);
   const root = await repo.git.editTree(commit.tree, treeEdits);
   const kptfileText = changed.get('Kptfile');

@@ -11,6 +11,7 @@ import { isPublished, type PackageRevision } from '../../model/revision/package-
 import { readPackageFiles } from '../../upstream/upstream-reader.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { readOnMain } from '../records/on-main.ts';
+import type { RegularMode } from './package-edits.ts';
 
 export const REBASE_MODES = ['merge', 'keep'] as const;
 /** `merge` merges what changed on the main branch into the draft; `keep` leaves the files of the draft as they are. */
@@ -24,6 +25,8 @@ export interface Rebase {
   readonly base: NonNullable<RevisionRecord['base']>;
   /** What the merge changes in the revision; null removes. */
   readonly files: ReadonlyMap<string, Uint8Array | null>;
+  /** Files that become executable, or are it no longer. */
+  readonly modes: ReadonlyMap<string, RegularMode>;
   /** The merged package is no publication that counts, so that its authors are not known. */
   readonly isUnknown: boolean;
 }
@@ -69,11 +72,13 @@ export async function planRebase(
   const base = { commit: head, ...(now === undefined ? {} : { tree: now.oid }) };
   const { tree: root } = await git.readCommit(head);
   const isMerged = mode === 'merge' && now?.type === 'tree' && now.oid !== from;
-  const files = isMerged ? await merge(repo, revision, from, now.oid, context) : new Map<string, null>();
+  const merged = isMerged
+    ? await merge(repo, revision, from, now.oid, context)
+    : { files: new Map(), modes: new Map() };
   const isUnknown = !index
     .ofPackage(revision.key.package)
     .some(({ ref, outOfBand, tip }) => ref.startsWith('refs/tags/') && !outOfBand && tip.tree === now?.oid);
-  return { head, root, base, files, isUnknown };
+  return { head, root, base, ...merged, isUnknown };
 }
 
 /** The main branch with the package of the revision. */
@@ -99,7 +104,7 @@ async function merge(
   from: Oid | undefined,
   onMain: Oid,
   context: RequestContext,
-): Promise<Map<string, Uint8Array | null>> {
+): Promise<Pick<Rebase, 'files' | 'modes'>> {
   const local = await readPackageFiles(git, `${commit}:${path}`);
   const original: PackageFiles = from === undefined ? new Map() : await readPackageFiles(git, from);
   const updated = await readPackageFiles(git, onMain);
@@ -120,7 +125,22 @@ async function merge(
   const edits = new Map<string, Uint8Array | null>();
   for (const file of local.keys()) if (!files.has(file)) edits.set(file, null);
   for (const [file, next] of files) if (!sameFile(local.get(file), next)) edits.set(file, next.data);
-  return edits;
+  return { files: edits, modes: mergedModes({ local, original, updated }, files.keys()) };
+}
+
+/** Of each file the mode on the main branch where it changed there, else that of the draft; only what changes in the draft. */
+function mergedModes(
+  { local, original, updated }: Readonly<Record<'local' | 'original' | 'updated', PackageFiles>>,
+  files: Iterable<string>,
+): Map<string, RegularMode> {
+  const modes = new Map<string, RegularMode>();
+  const isExecutable = (side: PackageFiles, file: string) => side.get(file)?.executable === true;
+  for (const file of files) {
+    const next = isExecutable(updated, file);
+    if (!updated.has(file) || next === isExecutable(original, file) || next === isExecutable(local, file)) continue;
+    modes.set(file, next ? '100755' : '100644');
+  }
+  return modes;
 }
 
 function listed(files: readonly string[]): string {

@@ -1,5 +1,6 @@
 import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Commit, Oid } from '../../../git/git-repository.ts';
+import { mergeBase } from '../../../git/objects/merge-base.ts';
 import { parseCommitMessage, publishedRecordOf } from '../../model/record/commit-message.ts';
 import type { LifecycleStep } from '../../model/record/record.ts';
 import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../../model/revision/attribution.ts';
@@ -8,6 +9,9 @@ import { ACTIONS } from '../../model/revision/revision-state.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { reportedPushers } from './host-pushers.ts';
 import { type ChainLink, readCommit, recordsOf } from './record-chain.ts';
+
+/** Merges of a draft behind which the walk goes on; each costs a walk over the main branch. */
+const MAX_MERGES = 20;
 
 /** One event in the history of a revision. */
 export interface HistoryEntry {
@@ -116,6 +120,7 @@ async function commitsOf(
   let next: Oid | undefined = tip;
   // Commits that were pushed after the list was signed are before this point.
   let isCovered = false;
+  let merges = 0;
   while (next !== undefined && next !== main && entries.length < limit) {
     const [folder] = await repo.git.statObjects([`${next}:${revision.path}`]);
     const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(repo, next);
@@ -126,7 +131,12 @@ async function commitsOf(
     if (action === undefined && next !== tip && published.has(folder?.oid)) break;
     // Commits of other packages are before the point where this draft branched from the main branch.
     const foreign = annotations.length > 0 && !annotations.some((annotation) => annotation.package === revision.path);
-    if (foreign || commit.parents.length === 0 || commit.parents.length > 1) break;
+    if (foreign || commit.parents.length === 0) break;
+    if (commit.parents.length > 1) {
+      merges += 1;
+      // A merge of the main branch is on the draft; what is on the main branch is before the point where the draft branched from it.
+      if (merges > MAX_MERGES || (await isOn(repo, commit.oid, main ?? repo.index.mainHead))) break;
+    }
     isCovered ||= next === writer.upTo;
     entries.push(entryOf(commit, writer(commit, isCovered)));
     const mine = annotations.find((annotation) => annotation.package === revision.path);
@@ -134,6 +144,10 @@ async function commitsOf(
     next = commit.parents[0];
   }
   return entries;
+}
+
+async function isOn({ git }: RepositoryContext, commit: Oid, head: Oid | undefined): Promise<boolean> {
+  return head === undefined || (await mergeBase(git, commit, head)) === commit;
 }
 
 function isCreation(task: unknown): boolean {

@@ -37,7 +37,7 @@ export const freezeKind = defineKind({
         .string()
         .min(1)
         .max(253)
-        .regex(/^[^\x00-\x1f\x7f]+$/, 'must not contain control characters')
+        .regex(/^[^\x00-\x1f\x7f-\x9f]+$/, 'must not contain control characters')
         .optional()
         .describe('User who started it, as the command reports it. Informative.'),
     })

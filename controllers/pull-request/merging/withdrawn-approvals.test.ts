@@ -1,0 +1,134 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import { hostRepository, mergeBranch } from '../../../test/support/delivery-pull-request.ts';
+import { eachProposals, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { protectMain } from '../../../test/support/protected-main.ts';
+
+const BLOCKED = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' } as const;
+
+describe('a decision for a merge of the host, whose review does not count any more', () => {
+  const open = eachProposals();
+  let at: Proposals;
+  let name: string;
+  let may: boolean;
+  beforeEach(() => {
+    at = open();
+    may = true;
+  });
+
+  /** Bob has approved, the decision is recorded, and the host refuses the merge so far. */
+  async function decide(spec: Record<string, unknown> = {}): Promise<void> {
+    await at.policy({}, spec);
+    at.restart({ mayApprove: async () => may });
+    name = await at.propose();
+    protectMain(at.world.store.repository('apps'));
+    hostRepository(at.forge, at.path);
+    await at.reconcile(name);
+    at.forge.outcome = BLOCKED;
+    await review('approved');
+    await settle();
+    expect(at.revision(name).record?.approvals).toMatchObject([{ subject: 'bob@example.com' }]);
+    at.forge.outcome = undefined;
+    at.forge.calls.length = 0;
+  }
+  async function settle(times = 3): Promise<void> {
+    at.clock.advance(600_000);
+    for (let turn = 0; turn < times; turn += 1) {
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+    }
+  }
+  const review = (state: 'approved' | 'changes-requested' | 'dismissed') =>
+    at.review(1, 'bob', state, at.revision(name).commit);
+  const dismiss = (nth: number) => {
+    const all = at.forge.reviewsOf.get(1) ?? [];
+    at.forge.reviewsOf.set(
+      1,
+      all.map((one, index) => (index === nth ? { ...one, state: 'dismissed' } : one)),
+    );
+    at.forge.change(1, {});
+  };
+  async function changePolicy(change: Record<string, unknown>): Promise<void> {
+    const key = { namespace: 'default', name: 'review' };
+    const policy = await at.world.client.get(packagePolicyKind, key);
+    const spec = { ...policy.spec, review: { ...policy.spec.review, ...change } } as typeof policy.spec;
+    await at.world.client.update(packagePolicyKind, { ...policy, spec });
+    const expected = JSON.stringify(Object.values(change)[0]);
+    const [field] = Object.keys(change);
+    await expect
+      .poll(() => {
+        at.clock.advance(1000);
+        return JSON.stringify((at.world.policyFor(at.revision(name)).review as never)?.[`${field}`]);
+      })
+      .toBe(expected);
+  }
+  const mergeByHand = (by: string) => {
+    const merge = { method: 'merge', title: 'by hand', message: '' } as const;
+    const commit = mergeBranch(at.path, 'main', at.revision(name).commit, merge);
+    at.forge.change(1, { state: 'merged', merged: { commit, by }, closedAt: new Date(at.clock.now()).toISOString() });
+  };
+
+  const withdrawals: readonly [string, () => Promise<void> | void][] = [
+    [
+      'the reviewer requested changes, and that review was dismissed',
+      async () => {
+        await review('changes-requested');
+        dismiss(1);
+      },
+    ],
+    [
+      'the review was deleted',
+      () => {
+        at.forge.reviewsOf.set(1, []);
+        at.forge.change(1, {});
+      },
+    ],
+    ['the policy lists the reviewer no more', () => changePolicy({ approvers: [] })],
+    ['the policy has reviews publish no more', () => changePolicy({ publishOn: 'approval' })],
+    [
+      'the reviewer may approve no more',
+      () => {
+        may = false;
+      },
+    ],
+    ['the review was dismissed', () => dismiss(0)],
+  ];
+
+  test.each(withdrawals)('is not merged, nor an approval of a merge by another user: %s', async (_, withdraw) => {
+    await decide();
+    await withdraw();
+    await settle();
+    // A decision that is old is made again.
+    at.clock.advance(3_000_000);
+    await settle();
+    expect(at.forge.calls.filter((call) => call === 'merge')).toEqual([]);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    mergeByHand('mallory');
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'NotApproved' } });
+  });
+
+  test('the approval by a comment stays after the review of the user was dismissed', async () => {
+    await decide();
+    const id = at.forge.comment(1, 'bob', '/sluice approve');
+    const evidence = at.forge.commentsOf.get(1)?.find((one) => one.id === id)?.url ?? '';
+    const bob = { actor: { name: 'bob@example.com' }, face: 'api' } as const;
+    await at.world.store.update(name, { action: 'approve', evidence }, bob);
+    dismiss(0);
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
+  test.each([{}, { approval: { forbidSelfApproval: true } }])(
+    'another review of the user is taken instead: %j',
+    async (spec) => {
+      await decide(spec);
+      dismiss(0);
+      await settle();
+      await review('approved');
+      await settle();
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    },
+  );
+});
