@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Informer } from '../../src/controller/informer.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
+import type { PolicyChange } from '../../src/package/store/policy-objects.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { analysisRunKind } from '../../src/resource/kinds/sluice/analysis-run.ts';
@@ -26,6 +27,8 @@ let informers: Map<string, Informer<never>>;
 let woken: string[];
 let tracked: Promise<unknown>[];
 let ends: (() => unknown)[];
+/** Those of policies that are read from repositories. */
+let listeners: Set<(change: PolicyChange) => void>;
 
 beforeEach(async () => {
   const log = new EventLog({ clock: systemClock });
@@ -54,7 +57,12 @@ beforeEach(async () => {
   const track = (task: (signal: AbortSignal) => Promise<unknown>) => void tracked.push(task(signal));
   const enqueue = ({ namespace, name }: ObjectKey) => void woken.push(`${namespace}/${name}`);
   const context = { informer, enqueue, prioritize: enqueue, track, release: () => undefined };
-  const sources = waveSources(systemClock, { quietMs: 0, systemNamespace: 'platform' });
+  listeners = new Set();
+  const onPolicyChange = (listener: (change: PolicyChange) => void) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  const sources = waveSources(systemClock, { quietMs: 0, systemNamespace: 'platform', onPolicyChange });
   ends = sources.map((source) => source.start(context as never));
   for (const one of informers.values()) await one.whenSynced();
 });
@@ -95,4 +103,16 @@ test('a policy and a revision wake the plans of their namespace, each once', asy
     });
   const both = await after(() => Promise.all([propose('a', 'Proposed'), propose('b', 'Proposed')]));
   expect(both).toEqual(['team-1/db', 'team-1/web']);
+});
+
+test('a policy that is read from a repository wakes the plans of its namespace, known or not', async () => {
+  const notify = async (change: PolicyChange) => {
+    for (const listener of listeners) listener(change);
+  };
+  const policy = packagePolicyKind.complete({ metadata: { name: 'p' }, spec: {} });
+  const both = ['team-1/db', 'team-1/web'];
+  expect(await after(() => notify({ namespace: 'team-1', policies: [policy] }))).toEqual(both);
+  expect(await after(() => notify({ namespace: 'team-2', policies: undefined }))).toEqual(['team-2/web']);
+  for (const end of ends.splice(0)) end();
+  expect(listeners.size).toBe(0);
 });

@@ -91,6 +91,29 @@ test('leap days and long periods are accepted', () => {
   expect(recurrenceProblem({ cron: '0 0 20 12 *', durationMs: 336 * HOUR, timeZone: 'UTC' })).toBeUndefined();
 });
 
+test('each minute of some hours is accepted, and the period ends with the last one', () => {
+  const everyMinute = { cron: '* 9 * * *', durationMs: 60_000, timeZone: 'Europe/Berlin' };
+  expect(recurrenceProblem(everyMinute)).toBeUndefined();
+  const open = { isActive: true, until: '2026-01-05T09:00:00.000Z' };
+  // Also where the end is known from a time before, and from one after.
+  for (const time of ['08:30:30', '08:00:00', '08:45:00', '08:59:59', '08:20:00'])
+    expect(times(everyMinute, `2026-01-05T${time}Z`), time).toMatchObject(open);
+  expect(times(everyMinute, '2026-01-05T08:45:10Z')).toMatchObject({ since: '2026-01-05T08:45:00.000Z' });
+  expect(times(everyMinute, '2026-01-05T09:00:00Z')).toMatchObject({ isActive: false });
+  expect(times(everyMinute, '2026-01-06T08:30:00Z')).toMatchObject({ until: '2026-01-06T09:00:00.000Z' });
+  expect(times(everyMinute, '2026-01-04T08:30:00Z')).toMatchObject({ until: '2026-01-04T09:00:00.000Z' });
+  const longer = { ...everyMinute, durationMs: 600_000 };
+  expect(times(longer, '2026-01-05T08:30:00Z')).toMatchObject({ until: '2026-01-05T09:09:00.000Z' });
+  expect(recurrenceProblem({ ...everyMinute, cron: '0-30 * * * *' })).toBeUndefined();
+});
+
+test('a recurrence whose end is too many starts away is refused, wherever the reference time is in it', () => {
+  for (const timeZone of ['UTC', 'Asia/Tokyo', 'America/New_York'])
+    expect(recurrenceProblem({ cron: '* 5-20 * * *', durationMs: 60_000, timeZone }), timeZone).toContain(
+      'too far away',
+    );
+});
+
 test('the state is that of a search step by step', () => {
   const recurrence = { cron: '0 1,3 * * *', durationMs: 90 * 60_000, timeZone: 'Europe/Berlin' };
   // Around both changes of the clocks.

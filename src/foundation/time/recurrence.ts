@@ -20,26 +20,27 @@ export type RecurrenceState =
 
 const MAX_CRON_CHARACTERS = 100;
 export const MAX_RECURRENCE_DURATION_MS = 366 * 24 * 3_600_000;
-/** Starts that are compared to find out whether there is a gap between two periods, and how many are searched for the end. */
-const COMPARED_STARTS = 16;
-const MAX_CHAINED_STARTS = 400;
+/** Starts that are searched for the end of periods that follow each other without a gap. */
+const MAX_CHAINED_STARTS = 100;
 /** More than any change of a clock repeats. */
 const MAX_REPEATED_MINUTES = 180;
 /** Below the distance of two starts. */
 const MIN_DISTANCE_MS = 30_000;
 const FIVE_FIELDS = /^[0-9A-Za-z*,/#-]+(?: [0-9A-Za-z*,/#-]+){4}$/;
 /** A Thursday, long before any decision; a schedule of five fields that has no start in the following centuries has none at all. */
-const REFERENCE = new Date(0);
+const REFERENCE_MS = 0;
 
 const problems = new LruCache<string, string | false>({ maxEntries: 1000 });
 const schedules = new LruCache<string, Cron>({ maxEntries: 1000 });
+/** The last end that was searched for a recurrence: it is the same for each time from the search until then. */
+const ends = new LruCache<string, { readonly from: number; readonly until: number }>({ maxEntries: 1000 });
 
 /**
  * Returns why a recurrence cannot be used, as the end of a sentence; undefined if it can. One that never starts, or that starts again
- * before it ends each time, is a mistake: it permits or forbids nothing, or all.
+ * before it ends each time, is a mistake: it permits or forbids nothing, or all. So is one whose end is not found within bounded work.
  */
 export function recurrenceProblem(recurrence: Recurrence): string | undefined {
-  const key = `${recurrence.cron} ${recurrence.durationMs} ${recurrence.timeZone}`;
+  const key = keyOf(recurrence);
   const known = problems.get(key);
   if (known !== undefined) return known === false ? undefined : known;
   const found = findProblem(recurrence);
@@ -54,22 +55,27 @@ function findProblem({ cron, durationMs, timeZone }: Recurrence): string | undef
     return `timeZone ${JSON.stringify(timeZone)} is not the IANA name of a time zone, such as Europe/Berlin`;
   if (!(durationMs >= 60_000 && durationMs <= MAX_RECURRENCE_DURATION_MS))
     return 'duration must be at least 1m and at most 8784h (366 days)';
-  let starts: Date[];
+  let first: number | undefined;
+  let after: (time: number) => number | undefined;
   try {
-    starts = scheduleOf(cron, timeZone).nextRuns(COMPARED_STARTS, REFERENCE);
+    const schedule = scheduleOf(cron, timeZone);
+    after = (time) => nextStart(schedule, time);
+    first = after(REFERENCE_MS);
   } catch {
     return `cron ${JSON.stringify(cron)} is not a schedule: a field has a value that is out of its range`;
   }
-  if (starts.length === 0) return `cron ${JSON.stringify(cron)} matches no day of any year, so that it never starts`;
-  const hasGap = starts.some((start, at) => {
-    const next = starts[at + 1];
-    return next !== undefined && next.getTime() - start.getTime() > durationMs;
-  });
-  return hasGap ? undefined : 'it starts again before it ends each time, so that it never ends; shorten duration';
+  if (first === undefined) return `cron ${JSON.stringify(cron)} matches no day of any year, so that it never starts`;
+  // The reference may be within periods that follow each other; the next ones are complete.
+  const end = chainEnd(after, first, durationMs);
+  const second = end === undefined ? undefined : after(end);
+  if (end !== undefined && (second === undefined || chainEnd(after, second, durationMs) !== undefined))
+    return undefined;
+  return `it starts again before it ends ${MAX_CHAINED_STARTS} times in a row, so that it never ends or its end is too far away; shorten duration, or start it less often for longer`;
 }
 
 /** Evaluates a recurrence without a `recurrenceProblem` at a time. */
-export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: number): RecurrenceState {
+export function recurrenceAt(recurrence: Recurrence, now: number): RecurrenceState {
+  const { cron, durationMs, timeZone } = recurrence;
   const schedule = scheduleOf(cron, timeZone);
   const after = (time: number) => nextStart(schedule, time);
   const first = after(now - durationMs);
@@ -81,14 +87,37 @@ export function recurrenceAt({ cron, durationMs, timeZone }: Recurrence, now: nu
       ...(first === undefined ? {} : { next: first }),
     };
   }
+  const until = endAfter(recurrence, after, first, now);
+  return { isActive: true, since: first, ...(until === undefined ? {} : { until }) };
+}
+
+function endAfter(
+  recurrence: Recurrence,
+  after: (time: number) => number | undefined,
+  first: number,
+  now: number,
+): number | undefined {
+  const key = keyOf(recurrence);
+  const known = ends.get(key);
+  if (known !== undefined && known.from <= now && now < known.until) return known.until;
+  const until = chainEnd(after, first, recurrence.durationMs);
+  if (until !== undefined) ends.set(key, { from: now, until });
+  return until;
+}
+
+/** When the periods end that follow each other without a gap from a start on; undefined if they are too many. */
+function chainEnd(after: (time: number) => number | undefined, first: number, durationMs: number): number | undefined {
   let last = first;
   for (let count = 0; count < MAX_CHAINED_STARTS; count += 1) {
     const next = after(last);
-    if (next === undefined || next > last + durationMs)
-      return { isActive: true, since: first, until: last + durationMs };
+    if (next === undefined || next > last + durationMs) return last + durationMs;
     last = next;
   }
-  return { isActive: true, since: first };
+  return undefined;
+}
+
+function keyOf({ cron, durationMs, timeZone }: Recurrence): string {
+  return `${cron} ${durationMs} ${timeZone}`;
 }
 
 /**
