@@ -90,7 +90,7 @@ export function packageVariantSetController({
       if (set.metadata.deletionTimestamp !== undefined) return undefined;
       if (onlyCounts && (await reportCounts(set))) return undefined;
       const { problem, note, isOpening = false, isFinal = false } = await ensure(set, signal);
-      // Each start of the server opens repositories anew: what the last one reported holds until then.
+      // Each start of the server opens repositories again: what the last one reported holds until then.
       if (!isOpening || !isCarriedOut(set)) await report(set, problem, note);
       return problem === undefined || isFinal ? undefined : { requeueAfter: RETRY_MS, reason: problem.message };
     },

@@ -175,7 +175,7 @@ describe('a main branch that the host reserves for merges', () => {
     expect(merges()).toBe(1);
   });
 
-  test('a user who merges what nobody approved publishes nothing', async () => {
+  test('a user who merges what was not approved publishes nothing', async () => {
     await start();
     const [pull] = at.forge.pulls;
     const { commit } = at.revision(name);

@@ -16,7 +16,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set(['NotFound', 'Refused', 'InvalidIn
 
 /**
  * The user of Sluice who a user of the host is, with the groups of the entry in the policy and of the teams that this user is a member of now. The
- * host is read each time, so that a user who left a team has lost its groups. Teams alone map nobody: rules about people compare
+ * host is read each time, so that a user who left a team has lost its groups. Teams alone map no user: rules about people compare
  * subjects, and a member without one could approve what the same person proposed under another name.
  */
 export async function approverAt(

@@ -28,7 +28,7 @@ const repositoryPolicySpec = z.object({
 });
 
 /**
- * A PackagePolicy as a file in a repository has it: whoever may push there may write it, so it has the fields that restrict, and no others.
+ * A PackagePolicy in a file of a repository has this form: each user who may push there may write it, so it has the fields that restrict, and no others.
  * The server stores no objects of this form.
  */
 export const repositoryPolicyKind = defineKind({
