@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { memoryFolder } from './test/support/memory-folder.ts';
 
 // The programs that tests start load hundreds of modules, which takes Node a second without the code that it kept from the last time.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/node-compile', import.meta.url));
@@ -11,9 +12,15 @@ const isolatedGit = {
   GIT_CONFIG_NOSYSTEM: '1',
 };
 
+// A third of the time of the quick suite would go into repositories on a disk, which are removed at once. Others test what a disk does.
+const memory = memoryFolder();
+const quickEnv = { ...isolatedGit, ...(memory === undefined ? {} : { TMPDIR: memory }) };
+
 const BESIDE_CODE = '{kptfile-schema,src,controllers,examples,scripts}/**';
 /** Kills, competing processes, large repositories, whole corpora: more than some seconds each. */
 const PROCESS = '**/*.process.test.ts';
+/** The comparison of the Git engines takes a quarter of a minute; the property suite has it with all its runs. */
+const ENGINES = 'src/git/engines/**/*.property.test.ts';
 /** Suites of their own, with what they need. */
 const APART = [
   'test/attack/**',
@@ -43,11 +50,24 @@ export default defineConfig({
       {
         extends: true,
         // A process for each file would cost half of their time, for the modules that all of them load. A test leaves nothing behind in it.
-        test: { name: 'unit', include: [`${BESIDE_CODE}/*.test.ts`], exclude: [PROCESS], isolate: false, ...QUICK },
+        test: {
+          name: 'unit',
+          include: [`${BESIDE_CODE}/*.test.ts`],
+          exclude: [PROCESS],
+          isolate: false,
+          env: quickEnv,
+          ...QUICK,
+        },
       },
       {
         extends: true,
-        test: { name: 'integration', include: ['test/**/*.test.ts'], exclude: [PROCESS, ...APART], ...QUICK },
+        test: {
+          name: 'integration',
+          include: ['test/**/*.test.ts'],
+          exclude: [PROCESS, ...APART],
+          env: quickEnv,
+          ...QUICK,
+        },
       },
       {
         extends: true,
