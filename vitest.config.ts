@@ -53,7 +53,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [`${BESIDE_CODE}/*.test.ts`],
-          exclude: [PROCESS],
+          exclude: [PROCESS, ENGINES],
           isolate: false,
           env: quickEnv,
           ...QUICK,
