@@ -68,7 +68,9 @@ describe('a main branch that the host reserves for merges', () => {
     expect(made?.lifecycle).toBe('Proposed');
     expect(warnings.join()).toMatch(/rules of the Git host reserve the branch main for merges/);
     const again = at.world.store.update(name, { action: 'approve' }, CARLA);
-    await expect(again).rejects.toThrow(/is approved already, by carla at .*publishes it by the merge/);
+    await expect(again).rejects.toThrow(
+      /is approved already, by carla at .*by the merge of its pull request \(WaitsForMerge\)/,
+    );
     await settle();
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
     expect((await at.world.store.evaluate(name)).record.steps.at(-1)).toMatchObject({ by: 'carla', face: 'cli' });

@@ -59,8 +59,10 @@ export async function mergeApproved(
   const { object, evaluation, review, pull } = proposal;
   const { revision } = evaluation;
   const decision = decisionOf(evaluation, revision.namespace);
+  const repository = store.repositoryOf(revision);
   if (decision === undefined || review.publishOn === 'merge') {
     delete memory.attempt;
+    repository.noteNotMerged(revision.name, undefined);
     return undefined;
   }
   const { attempt } = memory;
@@ -69,7 +71,6 @@ export async function mergeApproved(
   const isSame = attempt?.of === updatedAt && attempt.commit === revision.commit;
   if (attempt !== undefined && isSame && clock.now() < attempt.until)
     return { requeueAfter: attempt.until - clock.now(), reason: 'the host does not merge yet' };
-  const repository = store.repositoryOf(revision);
 
   const age = clock.now() - Date.parse(decision.at);
   const isFresh = decision.mergeOf === revision.commit && age >= 0 && age < FRESH_MS;
@@ -99,24 +100,27 @@ export async function mergeApproved(
   } catch (error) {
     if (isSluiceError(error, 'Conflict')) return { requeueAfter: SOON_MS, reason: 'the branch has changed' };
     if (isSluiceError(error))
-      repository.noteRefusedMerge(revision.name, `${pull.url} is not merged: ${messageOf(error)}`);
+      repository.noteNotMerged(revision.name, { message: `${pull.url} is not merged: ${messageOf(error)}` });
     throw error;
   }
   if (outcome.state === 'refused') {
     const { obstacle, message: words } = outcome;
-    return wait(`${plainLine(words)}; ${NEXT[obstacle]}`, obstacle === 'unknown' ? UNKNOWN_RETRY_MS : RETRY_MS);
+    return wait(plainLine(words), obstacle === 'unknown' ? UNKNOWN_RETRY_MS : RETRY_MS, NEXT[obstacle]);
   }
   if (outcome.state === 'queued') return wait('it is in the merge queue of the host', QUEUED_RETRY_MS);
-  repository.noteRefusedMerge(revision.name, undefined);
+  repository.noteNotMerged(revision.name, undefined);
   delete memory.attempt;
   pulls.note(await pulls.forge.get(pull.number, signal));
   requests?.add(repositoryOf(keyOf(object)), 'branches');
   return { requeueAfter: SOON_MS, reason: 'the merge has to be read' };
 
-  function wait(why: string, first: number): ReconcileResult {
+  function wait(why: string, first: number, next?: string): ReconcileResult {
     const message = `${pull.url} is not merged: ${why}`;
-    events.record(object, 'Warning', 'NotMerged', message, 'merge');
-    repository.noteRefusedMerge(revision.name, message);
+    events.record(object, 'Warning', 'NotMerged', next === undefined ? message : `${message}; ${next}`, 'merge');
+    repository.noteNotMerged(revision.name, {
+      message,
+      ...(next === undefined ? {} : { next: `${next}: ${pull.url}` }),
+    });
     const delay = isSame ? Math.min(MAX_RETRY_MS, Math.max(first, (attempt?.delay ?? 0) * 2)) : first;
     memory.attempt = { of: updatedAt, commit: revision.commit, delay, until: clock.now() + delay };
     return { requeueAfter: delay, reason: message };
