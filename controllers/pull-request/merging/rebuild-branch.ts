@@ -4,7 +4,7 @@ import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/poli
 import { revisionId } from '../../../src/package/model/revision/package-revision.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { READY_CHECK } from '../checks/checks.ts';
-import type { Shown } from '../shown-proposals.ts';
+import type { ShownPull } from '../shown-proposals.ts';
 
 /** What decides whether the proposed branch is rebuilt on the main branch. */
 export interface RebuildFacts {
@@ -34,7 +34,7 @@ export async function rebuildBranch(
   { store, signal }: { readonly store: Pick<RevisionStore, 'change' | 'repositoryOf'>; readonly signal: AbortSignal },
   { revision, record, conflict }: RevisionEvaluation,
   { publishOn }: ReviewPolicy,
-  { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: Shown },
+  { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: ShownPull },
   forge: Pick<ForgeMerging, 'mergeability'>,
 ): Promise<boolean> {
   const head = store.repositoryOf(revision).index.mainHead;
