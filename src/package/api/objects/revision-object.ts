@@ -14,7 +14,7 @@ import type { PackageRepository } from '../../store/package-repository.ts';
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
 /** Annotation that the server sets: the owners of a revision in other namespaces, which no owner reference may name. */
-export const OWNERS_ANNOTATION = 'sluice.dev/owners-elsewhere';
+const OWNERS_ANNOTATION = 'sluice.dev/owners-elsewhere';
 /** On a write of the status: a condition type that counts as set again although it is unchanged. The annotation is not stored. */
 export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
 /** On an update: bases the draft on the main branch, see `RebaseMode`. The annotation is not stored. */
