@@ -24,7 +24,7 @@ import { otherProposals, supersededProposals } from './ending/superseded-proposa
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
-import { rebuildBranch } from './merging/rebuild-branch.ts';
+import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -85,6 +85,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     sources: [
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
+      outdatedProposals(shown),
       triggerSource((queue) => {
         enqueue = queue;
         return requests?.subscribe(queue) ?? (() => undefined);
@@ -218,11 +219,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     await updateReply(deciding(signal), commented, explanation);
     await completePull(entry, { object, pull, review, text }, signal);
-    // The new head wakes this controller.
-    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge))
-      return undefined;
+    const rebuilt = await rebuildBranch(deciding(signal), evaluation, review, { pull, checks, entry }, pulls);
+    if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
-    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
+    return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
   }
 
   /**
