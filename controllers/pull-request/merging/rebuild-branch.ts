@@ -11,7 +11,7 @@ import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts'
 import { keyOf, type ObjectKey } from '../../../src/resource/object/object.ts';
 import { READY_CHECK } from '../checks/checks.ts';
 import type { PullRequests } from '../pull-requests.ts';
-import type { Shown, ShownProposals } from '../shown-proposals.ts';
+import type { ShownProposals, ShownPull } from '../shown-proposals.ts';
 
 /** Until what the host computes of a merge is read again, and until it counts as a conflict. */
 const UNKNOWN_RETRY_MS = 5000;
@@ -52,7 +52,7 @@ export async function rebuildBranch(
   context: RebuildContext,
   evaluation: RevisionEvaluation,
   { publishOn }: ReviewPolicy,
-  { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: Shown },
+  { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: ShownPull },
   pulls: Pick<PullRequests, 'forge' | 'noteBehind'>,
 ): Promise<'rebuilt' | ReconcileResult | undefined> {
   const { store, clock, signal } = context;
@@ -111,11 +111,11 @@ export function outdatedProposals(shown: Pick<ShownProposals, 'inRepository'>): 
         const { object, old } = event;
         const before = old.status?.gitCommitHash;
         if (before === undefined || object.status?.gitCommitHash === before) return;
-        const waiting = shown.inRepository(keyOf(object)).filter(({ awaitsMerge }) => awaitsMerge === true);
-        for (const pulls of new Set(waiting.map((one) => one.pulls)))
+        const waiting = shown.inRepository(keyOf(object)).filter(({ pull }) => pull.awaitsMerge === true);
+        for (const pulls of new Set(waiting.map(({ pull }) => pull.pulls)))
           track(async (signal) => {
             if (!(await pulls.requiresUpToDate(signal))) return;
-            for (const one of waiting) if (one.pulls === pulls) enqueue(one.key);
+            for (const { key, pull } of waiting) if (pull.pulls === pulls) enqueue(key);
           });
       });
     },

@@ -291,7 +291,11 @@ export class Session {
     const inner = storage as unknown as Storage<Repository>;
     const { store, clock, remoteTimeoutMs } = this;
     const open = (id: string, signal: AbortSignal) => this.repositories.open(id, signal);
-    return new OnDemandRepositories(inner, { store, clock, remoteTimeoutMs, open }) as unknown as Storage;
+    const policies = async (object: Stored<Repository>) => {
+      await this.readers.repositories.refresh(keyOf(object).namespace);
+      return this.readers.repositoryPolicies.report(object);
+    };
+    return new OnDemandRepositories(inner, { store, clock, remoteTimeoutMs, open, policies }) as unknown as Storage;
   }
 
   /** Explains the state of a revision, by its key. NotFound if it does not exist. */
