@@ -23,7 +23,7 @@ import { otherProposals, supersededProposals } from './ending/superseded-proposa
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
-import { rebuildBranch } from './merging/rebuild-branch.ts';
+import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -85,6 +85,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     sources: [
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
+      outdatedProposals(shown),
       triggerSource((queue) => {
         enqueue = queue;
         return requests?.subscribe(queue) ?? (() => undefined);
@@ -214,11 +215,16 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
     await writePull(deciding(signal), object, shownPull, pull, { proposals: [proposal], text, review });
-    // The new head wakes this controller.
-    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry: shownPull }, pulls.forge))
-      return undefined;
+    const rebuilt = await rebuildBranch(
+      deciding(signal),
+      evaluation,
+      review,
+      { pull, checks, entry: shownPull },
+      pulls,
+    );
+    if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
-    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
+    return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
   }
 
   function deciding(signal: AbortSignal) {
