@@ -40,7 +40,7 @@ function statement(overrides: Partial<PublicationStatement> = {}): PublicationSt
 /** The message of an approval commit. */
 function message(overrides: Partial<PublicationStatement> = {}): string {
   return formatCommitMessage('Approving package revision dir/upf/3', {
-    annotation,
+    annotations: [annotation],
     context: { actor: { name: 'ann' }, face: 'cli' },
     action: 'approve',
     statement: asWritten(fakeSigned(statement(overrides), 'own')),
@@ -50,7 +50,7 @@ function message(overrides: Partial<PublicationStatement> = {}): string {
 /** As earlier versions approved. */
 function unsigned(action = 'approve', folded = JSON.stringify(record)): string {
   const plain = formatCommitMessage('Approving package revision dir/upf/3', {
-    annotation,
+    annotations: [annotation],
     context: { actor: { name: 'ann' }, face: 'cli' },
     action,
   });
@@ -59,6 +59,7 @@ function unsigned(action = 'approve', folded = JSON.stringify(record)): string {
 
 function facts(text: string, overrides: Partial<PublicationFacts> = {}): PublicationFacts {
   return {
+    oid: 'a',
     parents: ['m', 'd1'],
     branch: 'main',
     subject: text.split('\n')[0] ?? '',
