@@ -31,6 +31,8 @@ export interface Step {
     readonly isMerged: boolean;
     /** What the model notes as a publication that does not count. */
     readonly isBypass: boolean;
+    /** It shares its commit with an approval of another package. */
+    readonly isShared: boolean;
     /** The Git host is to publish it by a merge. */
     readonly isDecision: boolean;
   };
@@ -172,6 +174,7 @@ export class Driver {
     const objection = draws.below(4) === 0 ? { objection: 'carl' } : {};
     const merged = made === undefined ? undefined : { commit: made, recordBypass: draws.below(2) === 0, ...objection };
     const byMerge = draws.below(2) === 0;
+    const isShared = action === 'approve' && draws.below(2) === 0;
     const entry = this.#entry(workspace);
     const kept = this.model.kept(workspace);
     // Who decided on a merge mostly publishes it.
@@ -187,14 +190,14 @@ export class Driver {
     const mayBreakGlass = breakGlass && !open;
     const nextNumber = this.model.nextNumber();
     const isBypass = this.model.isBypass(entry, kept, asked);
-    const asking = { action, actor, expectedCommit: expected, reason, breakGlass, merged, byMerge };
+    const asking = { action, actor, expectedCommit: expected, reason, breakGlass, merged, byMerge, isShared };
     const decision = this.world.request(target, asking);
     if (against.size === 0) this.#apply(workspace, entry, kept, asked, approvals, isBypass);
     const isMerged = merged !== undefined;
     return {
       request: {
         ...{ target, action, decision, against, open, mayBreakGlass, approvals, nextNumber },
-        ...{ isMerged, isBypass, isDecision: byMerge && !isMerged },
+        ...{ isMerged, isBypass, isShared, isDecision: byMerge && !isMerged },
       },
     };
   }
