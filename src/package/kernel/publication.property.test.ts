@@ -89,6 +89,15 @@ describe('evaluatePublication', () => {
     }
   });
 
+  test('a statement that names the commit counts for it, whatever its other parents are', () => {
+    const parents = ['m', 'd0', 'd1', 'd2'];
+    expect(evaluatePublication(facts(message({ sharedCommit: 'a' }), { oid: 'a', parents }))).toEqual({ inBand: true });
+    expect(evaluatePublication(facts(message({ sharedCommit: 'a' }), { oid: 'b', parents }))).toEqual({
+      ...{ inBand: false, reason: 'OtherCommit' },
+      message: 'dir/upf/v3 carries a copy of a statement that was made for the commit a',
+    });
+  });
+
   test.each<[string, PublicationFacts, string]>([
     ['a plain commit', facts('hello\n', { parents: ['m'] }), 'NotAnApproval'],
     ['the first commit', facts('hello\n', { parents: [] }), 'NotAnApproval'],
@@ -107,6 +116,7 @@ describe('evaluatePublication', () => {
     ['another repository', facts(message({ repository: 'other' })), 'OtherRepository'],
     ['another branch', facts(message({ branch: 'dev' })), 'OtherBranch'],
     ['a copy of the statement in another commit', facts(message(), { parents: ['n', 'd1'] }), 'OtherCommit'],
+    ['a copy of the statement of a shared commit', facts(message({ sharedCommit: 'b' })), 'OtherCommit'],
     ['a copy in a first commit', facts(message(), { parents: [] }), 'OtherCommit'],
     ['another package', facts(message(), { path: 'dir/smf' }), 'OtherRevision'],
     ['a package of another directory', facts(message(), { path: 'upf' }), 'OtherRevision'],

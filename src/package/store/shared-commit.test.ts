@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { approveTogether } from '../../../test/support/approve-together.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import { MAIN_LAYOUT, serverTrust } from '../../../test/support/trust.ts';
+import { MAIN_LAYOUT, newServerTrust, newSigner, serverTrust, trustOf } from '../../../test/support/trust.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy/policy.ts';
 import { ReadOnlyLedger } from '../verify/read-only-ledger.ts';
@@ -198,6 +198,34 @@ describe('a publication in a shared commit', () => {
     expect(await outOfBand()).toContain('refs/tags/a/v2 RolledBack');
     // Without a ledger the statement of the other package in the second commit proves it.
     expect(await findings()).toContain('refs/tags/a/v2 RolledBack');
+  });
+
+  test('stays in band when its key is revoked, and what the key signs later does not count', async () => {
+    const key = newSigner();
+    let signing = key;
+    const server = { ...newServerTrust(key), signer: () => signing };
+    const openAs = async (trust: typeof server) => {
+      const git = await openRepository(scratch.path);
+      return scratch.open({ ...(await trustOf(git, scratch.path, MAIN_LAYOUT, trust)), git });
+    };
+    ({ store, repository } = await openAs(server));
+    await approve(await propose('a', 'b'));
+    signing = newSigner();
+    const { fingerprint, publicKey } = signing;
+    const at = '2026-01-03T00:00:00Z';
+    server.ledger.addKey({ fingerprint, publicKey, comment: 'next', origin: 'own', addedAt: at });
+    server.ledger.revokeKey(key.fingerprint, at);
+    await repository.sync();
+    expect(await outOfBand()).toEqual([]);
+    const own = { store, repository };
+    ({ store, repository } = await openAs({ ...newServerTrust(key), signer: () => key }));
+    await approve(await propose('c', 'd'));
+    ({ store, repository } = own);
+    await repository.sync();
+    expect((await outOfBand()).filter((flaw) => flaw.startsWith('refs/tags/'))).toEqual([
+      'refs/tags/c/v1 RevokedKey',
+      'refs/tags/d/v1 RevokedKey',
+    ]);
   });
 
   test('is identified in a clone without the id of the repository', async () => {
