@@ -172,6 +172,23 @@ describe('approvals of a group', () => {
   });
 });
 
+test('two processes that approve at once make one commit each, the second on top of the first', async () => {
+  const names = await propose('a', 'b', 'c', 'd');
+  const other = await scratch.open();
+  const [before, head] = [await commits(), await scratch.git('rev-parse', 'main')];
+  const results = await Promise.all([
+    approveTogether(store, names.slice(0, 2), wave),
+    approveTogether(other.store, names.slice(2), wave),
+  ]);
+  expect(results.flat().map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'));
+  expect((await commits()) - before).toBe(2);
+  expect(await scratch.git('ls-tree', '--name-only', 'main')).toBe('README.md\na\nb\nc\nd');
+  const [first] = await parents();
+  expect((await parents(first))[0]).toBe(head);
+  expect(await outOfBand()).toEqual([]);
+  expect(await findings()).toEqual([]);
+});
+
 describe('a publication in a shared commit', () => {
   test('is deleted in order without the others, and its number is given again', async () => {
     await approve(await propose('a'));
