@@ -82,6 +82,13 @@ describe('approvals of a group', () => {
       expect(row.tip.parents).toEqual([head, row.tip.facts.statement?.statement.draft]);
       expect(await scratch.git('cat-file', '-t', `refs/tags/${row.path}/v1`)).toBe('tag');
     }
+    // As docs/trust.md reads it.
+    const format = '--format=%(contents:trailers:key=Sluice-Statement,valueonly)';
+    expect(JSON.parse(await scratch.git('for-each-ref', format, 'refs/tags/p7/v1'))).toMatchObject({
+      ...{ package: 'p7', revision: 1, onto: head, draft: drafts[7], branch: 'main' },
+      sharedCommit: await scratch.git('rev-parse', 'p7/v1^{}'),
+      tree: await scratch.git('rev-parse', 'p7/v1:p7'),
+    });
     expect(await findings()).toEqual([]);
     await scratch.git('fsck', '--strict');
   });
