@@ -174,12 +174,12 @@ export class Driver {
     const objection = draws.below(4) === 0 ? { objection: 'carl' } : {};
     const merged = made === undefined ? undefined : { commit: made, recordBypass: draws.below(2) === 0, ...objection };
     const byMerge = draws.below(2) === 0;
-    const isShared = action === 'approve' && draws.below(2) === 0;
     const entry = this.#entry(workspace);
     const kept = this.model.kept(workspace);
     // Who decided on a merge mostly publishes it.
     const decider = ACTORS.find(({ name }) => kept.approvals.get(name)?.decided !== undefined);
     const actor = merged !== undefined && decider !== undefined && draws.below(4) > 0 ? decider : drawn;
+    const isShared = action === 'approve' && draws.below(2) === 0;
     const asked: ModelRequest = {
       ...{ action, actor: actor.name, groups: actor.groups, isController: faceOf(actor) === 'controller' },
       ...{ expected, reason, breakGlass, merged, byMerge },
