@@ -28,7 +28,7 @@ import { otherProposals, supersededProposals } from './ending/superseded-proposa
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
-import { rebuildBranch } from './merging/rebuild-branch.ts';
+import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -92,6 +92,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     sources: [
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
+      outdatedProposals(shown),
       triggerSource((queue) => {
         enqueue = queue;
         return requests?.subscribe(queue) ?? (() => undefined);
@@ -155,7 +156,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       // What a user decided is read again before it has an effect.
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
-      if (isShared || isOfProposal(pull, { proposal, evaluation, known })) {
+      const isOfIt = isShared || isOfProposal(pull, { proposal, evaluation, known });
+      if (pull.state !== 'open' && isOfIt) {
         const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
         const read = await reviewsOf(shownPull, pull, signal);
         const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
@@ -168,14 +170,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const sharedOf = (other: Revision) =>
       batches.pullOf(pulls, store.repositoryOf(other), proposalId(other.uid, other.record?.steps ?? []), signal);
     const superseding = supersedingOf(revision, ofSamePackage(store, revision));
-    if (
-      superseding !== undefined &&
-      (await endSuperseded(deciding(signal), object, superseding, {
-        pull: isShared ? undefined : pull,
-        pulls,
-        sharedOf,
-      }))
-    )
+    const own = { pull: isShared ? undefined : pull, pulls, sharedOf };
+    if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, own)))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
     const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
@@ -189,15 +185,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       // It is listed there soon, which wakes this controller.
       if (pull === undefined || !isOpen) return undefined;
     } else batches.withdraw(key, proposal);
-    const text = describeProposal(described);
+    const content = { proposals: [proposal], text: describeProposal(described), review };
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
-      pull = await openPull(deciding(signal), [{ object, revision }], pulls, {
-        branch,
-        proposals: [proposal],
-        text,
-        review,
-      });
+      pull = await openPull(deciding(signal), [{ object, revision }], pulls, { branch, ...content });
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     // The branch of the host follows it.
     if (!isShared && pull.head.commit !== revision.commit) pulls.notePush(branch);
@@ -226,10 +217,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pulls.notePush(branch);
       return undefined;
     }
-    const { content } = evaluation.content;
     const { git } = store.repositoryOf(revision);
     const isAt = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).size > 0;
-    if (entry.seen?.content !== content && (await isAt(pull.head.commit))) entry.seen = { content, at: pull.updatedAt };
+    if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
+      entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
     const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
     const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
@@ -249,12 +240,17 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
-    await writePull(deciding(signal), object, shownPull, pull, { proposals: [proposal], text, review });
-    // The new head wakes this controller.
-    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry: shownPull }, pulls.forge))
-      return undefined;
+    await writePull(deciding(signal), object, shownPull, pull, content);
+    const rebuilt = await rebuildBranch(
+      deciding(signal),
+      evaluation,
+      review,
+      { pull, checks, entry: shownPull },
+      pulls,
+    );
+    if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
-    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
+    return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
   }
 
   function deciding(signal: AbortSignal) {

@@ -9,6 +9,8 @@ export interface MergeAttempt {
   /** When the pull request had changed last. */
   readonly of: string;
   readonly commit: string;
+  /** The head of the main branch. */
+  readonly onto: string | undefined;
   readonly delay: number;
   /** Milliseconds since the epoch. */
   readonly until: number;
@@ -26,8 +28,12 @@ export interface ShownPull {
   /** Commits of merge queues that merge it and wait for its checks. */
   queued?: readonly string[];
   isPrepared?: boolean;
-  /** Its head and that of the main branch for which the host was last asked whether it can merge. */
+  /** Its head and that of the main branch for which the host last stated whether it can merge. */
   mergeableAt?: string;
+  /** Those for which it has not found out, in milliseconds since the epoch. */
+  unknown?: { readonly heads: string; readonly sinceMs: number };
+  /** A merge on the host publishes it, and Sluice has no reason against it. */
+  awaitsMerge?: boolean;
   /** This process has opened it and set no check yet, so that there is none. */
   hasNoChecks?: boolean;
   /** The reply to commands as it was written last, if several proposals share it. */

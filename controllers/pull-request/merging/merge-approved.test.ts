@@ -112,7 +112,10 @@ describe('a main branch that the host reserves for merges', () => {
   test.each<[MergeOutcome, RegExp]>([
     [{ state: 'refused', obstacle: 'blocked', message: 'a check is missing' }, /a check is missing; satisfy the rules/],
     [{ state: 'refused', obstacle: 'conflict', message: 'it conflicts' }, /it conflicts; resolve the conflict/],
-    [{ state: 'refused', obstacle: 'behind', message: 'out of date' }, /update the branch from the main branch/],
+    [
+      { state: 'refused', obstacle: 'behind', message: 'out of date' },
+      /updates the branch as soon as it has read the main branch/,
+    ],
     [{ state: 'refused', obstacle: 'method', message: 'no' }, /spec.review.mergeMethod/],
     [{ state: 'queued' }, /it is in the merge queue/],
   ])('what the host has against it is reported, and it is merged when that ends: %j', async (outcome, expected) => {

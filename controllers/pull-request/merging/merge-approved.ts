@@ -13,6 +13,7 @@ import type { PullRequests } from '../pull-requests.ts';
 import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
 import { plainLine } from '../text/quote.ts';
+import { rebuildOnMain } from './rebuild-branch.ts';
 import { withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
@@ -35,7 +36,7 @@ const MAX_TITLE_CHARACTERS = 250;
 const NEXT: Readonly<Record<MergeObstacle, string>> = {
   conflict:
     'resolve the conflict in the branch, or reject the revision and propose it again on the present main branch',
-  behind: 'update the branch from the main branch on the host',
+  behind: 'Sluice updates the branch as soon as it has read the main branch',
   blocked:
     'satisfy the rules of the branch on the host (checks, reviews), or permit the user or App of Sluice to merge',
   draft: 'mark the pull request as ready for review',
@@ -68,7 +69,10 @@ export async function mergeApproved(
   const { attempt } = memory;
   // The section in its body may have been written since.
   const { updatedAt } = (await pulls.ofBranch(pull.head.branch, signal)) ?? pull;
-  const isSame = attempt?.of === updatedAt && attempt.commit === revision.commit;
+  const onto = repository.index.mainHead;
+  // Where heads have to be up to date, the host does not report that one is not any more.
+  const isSameBase = attempt?.onto === onto || !pulls.isUpToDateRequired;
+  const isSame = attempt?.of === updatedAt && attempt.commit === revision.commit && isSameBase;
   if (attempt !== undefined && isSame && clock.now() < attempt.until)
     return { requeueAfter: attempt.until - clock.now(), reason: 'the host does not merge yet' };
 
@@ -105,6 +109,13 @@ export async function mergeApproved(
   }
   if (outcome.state === 'refused') {
     const { obstacle, message: words } = outcome;
+    if (obstacle === 'behind') pulls.noteBehind();
+    if (obstacle === 'behind' || obstacle === 'conflict') {
+      // The new head wakes this controller, and is decided on again.
+      if (await rebuildOnMain(context, evaluation)) return undefined;
+      // The main branch may have moved on the host alone.
+      requests?.add(repositoryOf(keyOf(object)), 'branches');
+    }
     return wait(plainLine(words), obstacle === 'unknown' ? UNKNOWN_RETRY_MS : RETRY_MS, NEXT[obstacle]);
   }
   if (outcome.state === 'queued') return wait('it is in the merge queue of the host', QUEUED_RETRY_MS);
@@ -122,7 +133,7 @@ export async function mergeApproved(
       ...(next === undefined ? {} : { next: `${next}: ${pull.url}` }),
     });
     const delay = isSame ? Math.min(MAX_RETRY_MS, Math.max(first, (attempt?.delay ?? 0) * 2)) : first;
-    memory.attempt = { of: updatedAt, commit: revision.commit, delay, until: clock.now() + delay };
+    memory.attempt = { of: updatedAt, commit: revision.commit, onto, delay, until: clock.now() + delay };
     return { requeueAfter: delay, reason: message };
   }
 }
