@@ -84,7 +84,7 @@ async function expectPlanned(scratch: Scratch, data: string): Promise<void> {
   );
 }
 
-test('the approvals of a wave share pushes: one for every 64 of a repository', { timeout: 240_000 }, async () => {
+test('the approvals of a wave share pushes: one for every 64 of a repository', async () => {
   await using cleanup = new AsyncDisposableStack();
   const { scratch, server, data, config } = await start();
   cleanup.use(scratch);
