@@ -2,7 +2,7 @@ import { handleReceived } from '../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { isUnknownOutcome } from '../../git/errors.ts';
-import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
+import type { GitRemote, GitRepository, MirrorRepair, Oid, RefUpdate } from '../../git/git-repository.ts';
 import { newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Origin } from '../index/facts/candidate.ts';
@@ -330,6 +330,16 @@ export class PackageRepository implements RepositoryContext {
     } finally {
       release();
     }
+  }
+
+  /** The head of a branch that is no revision, fetched; undefined if the remote has none. */
+  readBranch(branch: string, signal: AbortSignal): Promise<Oid | undefined> {
+    return this.#refs.readBranch(branch, signal);
+  }
+
+  /** Changes a branch that is no revision. Rejects with Conflict, with nothing changed, if its head is not the expected one. */
+  async writeBranch(update: RefUpdate, signal: AbortSignal): Promise<void> {
+    await this.#refs.writeBranch(update, signal);
   }
 
   /**
