@@ -19,6 +19,12 @@ const SERVICES = `/api/v1/namespaces/${NAMESPACE}/services`;
 const API_SERVICE = 'v1alpha1.porch.kpt.dev';
 const API_SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
 const PACKAGES = '/apis/porch.kpt.dev/v1alpha1/packagerevisions';
+/**
+ * How long the kube-apiserver can hold the API unavailable after its server serves: 6 seconds for a check that gets no response and has
+ * begun before, 30 seconds until the next one, and 6 for that (`AvailableConditionController` of k8s.io/kube-aggregator). Sluice requests
+ * checks earlier.
+ */
+const MAX_UNAVAILABLE_MS = 42_000;
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:sluice`;
 
 /** A control plane as `ControlPlane` and the one of the project are. */
@@ -200,24 +206,38 @@ export class Installation implements AsyncDisposable {
     return replica;
   }
 
-  /** Waits until the package kinds are served through the kube-apiserver. */
+  /** Waits until a replica leads and the package kinds are served through the kube-apiserver. */
   async served(): Promise<void> {
-    const answer = await eventually(
-      () => this.admin.get(PACKAGES),
-      ({ status }) => status === 200,
-    ).catch(() => undefined);
-    if (answer !== undefined) return;
-    const logs = this.replicas.map(({ lines }) => lines.join('\n')).join('\n---\n');
-    throw new Error(`the package kinds are not served: ${(await this.admin.get(PACKAGES)).text}\n${logs}`);
+    try {
+      await eventually(
+        () => this.#leader(),
+        (leader) => leader !== undefined,
+      );
+      await eventually(
+        () => this.admin.get(PACKAGES),
+        ({ status }) => status === 200,
+        MAX_UNAVAILABLE_MS,
+      );
+    } catch (cause) {
+      const answers = [await this.admin.get(PACKAGES), await this.admin.get(`${API_SERVICES}/${API_SERVICE}`)];
+      const logs = this.replicas.map(({ lines }) => lines.join('\n')).join('\n---\n');
+      const texts = answers.map(({ text }) => text).join('\n');
+      throw new Error(`the package kinds are not served: ${texts}\n${logs}`, { cause });
+    }
   }
 
-  async #forward(socket: Socket): Promise<void> {
-    this.#track(socket);
+  /** The replica that leads and serves packages. */
+  async #leader(): Promise<Replica | undefined> {
     const probes = this.replicas
       .filter(({ role }) => role !== 'controllers')
       .map(async (replica) => ((await replica.isLeading()) ? replica : Promise.reject(new Error('it does not lead'))));
     // One that stands still does not respond.
-    const replica = await Promise.any(probes).catch(() => undefined);
+    return Promise.any(probes).catch(() => undefined);
+  }
+
+  async #forward(socket: Socket): Promise<void> {
+    this.#track(socket);
+    const replica = await this.#leader();
     if (replica === undefined) return void socket.resetAndDestroy();
     const target = connect(replica.port, '127.0.0.1');
     this.#track(target);
