@@ -10,6 +10,7 @@ import { eventually } from '../../support/api/eventually.ts';
 import { KubeApi } from '../../support/api/kube-api.ts';
 import { freePort } from '../../support/free-port.ts';
 import { applyObjects } from './apply-objects.ts';
+import { MAX_START_MS } from './component.ts';
 import { readManifests } from './render.ts';
 
 const BINARY = fileURLToPath(new URL('../../../bin/sluice.js', import.meta.url));
@@ -118,7 +119,7 @@ export class Replica implements AsyncDisposable {
   }
 
   async #until(what: string, condition: () => Promise<boolean>): Promise<void> {
-    const holds = await eventually(condition, (held) => held || !this.#isRunning).catch(() => false);
+    const holds = await eventually(condition, (held) => held || !this.#isRunning, MAX_START_MS).catch(() => false);
     if (!holds) throw new Error(`not in time: the replica ${what}:\n${this.lines.join('\n')}`);
   }
 
@@ -210,8 +211,9 @@ export class Installation implements AsyncDisposable {
   async served(): Promise<void> {
     try {
       await eventually(
-        () => this.#leader(),
-        (leader) => leader !== undefined,
+        async () => (await this.#leader()) !== undefined,
+        (leads) => leads,
+        MAX_START_MS,
       );
       await eventually(
         () => this.admin.get(PACKAGES),
@@ -238,7 +240,12 @@ export class Installation implements AsyncDisposable {
   async #forward(socket: Socket): Promise<void> {
     this.#track(socket);
     const replica = await this.#leader();
-    if (replica === undefined) return void socket.resetAndDestroy();
+    if (replica === undefined) {
+      // The error of a reset names the port of the client. The aggregator writes each other error into the APIService, and checks at each
+      // change of it: without a leader it would do nothing else, and occupy a core.
+      socket.once('data', () => socket.end());
+      return;
+    }
     const target = connect(replica.port, '127.0.0.1');
     this.#track(target);
     socket.pipe(target).pipe(socket);
