@@ -2,11 +2,11 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
-import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
+import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
-import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
@@ -15,26 +15,33 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
+import { memberOf } from './batch/batch-member.ts';
+import { isBatchBranch } from './batch/batch-name.ts';
+import { Batches, isBatchesKey } from './batch/batches.ts';
+import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
-import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
-import { applyCommands, updateReply } from './commands/apply-commands.ts';
+import { QueuedPulls } from './checks/queued-checks.ts';
+import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
 import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
-import { rebuildBranch } from './merging/rebuild-branch.ts';
+import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
-import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
+import { linkNext, openPull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
+import { commitsWithContent } from './reviews/same-content.ts';
 import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
-import { repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
-import { readDescription, readExplanation } from './text/read-proposal.ts';
-import { isPreparedIn, proposalId, proposalIn, withPrepared, withSection } from './text/section.ts';
+import { repositoryOf, type Shown, ShownProposals, type ShownPull, sharedComments } from './shown-proposals.ts';
+import { describeProposal } from './text/describe-proposal.ts';
+import { readExplanation, readProposal } from './text/read-proposal.ts';
+import { isPreparedIn, proposalId, proposalsIn } from './text/section.ts';
+import { hasChecksAt, writeChecks, writePull } from './writing/write-pull.ts';
 
 export interface PullRequestOptions {
   readonly client: Client;
@@ -58,7 +65,6 @@ export interface PullRequestOptions {
   readonly recorder?: EventRecorder;
 }
 
-const HEADS = 'refs/heads/';
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
 /** Proposals of one repository that report the same failure. */
@@ -73,18 +79,20 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   );
   const failures = new HostFailures(store, events);
   const shown = new ShownProposals();
-  const queues = new QueuedProposals();
+  const queues = new QueuedPulls();
   /** Why the pull requests of a repository cannot be read, as its proposals report it. */
   const unreadable = new Map<string, string>();
   const opened = new OpenedRepositories(store, openForge, clock);
   const pace = new PollPace(clock);
   let enqueue: (key: ObjectKey) => void = () => undefined;
+  const batches = new Batches({ store, events, failures, shown, clock, enqueue: (key) => enqueue(key) });
 
   return {
     name: 'pull-request',
     sources: [
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
+      outdatedProposals(shown),
       triggerSource((queue) => {
         enqueue = queue;
         return requests?.subscribe(queue) ?? (() => undefined);
@@ -95,7 +103,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     reconcileTimeoutMs: 120_000,
     maxDelayMs: 60_000,
     // The name of a repository is a DNS label, that of a revision contains dots.
-    reconcile: (key, { signal }) => (key.name.includes('.') ? reconcile(key, signal) : poll(key, signal)),
+    reconcile: (key, { signal }) => {
+      if (isBatchesKey(key)) return batches.reconcile(key, signal);
+      return key.name.includes('.') ? reconcile(key, signal) : poll(key, signal);
+    },
   };
 
   async function reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
@@ -119,7 +130,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     try {
       const result = await show(object, evaluation, review, signal);
-      failures.end(key);
+      if (!batches.hasFailed(key)) failures.end(key);
       return result;
     } catch (error) {
       return failed(object, error);
@@ -136,16 +147,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { revision, record } = evaluation;
     const key = keyOf(object);
     const pulls = opened.of(revision, review);
-    const branch = revision.ref.startsWith(HEADS) ? revision.ref.slice(HEADS.length) : revision.ref;
     const proposal = proposalId(revision.uid, record.steps);
-    let pull = await pulls.ofBranch(branch, signal);
+    const known = shown.get(key);
+    const place = await placeOf({ store, batches, signal }, { proposal, evaluation, review, known, pulls });
+    const { branch, isShared } = place;
+    let { pull } = place;
     if (pull !== undefined && pull.state !== 'open') {
       // What a user decided is read again before it has an effect.
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
-      if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number, ...{ commands: {}, merging: {} } });
-        const read = await reviewsOf(entry, pull, signal);
+      const isOfIt = isShared || isOfProposal(pull, { proposal, evaluation, known });
+      if (pull.state !== 'open' && isOfIt) {
+        const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
+        const read = await reviewsOf(shownPull, pull, signal);
         const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
         // What reviewers request still stands in the way of an approval.
         if (pull.state === 'merged' && !isPublication(ended))
@@ -153,54 +167,70 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         return applyEnd(deciding(signal), ended);
       }
     }
+    const sharedOf = (other: Revision) =>
+      batches.pullOf(pulls, store.repositoryOf(other), proposalId(other.uid, other.record?.steps ?? []), signal);
     const superseding = supersedingOf(revision, ofSamePackage(store, revision));
-    if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
+    const own = { pull: isShared ? undefined : pull, pulls, sharedOf };
+    if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, own)))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
     const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
     if (conflict === undefined) events.forgetTopic(key, 'conflict');
     else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
-    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
+    const described = await readProposal({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
+    if (isShared) {
+      const annotations = await annotateProposal(evaluation, options.renderer, signal);
+      batches.report(memberOf(object, evaluation, { proposal, described, annotations, left: place.left }), pulls);
+      // It is listed there soon, which wakes this controller.
+      if (pull === undefined || !isOpen) return undefined;
+    } else batches.withdraw(key, proposal);
+    const content = { proposals: [proposal], text: describeProposal(described), review };
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
-      pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text, review });
+      pull = await openPull(deciding(signal), [{ object, revision }], pulls, { branch, ...content });
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     // The branch of the host follows it.
-    if (pull.head.commit !== revision.commit) pulls.notePush(branch);
-    const isKnown = isOpen && proposalIn(pull.body) !== undefined;
-    const isPrepared = isPreparedIn(pull.body);
+    if (!isShared && pull.head.commit !== revision.commit) pulls.notePush(branch);
+    const isKnown = isOpen && proposalsIn(pull.body).length > 0;
     // What it supersedes has waited for its pull request.
-    if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
-    const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, ...{ commands: {}, merging: {} } };
+    if (known === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
+    const shownPull = shown.pullOf(pulls, branch, pull.number);
+    shownPull.isPrepared ??= isPreparedIn(pull.body);
     // One that was just opened has neither comments nor checks, and no reviews but those that an earlier one of the branch has.
-    const nothing = { commands: { of: pull }, hasNoChecks: true };
-    const hasEarlier = pulls.earlierOf(branch).some((one) => one !== wanted.number);
-    const unread = hasEarlier ? nothing : { ...nothing, reviews: { of: pull, list: [] } };
-    const entry = watch(!isOpen && isUntouched(pull) ? { ...wanted, ...unread } : wanted);
+    const isNew = !isOpen && isUntouched(pull);
+    if (isNew) {
+      shownPull.hasNoChecks = true;
+      const hasEarlier = pulls.earlierOf(branch).some((one) => one !== shownPull.number);
+      if (!hasEarlier) shownPull.reviews = { of: pull, list: [] };
+    }
+    const entry = watch(key, proposal, shownPull, isNew ? { of: pull } : {});
     const proposed = {
       object,
       evaluation,
       review,
       pull,
       forge: pulls.forge,
-      ...(await reviewsOf(entry, pull, signal)),
+      ...(await reviewsOf(shownPull, pull, signal)),
     };
     if (await applyReviews(deciding(signal), proposed)) {
       pulls.notePush(branch);
       return undefined;
     }
-    const { content } = evaluation.content;
-    if (pull.head.commit === revision.commit && entry.seen?.content !== content)
-      entry.seen = { content, at: pull.updatedAt };
-    const commented = { ...proposed, seen: entry.seen, state: entry.commands };
+    const { git } = store.repositoryOf(revision);
+    const isAt = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).size > 0;
+    if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
+      entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
+    const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
+    const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {
       // Whatever the command was, the next reconciliation evaluates all of it again.
-      for (const memory of ['text', 'checks', 'reviews'] as const) delete entry[memory];
+      for (const memory of ['text', 'checks', 'reviews'] as const) delete shownPull[memory];
       return undefined;
     }
-    if (proposalIn(pull.body) === undefined)
+    if (isShared) return undefined;
+    if (proposalsIn(pull.body).length === 0)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (isKnown && isRejected(record)) {
       const message = `${pull.url} was opened again, so that it is proposed again; approvals from before do not count`;
@@ -208,61 +238,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     const annotations = await annotateProposal(evaluation, options.renderer, signal);
     const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
-    const checksText = checksTextOf(revision.commit, checks);
-    if (entry.checks !== checksText) {
-      const isFirst = entry.hasNoChecks === true;
-      delete entry.hasNoChecks;
-      await pulls.forge.setChecks(revision.commit, checks, signal, { isFirst });
-      await setQueuedChecks({ store, forge: pulls.forge, signal }, revision, checks, entry.queued ?? []);
-      entry.checks = checksText;
-    }
+    await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
-    await completePull(entry, { object, pull, review, text }, signal);
-    // The new head wakes this controller.
-    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge))
-      return undefined;
+    await writePull(deciding(signal), object, shownPull, pull, content);
+    const rebuilt = await rebuildBranch(
+      deciding(signal),
+      evaluation,
+      review,
+      { pull, checks, entry: shownPull },
+      pulls,
+    );
+    if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
-    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
-  }
-
-  /**
-   * Adds labels and reviewers, and writes the text. Users may remove labels and reviewers once the text states that they were added; a process
-   * that ends before adds them again. What the host refuses of them does not keep the text from being written.
-   */
-  async function completePull(
-    entry: Shown,
-    { object, pull, review, text }: Pick<ReviewedProposal, 'object' | 'pull' | 'review'> & { readonly text: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { pulls, branch, proposal } = entry;
-    let refusal: unknown;
-    if (entry.isPrepared !== true)
-      await preparePull(deciding(signal), object, pull, pulls.forge, review).catch((error: unknown) => {
-        refusal = error;
-      });
-    const isPrepared = entry.isPrepared === true || refusal === undefined;
-    const now = (await pulls.ofBranch(branch, signal)) ?? pull;
-    const section = entry.text === text ? now.body : withSection(now.body, proposal, text);
-    const body = isPrepared && entry.isPrepared !== true ? withPrepared(section) : section;
-    // Hosts return line breaks as they were sent by browsers.
-    if (body !== now.body && body !== now.body.replaceAll('\r\n', '\n')) await writeBody(entry, body, signal);
-    entry.text = text;
-    if (refusal !== undefined) throw refusal;
-    entry.isPrepared = true;
-  }
-
-  /** An own change is no reason to read reviews again; the next poll does it for one that came at the same time. */
-  async function writeBody(
-    { pulls, branch, number, ...entry }: Shown,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    pulls.note(await pulls.forge.update(number, { body }, signal));
-    const of = await pulls.ofBranch(branch, signal);
-    const now = shown.get(entry.key);
-    if (of === undefined || now === undefined) return;
-    if (now.reviews !== undefined) now.reviews = { ...now.reviews, of };
-    if (now.commands.of !== undefined) now.commands.of = of;
+    return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
   }
 
   function deciding(signal: AbortSignal) {
@@ -272,7 +260,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
   async function reviewsOf(
-    entry: Shown,
+    entry: ShownPull,
     pull: PullRequest,
     signal: AbortSignal,
   ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'note'>> {
@@ -296,9 +284,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     object: Stored<PackageRevision> | undefined,
     signal: AbortSignal,
   ): Promise<undefined> {
+    batches.withdraw(key);
     if (before === undefined) return;
     try {
-      await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
+      if (!isBatchBranch(before.pull.branch))
+        await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
     } catch (error) {
       // What only an operator can change does not matter any more.
       if (pauseAfter(error) === undefined) throw error;
@@ -312,7 +302,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const waitMs = pace.waitMs(keyText(key));
     if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
     const here = shown.inRepository(key);
-    await opened.closeUnused(key, new Set(here.map(({ pulls }) => pulls)));
+    const used = new Set(here.map(({ pull }) => pull.pulls));
+    await opened.closeUnused(key, new Set([...used, ...batches.pullsOf(key)]));
     if (here.length === 0) {
       pace.rest(keyText(key));
       unreadable.delete(keyText(key));
@@ -322,32 +313,39 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (requested?.isReported === true) pace.noteMessage(keyText(key));
     const began = clock.now();
     let isChanged = false;
-    for (const one of here) {
-      if (![...(requested?.reruns ?? [])].some((commit) => one.checks?.startsWith(checksTextOf(commit)))) continue;
-      delete one.checks;
-      enqueue(one.key);
+    for (const { key: one, pull } of here) {
+      if (![...(requested?.reruns ?? [])].some((commit) => hasChecksAt(pull, commit))) continue;
+      delete pull.checks;
+      enqueue(one);
     }
-    for (const pulls of new Set(here.map((one) => one.pulls))) {
+    for (const pulls of used) {
+      const own = here.filter(({ pull }) => pull.pulls === pulls);
+      const ownPulls = new Set(own.map(({ pull }) => pull));
       let branches: readonly string[];
       try {
         const read = await pulls.poll(signal);
         branches = read.branches;
         isChanged ||= read.isChanged;
-        const queued = await queues.read(pulls, here, requested?.mergeQueue === true || branches.length > 0, signal);
-        for (const one of queued) enqueue(one.key);
+        const queued = await queues.read(
+          pulls,
+          ownPulls,
+          requested?.mergeQueue === true || branches.length > 0,
+          signal,
+        );
+        for (const { key: one, pull } of own) if (queued.includes(pull)) enqueue(one);
       } catch (error) {
         const pause = pauseAfter(error);
         if (pause === undefined) throw error;
-        const own = here.filter((one) => one.pulls === pulls);
         await reportUnreadable(key, own, messageOf(error), signal);
         return { requeueAfter: pause, reason: messageOf(error) };
       }
-      if (unreadable.delete(keyText(key))) for (const one of here) if (one.pulls === pulls) failures.end(one.key);
+      if (unreadable.delete(keyText(key))) for (const one of own) failures.end(one.key);
       const changed = new Set(branches);
-      for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
+      for (const { key: one, pull } of own) if (changed.has(pull.branch)) enqueue(one);
+      if (branches.some(isBatchBranch)) batches.wake(key);
     }
     pace.notePoll(keyText(key), { tookMs: clock.now() - began, isChanged });
-    const hasUnseen = [...new Set(here.map(({ pulls }) => pulls))].some((pulls) => pulls.hasUnseen);
+    const hasUnseen = [...used].some((pulls) => pulls.hasUnseen);
     return { requeueAfter: pace.nextMs(keyText(key), hasUnseen), reason: 'pull requests are read' };
   }
 
@@ -361,19 +359,20 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     unreadable.set(keyText(repository), message);
   }
 
-  function watch(entry: Shown): Shown {
-    const before = shown.get(entry.key);
-    if (before?.proposal === entry.proposal && before.number === entry.number && before.pulls === entry.pulls)
-      return before;
+  function watch(key: ObjectKey, proposal: string, pull: ShownPull, commands: CommandState = {}): Shown {
+    const before = shown.get(key);
+    if (before?.proposal === proposal && before.pull === pull) return before;
+    const entry = { key, proposal, pull, commands, merging: {} };
     shown.set(entry);
-    pace.noteOpened(keyText(repositoryOf(entry.key)));
-    enqueue(repositoryOf(entry.key));
+    pace.noteOpened(keyText(repositoryOf(key)));
+    enqueue(repositoryOf(key));
     return entry;
   }
 
   function forget(key: ObjectKey, before: Shown | undefined): void {
     shown.delete(key);
-    before?.pulls.forget(before.branch);
+    if (before?.pull.members.size === 0 && !isBatchBranch(before.pull.branch))
+      shown.forget(before.pull.pulls, before.pull.branch);
   }
 
   /** Reports a failure, except a lost race with another writer. */
@@ -392,9 +391,4 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 /** Nothing but its opening has happened to it, or did just then: the next poll makes Sluice read it once more in any case. */
 function isUntouched({ createdAt, updatedAt }: PullRequest): boolean {
   return Date.parse(updatedAt) - Date.parse(createdAt) <= JUST_OPENED_MS;
-}
-
-/** What `Shown.checks` compares; without checks, what it begins with. */
-function checksTextOf(commit: string, checks?: readonly Check[]): string {
-  return `${commit} ${checks === undefined ? '' : digest(canonicalJson(checks))}`;
 }

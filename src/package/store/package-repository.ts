@@ -2,7 +2,7 @@ import { handleReceived } from '../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { isUnknownOutcome } from '../../git/errors.ts';
-import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
+import type { GitRemote, GitRepository, MirrorRepair, Oid, RefUpdate } from '../../git/git-repository.ts';
 import { newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Origin } from '../index/facts/candidate.ts';
@@ -228,19 +228,19 @@ export class PackageRepository implements RepositoryContext {
     return this.#refs.refusals.filter(({ reason }) => reason === 'PushRefused');
   }
 
-  /** What the remote refused of a revision. */
-  refusalsOf(name: string): Pick<RefusalNote, 'reason' | 'message'>[] {
+  /** What the Git host refused or does not do of a revision. */
+  refusalsOf(name: string): Pick<RefusalNote, 'reason' | 'message' | 'next'>[] {
     return this.#refs.refusals.filter(({ revision }) => revision === name);
   }
 
-  /** Notes why the Git host does not merge the pull request of a revision, beside the refusals of pushes; undefined ends it. */
-  noteRefusedMerge(revision: string, message: string | undefined): void {
-    this.#refs.notePush(revision, message);
+  /** Notes why the pull request of an approved revision is not merged, and what ends that; undefined ends the note. */
+  noteNotMerged(revision: string, note: Pick<RefusalNote, 'message' | 'next'> | undefined): void {
+    this.#refs.noteRefusal(revision, 'NotMerged', note);
   }
 
   /** Notes why the pull request of a revision cannot be opened or read; undefined ends it. */
   noteFailedPull(revision: string, message: string | undefined): void {
-    this.#refs.notePush(revision, message, 'PullRequestFailed');
+    this.#refs.noteRefusal(revision, 'PullRequestFailed', message === undefined ? undefined : { message });
   }
 
   /** True if this is a copy of a remote repository, which can be deleted without a loss. */
@@ -330,6 +330,16 @@ export class PackageRepository implements RepositoryContext {
     } finally {
       release();
     }
+  }
+
+  /** The head of a branch that is no revision, fetched; undefined if the remote has none. */
+  readBranch(branch: string, signal: AbortSignal): Promise<Oid | undefined> {
+    return this.#refs.readBranch(branch, signal);
+  }
+
+  /** Changes a branch that is no revision. Rejects with Conflict, with nothing changed, if its head is not the expected one. */
+  async writeBranch(update: RefUpdate, signal: AbortSignal): Promise<void> {
+    await this.#refs.writeBranch(update, signal);
   }
 
   /**
