@@ -8,7 +8,7 @@ export async function eventually<Value>(
   for (;;) {
     const value = await ask();
     if (holds(value)) return value;
-    if (Date.now() > end) throw new Error(`it did not come to pass: ${JSON.stringify(value).slice(0, 2000)}`);
+    if (Date.now() > end) throw new Error(`it did not come to pass: ${String(JSON.stringify(value)).slice(0, 2000)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
