@@ -2,11 +2,12 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
 import { decide } from '../kernel/decide.ts';
 import { recordAfter } from '../kernel/record-after.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
+import { type Approval, oneLine, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type {
   Action,
@@ -18,7 +19,7 @@ import type {
 } from '../model/revision/revision-state.ts';
 import type { MergedFacts } from './merged-facts.ts';
 import { type RepositoryContext, type WritePlan, writeRecord } from './ports/repository-context.ts';
-import { readState } from './read-state.ts';
+import { readState, type StateReading } from './read-state.ts';
 import { type DecidedStep, tagFor, type WrittenObjects, writeObjects } from './step-objects.ts';
 import { recordUpdates } from './step-records.ts';
 
@@ -38,6 +39,8 @@ export interface Transition {
   readonly closedNow?: string;
   /** Address of the review or pull request in which the actor approved. */
   readonly evidence?: string;
+  /** Recorded approvals of users who have lost the right to approve. */
+  readonly withdrawn?: readonly Approval[];
 }
 
 /** The steps that may move the main branch. */
@@ -81,9 +84,9 @@ export async function decideTransition(
   if (needsStatement(revision, transition.action)) repo.trust.expectOwnKey();
   const policy = repo.policyFor(revision);
   const at = timestamp(repo.clock.now());
-  const { action, evidence = context.evidence, facts, expectedCommit: _expected, ...how } = transition;
+  const { action, evidence = context.evidence, facts, expectedCommit: _expected, withdrawn = [], ...how } = transition;
   const known = facts && { facts, policy, at };
-  const reading = await readState(repo, revision, mainHead, how.merged?.commit, known);
+  const reading = withoutApprovals(await readState(repo, revision, mainHead, how.merged?.commit, known), withdrawn);
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
     ...{ action, actor: context.actor, face: context.face, ...how },
@@ -95,7 +98,16 @@ export async function decideTransition(
     policy,
     at,
   );
-  if (!decision.allowed) throw new TransitionRefusedError(revision, action, decision);
+  const lost = withdrawn.map(({ subject, at: given }) => withdrawal(subject, given));
+  if (!decision.allowed)
+    throw new TransitionRefusedError(revision, action, {
+      ...decision,
+      refusals: [
+        ...decision.refusals,
+        ...lost.map((message) => ({ code: 'NotApproved', message }) as const),
+      ],
+    });
+  for (const message of lost) context.warn?.(message);
 
   const { content } = reading;
   const approval = content && {
@@ -131,6 +143,27 @@ export async function planWith(step: DecidedStep, written: WrittenObjects): Prom
   const recorded = await recordUpdates(step, written);
   updates.push(...recorded.updates);
   return { updates, name: revision.name, marks: recorded.marks, revokes: REVOKING_ACTIONS.has(action) };
+}
+
+/** Why an approval of a user who has lost the right does not count. */
+export function withdrawal(subject: string, at: string): string {
+  return `the approval of ${oneLine(subject)} at ${at} does not count any more: this user may not update packagerevisions/approval in this namespace any more; another user has to approve it`;
+}
+
+function withoutApprovals(reading: StateReading, withdrawn: readonly Approval[]): StateReading {
+  const { state, record } = reading;
+  if (withdrawn.length === 0) return reading;
+  const counted = (approvals: readonly Approval[] = []) =>
+    approvals.filter((one) => !withdrawn.some((other) => sameValue(one, other)));
+  return {
+    ...reading,
+    state: {
+      ...state,
+      approvals: counted(state.approvals),
+      approvalsElsewhere: counted(state.approvalsElsewhere),
+    },
+    record: { ...record, approvals: counted(record.approvals) },
+  };
 }
 
 /** Steps after which earlier data must not count again. */

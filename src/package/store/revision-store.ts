@@ -29,6 +29,7 @@ import {
 } from '../upstream/upstream-reader.ts';
 import { approveProposal } from './approve-by-merge.ts';
 import { checkApproval } from './check-approval.ts';
+import { withoutWithdrawn } from './withdrawn-approvals.ts';
 import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
@@ -76,17 +77,20 @@ export class RevisionStore {
   readonly #openAll: RevisionStoreOptions['openAll'];
   readonly #approvalProblem: NonNullable<RevisionStoreOptions['approvalProblem']>;
   readonly #reserveApproval: NonNullable<RevisionStoreOptions['reserveApproval']>;
+  readonly #mayStillApprove: NonNullable<RevisionStoreOptions['mayStillApprove']>;
   #closed = false;
 
   constructor({
     address = NO_UPSTREAMS.address,
     approvalProblem = async () => undefined,
     reserveApproval = async () => () => undefined,
+    mayStillApprove = async () => true,
     isComing = () => false,
     open,
     openAll,
   }: RevisionStoreOptions = {}) {
     this.#approvalProblem = approvalProblem;
+    this.#mayStillApprove = mayStillApprove;
     this.#reserveApproval = reserveApproval;
     this.#address = address;
     this.#isComing = isComing;
@@ -369,7 +373,8 @@ export class RevisionStore {
       const release = await this.#reserveApproval(revision);
       try {
         const evaluate = () => this.evaluate(name);
-        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
+        const counted = await withoutWithdrawn(revision, this.#mayStillApprove, update, context);
+        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, counted, context);
         return await approveProposal(repository, revision, checked, context, evaluate);
       } finally {
         release();
