@@ -18,7 +18,7 @@ import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { QueuedPulls } from './checks/queued-checks.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
-import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
+import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
@@ -154,7 +154,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         return applyEnd(deciding(signal), ended);
       }
     }
-    const superseding = supersedingOf(revision, ofSamePackage(store, revision));
+    const ofPackage = ofSamePackage(store, revision);
+    const targets = await variantTargets(client, revision, ofPackage, signal);
+    const superseding = supersedingOf(revision, ofPackage, targets);
     if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
