@@ -261,7 +261,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     }
     if (review.approvers.length === 0) return false;
     const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
-    const requests = adoptRequestsIn(await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal));
+    const comments = await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal);
+    const requests = adoptRequestsIn(comments, pulls.writtenOf(pull.number).texts);
     const [last] = requests;
     if (last === undefined || pulls.writtenOf(pull.number).handled === last.url) return false;
     const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };
