@@ -99,6 +99,7 @@ export async function planTransition(
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
     namespace: revision.namespace,
     ...groupsForQuorums(policy.approvalRules, context.actor.groups),
+    ...groupsForMerges(policy, context.actor.groups),
     ...(evidence === undefined ? {} : { evidence }),
   };
   const step = {
@@ -120,6 +121,16 @@ export async function planTransition(
   const recorded = await recordUpdates(repo, revision, decision, record, written, context);
   updates.push(...recorded.updates);
   return { updates, name: revision.name, marks: recorded.marks, revokes: REVOKING_ACTIONS.has(action) };
+}
+
+/** The groups by which the right to approve is checked again before a merge of the Git host, unless there are too many to record. */
+function groupsForMerges(
+  { review }: Pick<EffectivePolicy, 'review'>,
+  groups: readonly string[] | undefined,
+): { readonly allGroups?: string[] } {
+  const mayMerge = review !== undefined && review.publishOn !== 'merge';
+  if (!mayMerge || groups === undefined || groups.length > MAX_GROUPS) return {};
+  return { allGroups: [...new Set(groups)].sort() };
 }
 
 /** Steps after which earlier data must not count again. */
@@ -272,6 +283,8 @@ async function writeObjects(
 }
 
 /** Rules of policies that a statement names as bypassed. */
+/** Groups of a user that an approval records. */
+const MAX_GROUPS = 100;
 const MAX_STATED_RULES = 20;
 const WRITTEN_KINDS: ReadonlySet<string> = new Set(['approval', 'statement', 'removal']);
 
