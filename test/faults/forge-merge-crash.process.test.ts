@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import type { MergeMethod } from '../../src/forge/forge-merging.ts';
+import { fsck, git } from '../support/git/git-cli.ts';
+import type { GitHubRepository } from '../support/github/github-repository.ts';
+import { APP } from '../support/github/github-server.ts';
+import { BRANCH, FILE, runScenario } from './forge-scenario.ts';
+import { GitHubCrash } from './github-crash.ts';
+import { placesOf, runVictim } from './run-forge-victim.ts';
+
+/** Of each way: before and after each request to the host, and each change of the revision. */
+const LEAST_PLACES = 30;
+const MAX_PLACES = 120;
+/** A process for each place: half a minute on idle cores for each way with all of them. */
+const TIMEOUT_MS = 1_200_000;
+
+interface Way {
+  readonly publishOn: 'review' | 'approval';
+  readonly mergeMethod: MergeMethod;
+  /** The branch has to be rebuilt before the merge, since another user changes the main branch. */
+  readonly movesMain: boolean;
+  /** Of the places, every so many. */
+  readonly killsEvery: number;
+}
+
+test.each<Way>([
+  { publishOn: 'review', mergeMethod: 'merge', movesMain: true, killsEvery: 1 },
+  { publishOn: 'approval', mergeMethod: 'squash', movesMain: true, killsEvery: 1 },
+  { publishOn: 'review', mergeMethod: 'squash', movesMain: false, killsEvery: 4 },
+  { publishOn: 'review', mergeMethod: 'rebase', movesMain: false, killsEvery: 4 },
+  { publishOn: 'approval', mergeMethod: 'merge', movesMain: false, killsEvery: 4 },
+  { publishOn: 'approval', mergeMethod: 'rebase', movesMain: false, killsEvery: 4 },
+])(
+  'a merge of Sluice on a GitHub whose rules reserve the main branch for merges, with kills between its calls: %j',
+  { timeout: TIMEOUT_MS },
+  async ({ killsEvery, ...way }) => {
+    const crash = await GitHubCrash.open(way);
+    const { server, repository, options } = crash;
+    repository.protections.set('main', { check: 'sluice/ready', isStrict: true });
+    try {
+      const complete = await runVictim(options, 0);
+      const places = placesOf(complete);
+      expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
+      expect(places).toBeLessThan(MAX_PLACES);
+      expectPublished(repository, way, 'complete');
+
+      for (let place = 1; place <= places; place += killsEvery) {
+        crash.reset();
+        expect(await runVictim(options, place), `place ${place}`).toMatchObject({ killed: true });
+        expect(await runScenario(options), `place ${place}`).toBe('Published');
+        expectPublished(repository, way, `place ${place}`);
+      }
+      fsck(repository.gitDir);
+      expect(server.problems).toEqual([]);
+    } finally {
+      await crash.close();
+    }
+  },
+);
+
+function expectPublished(
+  { gitDir, pulls, runs }: GitHubRepository,
+  { publishOn, mergeMethod, movesMain }: Omit<Way, 'killsEvery'>,
+  place: string,
+): void {
+  const [pull, ...others] = pulls;
+  expect(others, place).toEqual([]);
+  expect(pull?.merged, place).toMatchObject({ by: APP.user });
+  const at = (commit: string) => git(gitDir, ['rev-parse', `${commit}:${FILE}`]);
+  expect(git(gitDir, ['tag']).split('\n'), place).toEqual(['app/v1']);
+  expect(git(gitDir, ['rev-parse', 'app/v1^{commit}']), place).toBe(pull?.merged?.commit);
+  expect(git(gitDir, ['rev-parse', 'main']), place).toBe(pull?.merged?.commit);
+  expect(git(gitDir, ['for-each-ref', `refs/heads/${BRANCH}`]), place).toBe('');
+  if (publishOn === 'review')
+    expect(
+      pull?.reviews.map(({ commit }) => at(commit)),
+      place,
+    ).toEqual([at('app/v1')]);
+  const parents = git(gitDir, ['log', '-1', '--format=%P', 'main']).split(' ');
+  expect(parents, place).toHaveLength(mergeMethod === 'merge' ? 2 : 1);
+  const moves = git(gitDir, ['rev-list', '--count', '--first-parent', 'main', '--', 'other.yaml']);
+  expect(moves, place).toBe(movesMain ? '1' : '0');
+  // The files of the host before, and one publication: each method brings the package once.
+  if (mergeMethod !== 'rebase')
+    expect(git(gitDir, ['rev-list', '--count', '--first-parent', 'main', '--', FILE]), place).toBe('1');
+  expect(runs.filter(({ name }) => name === 'sluice/ready').at(-1)?.conclusion, place).toBe('success');
+}
