@@ -30,7 +30,7 @@ test.each(['review', 'merge'] as const)(
       expectPublished(repository, publishOn, COMPLETE);
 
       // A loaded machine has the same places, so that each of them is met below.
-      reset(repository, options, saved);
+      crash.reset();
       expect(placesOf(await runVictim(options, 0, SLOW_POLL_MS))).toBe(places);
       expectPublished(repository, publishOn, COMPLETE);
 

@@ -10,7 +10,7 @@ import { placesOf, runVictim } from './run-forge-victim.ts';
 /** Of each way: before and after each request to the host, and each change of the revision. */
 const LEAST_PLACES = 30;
 const MAX_PLACES = 120;
-/** A process for each place: half a minute on idle cores for each way with all of them. */
+/** Two processes for each kill: a minute on idle cores for all ways together. */
 const TIMEOUT_MS = 1_200_000;
 
 interface Way {
@@ -18,21 +18,21 @@ interface Way {
   readonly mergeMethod: MergeMethod;
   /** The branch has to be rebuilt before the merge, since another user changes the main branch. */
   readonly movesMain: boolean;
-  /** Of the places, every so many. */
-  readonly killsEvery: number;
+  /** The first place, and every so many after it. */
+  readonly kills: readonly [first: number, every: number];
 }
 
 test.each<Way>([
-  { publishOn: 'review', mergeMethod: 'merge', movesMain: true, killsEvery: 1 },
-  { publishOn: 'approval', mergeMethod: 'squash', movesMain: true, killsEvery: 1 },
-  { publishOn: 'review', mergeMethod: 'squash', movesMain: false, killsEvery: 4 },
-  { publishOn: 'review', mergeMethod: 'rebase', movesMain: false, killsEvery: 4 },
-  { publishOn: 'approval', mergeMethod: 'merge', movesMain: false, killsEvery: 4 },
-  { publishOn: 'approval', mergeMethod: 'rebase', movesMain: false, killsEvery: 4 },
+  { publishOn: 'review', mergeMethod: 'merge', movesMain: true, kills: [1, 2] },
+  { publishOn: 'approval', mergeMethod: 'squash', movesMain: true, kills: [2, 2] },
+  { publishOn: 'review', mergeMethod: 'squash', movesMain: false, kills: [1, 8] },
+  { publishOn: 'review', mergeMethod: 'rebase', movesMain: false, kills: [3, 8] },
+  { publishOn: 'approval', mergeMethod: 'merge', movesMain: false, kills: [5, 8] },
+  { publishOn: 'approval', mergeMethod: 'rebase', movesMain: false, kills: [7, 8] },
 ])(
   'a merge of Sluice on a GitHub whose rules reserve the main branch for merges, with kills between its calls: %j',
   { timeout: TIMEOUT_MS },
-  async ({ killsEvery, ...way }) => {
+  async ({ kills: [first, every], ...way }) => {
     const crash = await GitHubCrash.open(way);
     const { server, repository, options } = crash;
     repository.protections.set('main', { check: 'sluice/ready', isStrict: true });
@@ -43,7 +43,7 @@ test.each<Way>([
       expect(places).toBeLessThan(MAX_PLACES);
       expectPublished(repository, way, 'complete');
 
-      for (let place = 1; place <= places; place += killsEvery) {
+      for (let place = first; place <= places; place += every) {
         crash.reset();
         expect(await runVictim(options, place), `place ${place}`).toMatchObject({ killed: true });
         expect(await runScenario(options), `place ${place}`).toBe('Published');
@@ -59,7 +59,7 @@ test.each<Way>([
 
 function expectPublished(
   { gitDir, pulls, runs }: GitHubRepository,
-  { publishOn, mergeMethod, movesMain }: Omit<Way, 'killsEvery'>,
+  { publishOn, mergeMethod, movesMain }: Omit<Way, 'kills'>,
   place: string,
 ): void {
   const [pull, ...others] = pulls;
