@@ -6,6 +6,7 @@ import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
@@ -23,6 +24,7 @@ import { otherProposals, supersededProposals } from './ending/superseded-proposa
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
+import { isMergedBefore, mergePublicationOf } from './merging/merge-publication.ts';
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
@@ -59,6 +61,8 @@ export interface PullRequestOptions {
 }
 
 const HEADS = 'refs/heads/';
+/** Until a policy is read again of which was recorded since when merges publish. */
+const BEGIN_MS = 1000;
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
 /** Proposals of one repository that report the same failure. */
@@ -78,6 +82,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const unreadable = new Map<string, string>();
   const opened = new OpenedRepositories(store, openForge, clock);
   const pace = new PollPace(clock);
+  /** Repositories and policies of which it is recorded since when merges publish. */
+  const begun = new Set<string>();
   let enqueue: (key: ObjectKey) => void = () => undefined;
 
   return {
@@ -137,6 +143,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { revision, record } = evaluation;
     const key = keyOf(object);
     const pulls = opened.of(revision, review);
+    await noteBegin(revision, review, signal);
     const branch = revision.ref.startsWith(HEADS) ? revision.ref.slice(HEADS.length) : revision.ref;
     const proposal = proposalId(revision.uid, record.steps);
     let pull = await pulls.ofBranch(branch, signal);
@@ -147,7 +154,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
         const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
         const read = await reviewsOf(shownPull, pull, signal);
-        const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
+        const counted = await countedMerge(revision, review, pull, signal);
+        if (counted === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policy has to be read again' };
+        const ended = { object, evaluation, review: counted, pull, ...read, forge: pulls.forge };
         // What reviewers request still stands in the way of an approval.
         if (pull.state === 'merged' && !isPublication(ended))
           await applyReviews(deciding(signal), { ...ended, review: { ...review, publishOn: 'approval' } });
@@ -227,6 +236,25 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
     return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
+  }
+
+  /** Since when merges publish has to be known before the first one. */
+  async function noteBegin(revision: Revision, review: ReviewPolicy, signal: AbortSignal): Promise<void> {
+    if (review.publishOn !== 'merge') return;
+    const repository = store.repositoryOf(revision);
+    const key = JSON.stringify([repository.id, review.policy]);
+    if (begun.has(key)) return;
+    if ((await mergePublicationOf(client, repository, review, signal)) !== undefined) begun.add(key);
+  }
+
+  /** The policy for a pull request that has ended: a merge from before merges published by it publishes nothing. Undefined if it has to be read again. */
+  async function countedMerge(revision: Revision, review: ReviewPolicy, pull: PullRequest, signal: AbortSignal) {
+    if (pull.state !== 'merged' || review.publishOn !== 'merge') return review;
+    const repository = store.repositoryOf(revision);
+    const since = await mergePublicationOf(client, repository, review, signal);
+    if (since === undefined) return undefined;
+    const isBefore = await isMergedBefore(repository, pull.merged?.commit, since, signal);
+    return isBefore ? { ...review, publishOn: 'approval' as const } : review;
   }
 
   function deciding(signal: AbortSignal) {

@@ -9,7 +9,6 @@ import { placesOf, runVictim } from './run-forge-victim.ts';
 
 /** Of each way: before and after each request to the host, and each change of the revision. */
 const LEAST_PLACES = 30;
-const MAX_PLACES = 120;
 /** Two processes for each kill: a minute on idle cores for all ways together. */
 const TIMEOUT_MS = 1_200_000;
 
@@ -40,15 +39,20 @@ test.each<Way>([
       const complete = await runVictim(options, 0);
       const places = placesOf(complete);
       expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
-      expect(places).toBeLessThan(MAX_PLACES);
       expectPublished(repository, way, 'complete');
 
+      let [killed, kills] = [0, 0];
       for (let place = first; place <= places; place += every) {
         crash.reset();
-        expect(await runVictim(options, place), `place ${place}`).toMatchObject({ killed: true });
+        kills += 1;
+        const run = await runVictim(options, place);
+        // A run that is faster than the first one needs fewer calls.
+        if (run.killed) killed += 1;
+        else expect(placesOf(run), run.output).toBeLessThan(place);
         expect(await runScenario(options), `place ${place}`).toBe('Published');
         expectPublished(repository, way, `place ${place}`);
       }
+      expect(killed).toBeGreaterThan(kills / 2);
       fsck(repository.gitDir);
       expect(server.problems).toEqual([]);
     } finally {
