@@ -19,6 +19,7 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { DraftBudget } from './draft-budget.ts';
 import { releaseRevisions } from './end-variant.ts';
 import { Blocked, type Ensured, ensureDownstream, Waiting } from './ensure-downstream.ts';
+import { explainUnopened } from './explain-unopened.ts';
 import { OwnedRevisions } from './owned-revisions.ts';
 import { hasOpenDraft, selectUpstream } from './plan-variant.ts';
 import { type KindSource, SelectedObjects } from './selected-objects.ts';
@@ -141,8 +142,8 @@ export function packageVariantController({
   async function ensure(variant: Stored<PackageVariant>, context: RequestContext): Promise<Ensured> {
     const { metadata, spec, status } = variant;
     const { namespace = '', generation = 1 } = metadata;
-    const upstreamRepository = repositoryOf(namespace, spec.upstream.repo, Stalled);
-    const repository = repositoryOf(namespace, spec.downstream.repo, Blocked);
+    const upstreamRepository = await repositoryOf(namespace, spec.upstream.repo, Stalled);
+    const repository = await repositoryOf(namespace, spec.downstream.repo, Blocked);
     const rows = store.list({ repository: upstreamRepository.id, package: spec.upstream.package });
     const upstream = selectUpstream(spec.upstream, rows);
     if ('problem' in upstream) throw new Stalled(upstream.problem);
@@ -164,13 +165,18 @@ export function packageVariantController({
     return ensured;
   }
 
-  function repositoryOf(namespace: string, name: string, problem: new (message: string) => Error): PackageRepository {
+  async function repositoryOf(
+    namespace: string,
+    name: string,
+    problem: new (message: string) => Error,
+  ): Promise<PackageRepository> {
     const id = `${namespace}/${name}`;
     const found = store.findRepository(id);
     if (found !== undefined) return found;
     const opening = store.openingError(id);
     if (opening !== undefined) throw new NotOpenYet(opening.message);
-    throw new problem(`repository ${name} is not registered, or cannot be opened; see "sluice repo get"`);
+    const { message, isOpening } = await explainUnopened(client, { namespace, name });
+    throw isOpening ? new NotOpenYet(message) : new problem(message);
   }
 
   async function end(variant: Stored<PackageVariant>, context: RequestContext): Promise<ReconcileResult | undefined> {

@@ -15,6 +15,10 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
+import { memberOf } from './batch/batch-member.ts';
+import { isBatchBranch } from './batch/batch-name.ts';
+import { Batches, isBatchesKey } from './batch/batches.ts';
+import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { QueuedPulls } from './checks/queued-checks.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
@@ -24,17 +28,19 @@ import { otherProposals, supersededProposals } from './ending/superseded-proposa
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
-import { isMergedBefore, mergePublicationOf } from './merging/merge-publication.ts';
+import { MergePublication } from './merging/merge-publication.ts';
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
+import { commitsWithContent } from './reviews/same-content.ts';
 import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
-import { repositoryOf, type Shown, ShownProposals, type ShownPull } from './shown-proposals.ts';
-import { readDescription, readExplanation } from './text/read-proposal.ts';
+import { repositoryOf, type Shown, ShownProposals, type ShownPull, sharedComments } from './shown-proposals.ts';
+import { describeProposal } from './text/describe-proposal.ts';
+import { readExplanation, readProposal } from './text/read-proposal.ts';
 import { isPreparedIn, proposalId, proposalsIn } from './text/section.ts';
 import { hasChecksAt, writeChecks, writePull } from './writing/write-pull.ts';
 
@@ -60,7 +66,6 @@ export interface PullRequestOptions {
   readonly recorder?: EventRecorder;
 }
 
-const HEADS = 'refs/heads/';
 /** Until a policy is read again of which was recorded since when merges publish. */
 const BEGIN_MS = 1000;
 /** A host that is loaded needs some seconds to open a pull request. */
@@ -82,9 +87,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const unreadable = new Map<string, string>();
   const opened = new OpenedRepositories(store, openForge, clock);
   const pace = new PollPace(clock);
-  /** Repositories and policies of which it is recorded since when merges publish. */
-  const begun = new Set<string>();
+  const publication = new MergePublication(client);
   let enqueue: (key: ObjectKey) => void = () => undefined;
+  const batches = new Batches({ store, events, failures, shown, clock, enqueue: (key) => enqueue(key) });
 
   return {
     name: 'pull-request',
@@ -102,7 +107,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     reconcileTimeoutMs: 120_000,
     maxDelayMs: 60_000,
     // The name of a repository is a DNS label, that of a revision contains dots.
-    reconcile: (key, { signal }) => (key.name.includes('.') ? reconcile(key, signal) : poll(key, signal)),
+    reconcile: (key, { signal }) => {
+      if (isBatchesKey(key)) return batches.reconcile(key, signal);
+      return key.name.includes('.') ? reconcile(key, signal) : poll(key, signal);
+    },
   };
 
   async function reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
@@ -126,7 +134,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     try {
       const result = await show(object, evaluation, review, signal);
-      failures.end(key);
+      if (!batches.hasFailed(key)) failures.end(key);
       return result;
     } catch (error) {
       return failed(object, error);
@@ -143,18 +151,21 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { revision, record } = evaluation;
     const key = keyOf(object);
     const pulls = opened.of(revision, review);
-    await noteBegin(revision, review, signal);
-    const branch = revision.ref.startsWith(HEADS) ? revision.ref.slice(HEADS.length) : revision.ref;
+    await publication.note(store.repositoryOf(revision), review, signal);
     const proposal = proposalId(revision.uid, record.steps);
-    let pull = await pulls.ofBranch(branch, signal);
+    const known = shown.get(key);
+    const place = await placeOf({ store, batches, signal }, { proposal, evaluation, review, known, pulls });
+    const { branch, isShared } = place;
+    let { pull } = place;
     if (pull !== undefined && pull.state !== 'open') {
       // What a user decided is read again before it has an effect.
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
-      if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
+      const isOfIt = isShared || isOfProposal(pull, { proposal, evaluation, known });
+      if (pull.state !== 'open' && isOfIt) {
         const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
         const read = await reviewsOf(shownPull, pull, signal);
-        const counted = await countedMerge(revision, review, pull, signal);
+        const counted = await publication.policyFor(store.repositoryOf(revision), review, pull, signal);
         if (counted === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policy has to be read again' };
         const ended = { object, evaluation, review: counted, pull, ...read, forge: pulls.forge };
         // What reviewers request still stands in the way of an approval.
@@ -166,23 +177,33 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const ofPackage = ofSamePackage(store, revision);
     const targets = await variantTargets(client, revision, ofPackage, signal);
     const superseding = supersedingOf(revision, ofPackage, targets);
-    if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
+    const sharedOf = (other: Revision) =>
+      batches.pullOf(pulls, store.repositoryOf(other), proposalId(other.uid, other.record?.steps ?? []), signal);
+    const own = { pull: isShared ? undefined : pull, pulls, sharedOf };
+    if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, own)))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
     const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
     if (conflict === undefined) events.forgetTopic(key, 'conflict');
     else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
-    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
+    const described = await readProposal({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
+    if (isShared) {
+      const annotations = await annotateProposal(evaluation, options.renderer, signal);
+      batches.report(memberOf(object, evaluation, { proposal, described, annotations, left: place.left }), pulls);
+      // It is listed there soon, which wakes this controller.
+      if (pull === undefined || !isOpen) return undefined;
+    } else batches.withdraw(key, proposal);
+    const content = { proposals: [proposal], text: describeProposal(described), review };
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
-      pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text, review });
+      pull = await openPull(deciding(signal), [{ object, revision }], pulls, { branch, ...content });
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     // The branch of the host follows it.
-    if (pull.head.commit !== revision.commit) pulls.notePush(branch);
+    if (!isShared && pull.head.commit !== revision.commit) pulls.notePush(branch);
     const isKnown = isOpen && proposalsIn(pull.body).length > 0;
     // What it supersedes has waited for its pull request.
-    if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
+    if (known === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
     const shownPull = shown.pullOf(pulls, branch, pull.number);
     shownPull.isPrepared ??= isPreparedIn(pull.body);
     // One that was just opened has neither comments nor checks, and no reviews but those that an earlier one of the branch has.
@@ -205,16 +226,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pulls.notePush(branch);
       return undefined;
     }
-    const { content } = evaluation.content;
-    if (pull.head.commit === revision.commit && entry.seen?.content !== content)
-      entry.seen = { content, at: pull.updatedAt };
-    const commented = { ...proposed, seen: entry.seen, state: entry.commands };
+    const { git } = store.repositoryOf(revision);
+    const isAt = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).size > 0;
+    if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
+      entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
+    const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
+    const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {
       // Whatever the command was, the next reconciliation evaluates all of it again.
       for (const memory of ['text', 'checks', 'reviews'] as const) delete shownPull[memory];
       return undefined;
     }
+    if (isShared) return undefined;
     if (proposalsIn(pull.body).length === 0)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (isKnown && isRejected(record)) {
@@ -225,7 +249,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
-    await writePull(deciding(signal), object, shownPull, pull, { proposals: [proposal], text, review });
+    await writePull(deciding(signal), object, shownPull, pull, content);
     const rebuilt = await rebuildBranch(
       deciding(signal),
       evaluation,
@@ -236,25 +260,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
     return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
-  }
-
-  /** Since when merges publish has to be known before the first one. */
-  async function noteBegin(revision: Revision, review: ReviewPolicy, signal: AbortSignal): Promise<void> {
-    if (review.publishOn !== 'merge') return;
-    const repository = store.repositoryOf(revision);
-    const key = JSON.stringify([repository.id, review.policy]);
-    if (begun.has(key)) return;
-    if ((await mergePublicationOf(client, repository, review, signal)) !== undefined) begun.add(key);
-  }
-
-  /** The policy for a pull request that has ended: a merge from before merges published by it publishes nothing. Undefined if it has to be read again. */
-  async function countedMerge(revision: Revision, review: ReviewPolicy, pull: PullRequest, signal: AbortSignal) {
-    if (pull.state !== 'merged' || review.publishOn !== 'merge') return review;
-    const repository = store.repositoryOf(revision);
-    const since = await mergePublicationOf(client, repository, review, signal);
-    if (since === undefined) return undefined;
-    const isBefore = await isMergedBefore(repository, pull.merged?.commit, since, signal);
-    return isBefore ? { ...review, publishOn: 'approval' as const } : review;
   }
 
   function deciding(signal: AbortSignal) {
@@ -288,9 +293,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     object: Stored<PackageRevision> | undefined,
     signal: AbortSignal,
   ): Promise<undefined> {
+    batches.withdraw(key);
     if (before === undefined) return;
     try {
-      await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
+      if (!isBatchBranch(before.pull.branch))
+        await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
     } catch (error) {
       // What only an operator can change does not matter any more.
       if (pauseAfter(error) === undefined) throw error;
@@ -305,7 +312,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
     const here = shown.inRepository(key);
     const used = new Set(here.map(({ pull }) => pull.pulls));
-    await opened.closeUnused(key, used);
+    await opened.closeUnused(key, new Set([...used, ...batches.pullsOf(key)]));
     if (here.length === 0) {
       pace.rest(keyText(key));
       unreadable.delete(keyText(key));
@@ -344,6 +351,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (unreadable.delete(keyText(key))) for (const one of own) failures.end(one.key);
       const changed = new Set(branches);
       for (const { key: one, pull } of own) if (changed.has(pull.branch)) enqueue(one);
+      if (branches.some(isBatchBranch)) batches.wake(key);
     }
     pace.notePoll(keyText(key), { tookMs: clock.now() - began, isChanged });
     const hasUnseen = [...used].some((pulls) => pulls.hasUnseen);
@@ -372,7 +380,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   function forget(key: ObjectKey, before: Shown | undefined): void {
     shown.delete(key);
-    if (before?.pull.members.size === 0) shown.forget(before.pull.pulls, before.pull.branch);
+    if (before?.pull.members.size === 0 && !isBatchBranch(before.pull.branch))
+      shown.forget(before.pull.pulls, before.pull.branch);
   }
 
   /** Reports a failure, except a lost race with another writer. */

@@ -1,3 +1,4 @@
+import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { mergeBase } from '../../../src/git/objects/merge-base.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
@@ -84,4 +85,40 @@ export async function isMergedBefore(
   // What is not fetched is no part of what was the main branch.
   if (found.some((one) => one?.type !== 'commit')) return false;
   return (await mergeBase(git, since, commit, signal)) === commit;
+}
+
+/** The same for proposals, whose controller does not read all policies of a repository. */
+export class MergePublication {
+  readonly #client: Client;
+  /** Repositories and policies of which it is recorded since when merges publish. */
+  readonly #begun = new Set<string>();
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Records it, which has to be done before the first merge. */
+  async note(repository: PackageRepository, review: ReviewPolicy, signal: AbortSignal): Promise<void> {
+    if (review.publishOn !== 'merge') return;
+    const key = JSON.stringify([repository.id, review.policy]);
+    if (this.#begun.has(key)) return;
+    if ((await mergePublicationOf(this.#client, repository, review, signal)) !== undefined) this.#begun.add(key);
+  }
+
+  /**
+   * The policy for a pull request that has ended: a merge from before merges published by it publishes nothing. Undefined if the policy has to be read
+   * again.
+   */
+  async policyFor(
+    repository: PackageRepository,
+    review: ReviewPolicy,
+    { state, merged }: Pick<PullRequest, 'state' | 'merged'>,
+    signal: AbortSignal,
+  ): Promise<ReviewPolicy | undefined> {
+    if (state !== 'merged' || review.publishOn !== 'merge') return review;
+    const since = await mergePublicationOf(this.#client, repository, review, signal);
+    if (since === undefined) return undefined;
+    const isBefore = await isMergedBefore(repository, merged?.commit, since, signal);
+    return isBefore ? { ...review, publishOn: 'approval' } : review;
+  }
 }

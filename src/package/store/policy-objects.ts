@@ -1,3 +1,4 @@
+import { withVisibleDirection } from '../../foundation/text/direction.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
@@ -352,7 +353,8 @@ export function approvalRuleOf(policy: SourcedPolicy, lists?: PolicySurroundings
 
 function recurrenceOf({ cron, duration, timeZone, reason }: RecurrenceField): NamedRecurrence {
   // What cannot be read is no valid recurrence, so that it blocks.
-  return { cron, durationMs: parseDuration(duration) ?? Number.NaN, timeZone, reason };
+  const durationMs = parseDuration(duration) ?? Number.NaN;
+  return { cron, durationMs, timeZone, reason: reason === undefined ? undefined : withVisibleDirection(reason) };
 }
 
 type RecurrenceField = DeepReadonly<PackagePolicy>['spec']['approval']['windows'][number];

@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../../../src/foundation/text/canonical-json.ts';
+import { nearMisses } from '../../../../src/foundation/text/near-misses.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
 import type { ExternalFact } from '../../../../src/package/model/record/record.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
@@ -53,7 +54,13 @@ async function conditionOf(
       'DependencyCycle',
       `${cycle.join(' requires ')}; none of them can be first: remove one of the Dependency objects`,
     );
-  if (ids.length === 0) return closed('NoProvider', `no package ${packageName} is selected; publish one`);
+  if (ids.length === 0) {
+    const { namespace } = consumer;
+    const names = new Set(store.list().flatMap((row) => (row.namespace === namespace ? row.key.package : [])));
+    const near = nearMisses(packageName, names);
+    const hint = near.length === 0 ? '' : `, or did you mean ${near.join(' or ')}?`;
+    return closed('NoProvider', `no package ${packageName} is selected; publish one${hint}`);
+  }
   const { minCount } = spec;
   const reasons = listed(waiting.map(({ message }) => message));
   if (minCount === undefined && waiting.length > 0) return closed('ProviderNotReady', reasons);
