@@ -1,6 +1,7 @@
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
+import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
@@ -85,9 +86,10 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
 }
 
 /** In the name of the approval that the host merged for. */
-function asDecided({ subject, groups, face, evidence }: Approval, merged: string): RequestContext {
+function asDecided(decision: Approval, merged: string): RequestContext {
+  const { face, evidence } = decision;
   return {
-    actor: { name: subject, ...(groups === undefined ? {} : { groups }) },
+    actor: approverOfRecord(decision),
     face: face as EntryPoint,
     reason: evidence === undefined ? merged : `${merged}, approved by ${evidence}`,
   };

@@ -4,6 +4,7 @@ import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-mergi
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
+import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
@@ -142,11 +143,12 @@ export async function mergeApproved(
 async function decide(
   { store, signal }: MergingContext,
   { object, evaluation: { revision } }: ReviewedProposal,
-  { subject, groups, face, evidence, at }: Approval,
+  decision: Approval,
   isFresh: boolean,
 ): Promise<string | undefined> {
+  const { face, evidence, at } = decision;
   const request: RequestContext = {
-    actor: { name: subject, ...(groups === undefined ? {} : { groups }) },
+    actor: approverOfRecord(decision),
     face: face as EntryPoint,
     ...{ reason: `approved at ${at}`, dryRun: isFresh, signal },
   };

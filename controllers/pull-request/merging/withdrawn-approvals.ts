@@ -1,5 +1,10 @@
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approvalsIn } from '../../../src/package/model/record/record.ts';
+import {
+  approverOfRecord,
+  describeWithdrawal,
+  NO_RIGHT,
+} from '../../../src/package/model/record/withdrawn-approval.ts';
 import { keyOf } from '../../../src/resource/object/object.ts';
 import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { ReviewedProposal } from '../reviews/apply-reviews.ts';
@@ -12,8 +17,9 @@ import { plainLine } from '../text/quote.ts';
 const MAX_COMMENTS = 1000;
 
 /**
- * Why an approval that was recorded before the merge, by a review or a comment, does not count any more: it would not be accepted now. The approvals
- * that were given through the API, which have no evidence on the host, stay. Undefined if all of them count.
+ * Why an approval that was recorded before the merge does not count any more: it would not be accepted now. One through the API, which has no evidence
+ * on the host, counts while the user with the groups of the request has the right. Those of controllers and of commands without an API, which grant no
+ * rights, stay. Undefined if all of them count.
  */
 export async function withdrawnApproval(
   { mayApprove, signal }: { readonly mayApprove: MayApprove | undefined; readonly signal: AbortSignal },
@@ -22,8 +28,13 @@ export async function withdrawnApproval(
   { approvals }: Pick<ReviewVerdicts, 'approvals'>,
 ): Promise<string | undefined> {
   const { object, review, forge } = proposal;
-  for (const { subject, evidence } of countedWith(proposal, decision)) {
-    if (evidence === undefined) continue;
+  for (const approval of countedWith(proposal, decision)) {
+    const { subject, evidence, allGroups } = approval;
+    if (evidence === undefined) {
+      if (allGroups === undefined || mayApprove === undefined) continue;
+      if (await mayApprove(approverOfRecord(approval), keyOf(object), signal)) continue;
+      return describeWithdrawal(approval);
+    }
     const refuse = (why: string) =>
       `the approval of ${plainLine(subject)} by ${plainLine(evidence)} does not count any more: ${why}`;
     if (review.publishOn === 'approval')
@@ -40,8 +51,7 @@ export async function withdrawnApproval(
         );
     }
     const { actor } = (await approverAt(forge, review, login, signal)) ?? { actor: { name: subject } };
-    if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal)))
-      return refuse('this user may not update packagerevisions/approval in this namespace any more');
+    if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal))) return refuse(NO_RIGHT);
   }
   return undefined;
 }

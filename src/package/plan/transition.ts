@@ -6,8 +6,10 @@ import { sameValue } from '../../resource/object/same-value.ts';
 import { decide } from '../kernel/decide.ts';
 import { recordAfter } from '../kernel/record-after.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
+import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
-import { type Approval, oneLine, type RevisionRecord } from '../model/record/record.ts';
+import type { Approval, RevisionRecord } from '../model/record/record.ts';
+import { describeWithdrawal } from '../model/record/withdrawn-approval.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type {
   Action,
@@ -98,14 +100,11 @@ export async function decideTransition(
     policy,
     at,
   );
-  const lost = withdrawn.map(({ subject, at: given }) => withdrawal(subject, given));
+  const lost = withdrawn.map(describeWithdrawal);
   if (!decision.allowed)
     throw new TransitionRefusedError(revision, action, {
       ...decision,
-      refusals: [
-        ...decision.refusals,
-        ...lost.map((message) => ({ code: 'NotApproved', message }) as const),
-      ],
+      refusals: [...decision.refusals, ...lost.map((message) => ({ code: 'NotApproved', message }) as const)],
     });
   for (const message of lost) context.warn?.(message);
 
@@ -114,6 +113,7 @@ export async function decideTransition(
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
     namespace: revision.namespace,
     ...groupsForQuorums(policy.approvalRules, context.actor.groups),
+    ...groupsForLater(policy, decision, context.actor.groups),
     ...(evidence === undefined ? {} : { evidence }),
   };
   const step = {
@@ -145,9 +145,21 @@ export async function planWith(step: DecidedStep, written: WrittenObjects): Prom
   return { updates, name: revision.name, marks: recorded.marks, revokes: REVOKING_ACTIONS.has(action) };
 }
 
-/** Why an approval of a user who has lost the right does not count. */
-export function withdrawal(subject: string, at: string): string {
-  return `the approval of ${oneLine(subject)} at ${at} does not count any more: this user may not update packagerevisions/approval in this namespace any more; another user has to approve it`;
+/** Groups of a user that an approval records. */
+const MAX_GROUPS = 100;
+
+/**
+ * The groups by which the right to approve is checked again where the approval does not publish by itself, or before a merge of the Git host, unless there
+ * are too many to record.
+ */
+function groupsForLater(
+  { review }: EffectivePolicy,
+  { approvals }: Allowed,
+  groups: readonly string[] | undefined,
+): { readonly allGroups?: string[] } {
+  const mayMerge = review !== undefined && review.publishOn !== 'merge';
+  if ((!mayMerge && approvals === undefined) || groups === undefined || groups.length > MAX_GROUPS) return {};
+  return { allGroups: [...new Set(groups)].sort() };
 }
 
 function withoutApprovals(reading: StateReading, withdrawn: readonly Approval[]): StateReading {

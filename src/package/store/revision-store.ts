@@ -29,7 +29,6 @@ import {
 } from '../upstream/upstream-reader.ts';
 import { approveProposal } from './approve-by-merge.ts';
 import { checkApproval } from './check-approval.ts';
-import { withoutWithdrawn } from './withdrawn-approvals.ts';
 import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
@@ -38,6 +37,7 @@ import type { OpenPurpose, RevisionStoreOptions } from './revision-store-options
 import { notOpenYet, ownName, removedMeanwhile, repositoryNotFound, revisionNotFound } from './store-errors.ts';
 import { tracedCreate, tracedUpdate } from './traced-request.ts';
 import { dependentsAmong, UpstreamReferences } from './upstream-references.ts';
+import { withoutWithdrawn } from './withdrawn-approvals.ts';
 
 /** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
 export interface RevisionEvaluation {

@@ -1,5 +1,6 @@
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import { type Approval, approverOfRecord } from '../model/record/record.ts';
+import type { Approval } from '../model/record/record.ts';
+import { approverOfRecord } from '../model/record/withdrawn-approval.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { RevisionStoreOptions } from './revision-store-options.ts';
