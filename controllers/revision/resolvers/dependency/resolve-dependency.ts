@@ -4,7 +4,7 @@ import type { IssuedCondition } from '../../../../src/package/model/gates/verdic
 import type { ExternalFact } from '../../../../src/package/model/record/record.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { type Dependency, type LockedProvider, lockOf, PROVIDER_SOURCE } from './dependency-object.ts';
-import { findCycle } from './find-cycle.ts';
+import { findDependencyCycle } from './find-dependency-cycle.ts';
 import { type InjectedObject, injectedObjects } from './inject-objects.ts';
 import { type Provider, type ProviderWorld, packageId, type Selection, selectProviders } from './select-providers.ts';
 
@@ -48,7 +48,7 @@ async function conditionOf(
 ): Promise<Pick<IssuedCondition, 'status' | 'reason' | 'message'>> {
   const closed = (reason: string, message: string) => ({ status: 'False' as const, reason, message });
   const ids = [...ready.map(({ revision }) => packageId(revision)), ...waiting.map(({ id }) => id)];
-  const cycle = await findCycle(consumer, ids, store);
+  const cycle = await findDependencyCycle(consumer, ids, store);
   if (cycle !== undefined)
     return closed(
       'DependencyCycle',
