@@ -31,6 +31,8 @@ beforeEach(async () => {
   const spec = { approval: { automatic: true, quorum: { required: 2 } } };
   await session.client.create(packagePolicyKind, packagePolicyKind.complete({ metadata: { name: 'two' }, spec }));
   await session.store.reach('default/edge');
+  const resolvers = { actor: { name: 'controller:revision' }, face: 'controller' } as const;
+  await session.store.change(`default/${NAME}`, { settled: { resolvers: [] } }, resolvers);
   await session.store.update(`default/${NAME}`, { action: 'propose' }, { actor: { name: 'anna' }, face: 'api' });
 });
 afterEach(async () => {
