@@ -66,6 +66,8 @@ export class GitHubServer {
   readonly used = new Map<string, string>();
   /** Returns a fault for a request. */
   fault: (request: GitHubRequest) => Fault | undefined = () => undefined;
+  /** Is called after each response. */
+  after: (request: GitHubRequest) => void = () => undefined;
   granted = GRANTED;
   /** The private key of the App, PEM. */
   readonly privateKey: string;
@@ -152,6 +154,7 @@ export class GitHubServer {
     entry.status = status;
     response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...sent });
     response.end(status === 304 ? '' : body);
+    this.after(entry);
   }
 
   #answer(request: GitHubRequest): { status: number; headers?: Record<string, string>; body: string } {
