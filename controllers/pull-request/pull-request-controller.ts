@@ -275,18 +275,28 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     entry: Shown,
     pull: PullRequest,
     signal: AbortSignal,
-  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'note'>> {
+  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'readState' | 'note'>> {
     const { pulls, branch, number } = entry;
-    const readReviews = async () => {
+    const readEarlier = async () => {
       const earlier: Review[] = [];
       // Users may delete pull requests.
       for (const one of pulls.earlierOf(branch))
         if (one !== number) earlier.push(...((await unlessMissing(pulls.forge.reviews(one, signal))) ?? []));
-      return [...standingRequests(earlier), ...(await pulls.forge.reviews(number, signal))];
+      return standingRequests(earlier);
+    };
+    const readReviews = async () => [...(await readEarlier()), ...(await pulls.forge.reviews(number, signal))];
+    const readState = async () => {
+      const earlier = await readEarlier();
+      const state = await pulls.forge.state(number, signal);
+      return { pull: state.pull, reviews: [...earlier, ...state.reviews] };
     };
     const of = (await pulls.ofBranch(branch, signal)) ?? pull;
-    if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
-    return { reviews: entry.reviews.list, readReviews, note: (read) => pulls.note(read) };
+    if (entry.reviews?.of !== of) {
+      const known = pulls.reviewsOf(of);
+      const read = async () => (pulls.forge.batchesReads ? (await readState()).reviews : readReviews());
+      entry.reviews = { of, list: known === undefined ? await read() : [...(await readEarlier()), ...known] };
+    }
+    return { reviews: entry.reviews.list, readReviews, readState, note: (one) => pulls.note(one) };
   }
 
   /** The proposal has ended: the last state is left in the pull request, which the host closes as the branch is gone. */

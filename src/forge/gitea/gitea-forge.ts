@@ -11,6 +11,7 @@ import {
   type NewPullRequest,
   type PullRequest,
   type PullRequestChange,
+  type PullState,
   type Review,
 } from '../forge.ts';
 import type { ForgeIssues } from '../forge-issues.ts';
@@ -69,6 +70,7 @@ export interface GiteaForgeOptions extends ForgeHttpOptions {
 export class GiteaForge implements Forge {
   readonly address: string;
   readonly opensWithLabels = true;
+  readonly batchesReads = false;
   readonly issues: ForgeIssues;
   readonly #http: ForgeHttp;
   readonly #path: string;
@@ -162,6 +164,11 @@ export class GiteaForge implements Forge {
     };
     const path = `${this.#path}/pulls/${number}`;
     return this.#pullOf(await this.#http.json(pullSchema, 'PATCH', path, { body: change, signal }));
+  }
+
+  async state(number: number, signal: AbortSignal): Promise<PullState> {
+    const [pull, reviews] = await Promise.all([this.get(number, signal), this.reviews(number, signal)]);
+    return { pull, reviews };
   }
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {

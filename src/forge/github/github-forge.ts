@@ -9,6 +9,7 @@ import {
   type NewPullRequest,
   type PullRequest,
   type PullRequestChange,
+  type PullState,
   type Review,
 } from '../forge.ts';
 import type { ForgeIssues } from '../forge-issues.ts';
@@ -43,6 +44,7 @@ import {
   pullsSchema,
   reviewsSchema,
 } from './github-schemas.ts';
+import { GitHubStates } from './github-states.ts';
 
 const PAGE = 100;
 /** Pages of one pull request's events, and of the comments at its end; what is on further ones does not count. */
@@ -59,6 +61,7 @@ const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
 export class GitHubForge implements Forge {
   readonly address: string;
   readonly opensWithLabels = false;
+  readonly batchesReads = true;
   readonly mergeQueue: MergeQueue;
   readonly issues: ForgeIssues;
   readonly #client: GitHubClient;
@@ -66,6 +69,7 @@ export class GitHubForge implements Forge {
   readonly #mergedBy = new MergedBy();
   readonly #merging: GitHubMerging;
   readonly #comments: GitHubComments;
+  readonly #states: GitHubStates;
 
   constructor(options: GitHubClientOptions) {
     const { owner, name } = options;
@@ -73,6 +77,7 @@ export class GitHubForge implements Forge {
     this.#repository = { owner, repo: name };
     this.mergeQueue = new GitHubMergeQueue(this.#client, this.#repository);
     this.#comments = new GitHubComments(this.#client, this.#repository);
+    this.#states = new GitHubStates(this.#client, this.#repository);
     this.issues = new GitHubIssues(this.#client, this.#repository);
     this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#merging = new GitHubMerging(this.#client, this.#repository, (number, signal) => this.get(number, signal));
@@ -124,13 +129,19 @@ export class GitHubForge implements Forge {
     return this.#pullOf(pull);
   }
 
+  async state(number: number, signal: AbortSignal): Promise<PullState> {
+    const { pull, reviews } = await this.#states.state(number, signal);
+    // Where there are more than one page of them.
+    return { pull: this.#mergedBy.complete(pull), reviews: reviews ?? (await this.reviews(number, signal)) };
+  }
+
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
     const of = { ...this.#repository, pull_number: number, per_page: PAGE };
     return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) => {
       const reviews = await this.#client.call(reviewsSchema, signal, ({ pulls }, options) =>
         pulls.listReviews({ ...of, page, ...options }),
       );
-      return { reviews: reviews.map(reviewOf) };
+      return { reviews: reviews.map(reviewOf), isLast: reviews.length < PAGE };
     });
   }
 
@@ -210,7 +221,7 @@ export class GitHubForge implements Forge {
   }
 
   mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
-    return this.#merging.mergeability(number, signal);
+    return this.#states.mergeability(number, signal);
   }
 
   branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {

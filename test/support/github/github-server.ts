@@ -201,9 +201,11 @@ export class GitHubServer {
     const token = /^(?:bearer|token) (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
     const identity = this.#identities.get(token);
     if (identity === undefined) return { status: 401, body: JSON.stringify({ message: 'Bad credentials' }) };
+    if (identity.app !== undefined && !this.used.has('pull_requests')) this.used.set('pull_requests', 'read');
     const visible = this.#repositories.filter(({ name }) => identity.repositories?.includes(name) ?? true);
+    for (const repository of visible) repository.follow();
     const request = body as Parameters<typeof answerGraphql>[1];
-    return { status: 200, body: JSON.stringify(answerGraphql(visible, request, this.problems)) };
+    return { status: 200, body: JSON.stringify(answerGraphql(visible, request, this.problems, this.url)) };
   }
 
   #handle({ template, values, route }: Found, { headers, body }: GitHubRequest, query: URLSearchParams): Result {
