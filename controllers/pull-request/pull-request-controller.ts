@@ -1,10 +1,8 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import { triggerSource } from '../../src/controller/source.ts';
-import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
+import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
-import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
@@ -16,7 +14,7 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
-import { QueuedProposals, setQueuedChecks } from './checks/queued-checks.ts';
+import { setQueuedChecks } from './checks/queued-checks.ts';
 import { applyCommands, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
 import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
@@ -29,10 +27,11 @@ import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
+import { RepositoryPolls } from './repository-polls.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
 import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
-import { repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
+import { checksTextOf, isCheckedAt, repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
 import { readDescription, readExplanation } from './text/read-proposal.ts';
 import { isPreparedIn, proposalId, proposalIn, withPrepared, withSection } from './text/section.ts';
 
@@ -61,8 +60,6 @@ export interface PullRequestOptions {
 const HEADS = 'refs/heads/';
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
-/** Proposals of one repository that report the same failure. */
-const MAX_REPORTED = 100;
 
 /** Shows proposals as pull requests of a Git host, and takes over what users decide there. */
 export function pullRequestController(options: PullRequestOptions): ControllerOptions {
@@ -73,29 +70,38 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   );
   const failures = new HostFailures(store, events);
   const shown = new ShownProposals();
-  const queues = new QueuedProposals();
-  /** Why the pull requests of a repository cannot be read, as its proposals report it. */
-  const unreadable = new Map<string, string>();
   const opened = new OpenedRepositories(store, openForge, clock);
   const pace = new PollPace(clock);
   let enqueue: (key: ObjectKey) => void = () => undefined;
+  let wake: (key: ObjectKey) => void = () => undefined;
+  const polls = new RepositoryPolls({
+    ...{ client, store, clock, shown, opened, pace, failures, requests },
+    wake: (key) => wake(key),
+  });
 
   return {
     name: 'pull-request',
     sources: [
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
-      triggerSource((queue) => {
-        enqueue = queue;
-        return requests?.subscribe(queue) ?? (() => undefined);
-      }),
+      {
+        start({ enqueue: add, prioritize }) {
+          enqueue = add;
+          // What a user did on the host does not wait behind other work.
+          wake = (key) => {
+            add(key);
+            prioritize(key);
+          };
+          return requests?.subscribe(wake) ?? (() => undefined);
+        },
+      },
     ],
     maxConcurrentReconciles: 16,
     namespaceShare: { most: 8, mostFailing: 4 },
     reconcileTimeoutMs: 120_000,
     maxDelayMs: 60_000,
     // The name of a repository is a DNS label, that of a revision contains dots.
-    reconcile: (key, { signal }) => (key.name.includes('.') ? reconcile(key, signal) : poll(key, signal)),
+    reconcile: (key, { signal }) => (key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal)),
   };
 
   async function reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
@@ -210,7 +216,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
     const checksText = checksTextOf(revision.commit, checks);
     if (entry.checks !== checksText) {
-      const isFirst = entry.hasNoChecks === true;
+      // A commit that was pushed since has none yet.
+      const isNext = entry.checks !== undefined && !isCheckedAt(entry, revision.commit);
+      const isFirst = entry.hasNoChecks === true || isNext;
       delete entry.hasNoChecks;
       await pulls.forge.setChecks(revision.commit, checks, signal, { isFirst });
       await setQueuedChecks({ store, forge: pulls.forge, signal }, revision, checks, entry.queued ?? []);
@@ -318,59 +326,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     failures.forget(key);
   }
 
-  async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
-    const waitMs = pace.waitMs(keyText(key));
-    if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
-    const here = shown.inRepository(key);
-    await opened.closeUnused(key, new Set(here.map(({ pulls }) => pulls)));
-    if (here.length === 0) {
-      pace.rest(keyText(key));
-      unreadable.delete(keyText(key));
-      return undefined;
-    }
-    const requested = requests?.takeReview(key);
-    if (requested?.isReported === true) pace.noteMessage(keyText(key));
-    const began = clock.now();
-    let isChanged = false;
-    for (const one of here) {
-      if (![...(requested?.reruns ?? [])].some((commit) => one.checks?.startsWith(checksTextOf(commit)))) continue;
-      delete one.checks;
-      enqueue(one.key);
-    }
-    for (const pulls of new Set(here.map((one) => one.pulls))) {
-      let branches: readonly string[];
-      try {
-        const read = await pulls.poll(signal);
-        branches = read.branches;
-        isChanged ||= read.isChanged;
-        const queued = await queues.read(pulls, here, requested?.mergeQueue === true || branches.length > 0, signal);
-        for (const one of queued) enqueue(one.key);
-      } catch (error) {
-        const pause = pauseAfter(error);
-        if (pause === undefined) throw error;
-        const own = here.filter((one) => one.pulls === pulls);
-        await reportUnreadable(key, own, messageOf(error), signal);
-        return { requeueAfter: pause, reason: messageOf(error) };
-      }
-      if (unreadable.delete(keyText(key))) for (const one of here) if (one.pulls === pulls) failures.end(one.key);
-      const changed = new Set(branches);
-      for (const one of here) if (one.pulls === pulls && changed.has(one.branch)) enqueue(one.key);
-    }
-    pace.notePoll(keyText(key), { tookMs: clock.now() - began, isChanged });
-    const hasUnseen = [...new Set(here.map(({ pulls }) => pulls))].some((pulls) => pulls.hasUnseen);
-    return { requeueAfter: pace.nextMs(keyText(key), hasUnseen), reason: 'pull requests are read' };
-  }
-
-  /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */
-  async function reportUnreadable(repository: ObjectKey, own: readonly Shown[], message: string, signal: AbortSignal) {
-    if (unreadable.get(keyText(repository)) === message) return;
-    for (const { key } of own.slice(0, MAX_REPORTED)) {
-      const object = await client.find(packageRevisionKind, key, { signal });
-      if (object !== undefined) failures.report(object, message);
-    }
-    unreadable.set(keyText(repository), message);
-  }
-
   function watch(entry: Shown): Shown {
     const before = shown.get(entry.key);
     if (before?.proposal === entry.proposal && before.number === entry.number && before.pulls === entry.pulls)
@@ -402,9 +357,4 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 /** Nothing but its opening has happened to it, or did just then: the next poll makes Sluice read it once more in any case. */
 function isUntouched({ createdAt, updatedAt }: PullRequest): boolean {
   return Date.parse(updatedAt) - Date.parse(createdAt) <= JUST_OPENED_MS;
-}
-
-/** What `Shown.checks` compares; without checks, what it begins with. */
-function checksTextOf(commit: string, checks?: readonly Check[]): string {
-  return `${commit} ${checks === undefined ? '' : digest(canonicalJson(checks))}`;
 }

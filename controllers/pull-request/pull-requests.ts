@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, PullState, Review } from '../../src/forge/forge.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { ReportedPull } from '../repository/sync-requests.ts';
 
 /** Open pull requests that are read at the start. */
 const MAX_OPEN = 5000;
@@ -161,11 +162,32 @@ export class PullRequests {
       try {
         return this.#noteState(await this.forge.state(number, signal));
       } catch {
-        const entry = [...this.#entries.values()].find(({ pull }) => pull.number === number);
-        return entry === undefined ? [] : [this.#lookAgain(entry)];
+        return this.lookAgainAt(new Set([number]));
       }
     };
     return (await Promise.all(numbers.map(read))).flat();
+  }
+
+  /**
+   * What of a reported pull request has to be read: nothing where it is none of these branches or shows what is known already, the list
+   * where it is another one of such a branch. `pushed` returns the commit that Sluice has pushed to a branch.
+   */
+  newsOf(reported: ReportedPull, pushed: ReadonlyMap<string, string | undefined>): 'nothing' | 'state' | 'list' {
+    const { number, isConversation, updatedAt, state, head } = reported;
+    const known = [...this.#entries.values()].find(({ pull }) => pull.number === number)?.pull;
+    if (known === undefined) return head !== undefined && pushed.has(head.branch) ? 'list' : 'nothing';
+    if (!pushed.has(known.head.branch)) return 'nothing';
+    if (isConversation || updatedAt === undefined || head === undefined) return 'state';
+    if (state !== (known.state === 'open' ? 'open' : 'closed')) return 'state';
+    // The effect of an own push, which the next list shows.
+    if (head.commit !== known.head.commit) return head.commit === pushed.get(known.head.branch) ? 'nothing' : 'state';
+    return Date.parse(updatedAt) <= Date.parse(known.updatedAt) ? 'nothing' : 'state';
+  }
+
+  /** Makes callers who compare look again at pull requests. Returns their branches. */
+  lookAgainAt(numbers: ReadonlySet<number>): readonly string[] {
+    const entries = [...this.#entries.values()].filter(({ pull }) => numbers.has(pull.number));
+    return entries.map((entry) => this.#lookAgain(entry));
   }
 
   /** Puts a copy in the place of a pull request, so that callers who compare look again. Returns its branch. */

@@ -1,4 +1,5 @@
-import type { PullRequest, Review } from '../../src/forge/forge.ts';
+import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
+import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { CommandState } from './commands/apply-commands.ts';
 import type { PullRequests } from './pull-requests.ts';
@@ -68,4 +69,14 @@ export class ShownProposals {
 /** The repository of a revision: its name begins with that of the repository, which is a DNS label. */
 export function repositoryOf({ namespace = DEFAULT_NAMESPACE, name }: ObjectKey): ObjectKey {
   return { namespace, name: name.split('.', 1)[0] ?? '' };
+}
+
+/** What `Shown.checks` compares. */
+export function checksTextOf(commit: string, checks: readonly Check[]): string {
+  return `${commit} ${digest(canonicalJson(checks))}`;
+}
+
+/** Whether the checks that were written last are of this commit. */
+export function isCheckedAt({ checks }: Pick<Shown, 'checks'>, commit: string): boolean {
+  return checks?.startsWith(`${commit} `) === true;
 }

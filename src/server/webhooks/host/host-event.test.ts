@@ -60,7 +60,7 @@ test.each(['installation', 'installation_repositories'])(
     }[]) {
       const event = read(payload);
       const { html_url: owner, login } = payload.installation.account;
-      expect(event).toEqual({ repository: undefined, owner, hint: undefined, isPullRequest: false });
+      expect(event).toEqual({ repository: undefined, owner, hint: undefined, pull: undefined, isCheckReport: false });
       if (event === undefined) continue;
       expect(isAbout(event, `https://github.com/${login}/apps.git`)).toBe(true);
       expect(isAbout(event, `git@github.com:${login}/apps`)).toBe(true);
