@@ -1,11 +1,12 @@
+import { listed } from '../../src/foundation/text/counted.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { blockingRules } from '../../src/package/kernel/blocking-rules.ts';
-import { approvalRuleOf, selects } from '../../src/package/store/policy-objects.ts';
+import type { PolicyOrigin } from '../../src/package/model/policy/approval-rules.ts';
+import { approvalRuleOf, type SourcedPolicy, selects } from '../../src/package/store/policy-objects.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
-import type { PackagePolicy } from '../../src/resource/kinds/sluice/package-policy.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { ObjectExplanation } from '../package-variant/describe-variant.ts';
 
@@ -20,30 +21,33 @@ export interface SelectedFrom {
 }
 
 /** What a policy requires, what it forbids at this time, and which revisions wait that it selects. `now`: milliseconds since the epoch. */
-export function describePolicy(policy: PackagePolicy, from: SelectedFrom, now: number): ObjectExplanation {
-  const { metadata, spec } = policy;
+export function describePolicy(policy: SourcedPolicy, from: SelectedFrom, now: number): ObjectExplanation {
+  const { metadata, spec, origin } = policy;
   const blocked = blockedNow(policy, now);
   const open = selectedBy(policy, from).filter(
     ({ spec: { lifecycle } }) => lifecycle === 'Draft' || lifecycle === 'Proposed',
   );
   const proposed = open.filter((one) => one.spec.lifecycle === 'Proposed').map((one) => one.metadata.name);
-  const shown = proposed.slice(0, MAX_NAMED);
-  const more = proposed.length > shown.length ? ` and ${proposed.length - shown.length} more` : '';
-  const names = shown.length === 0 ? '' : `: ${shown.join(', ')}${more}`;
+  const names = proposed.length === 0 ? '' : `: ${listed(proposed, MAX_NAMED)}`;
   return {
     subject: `PackagePolicy ${metadata.name}`,
     state: blocked.length === 0 ? 'in force' : 'in force, forbids approvals now',
     reasons: [
+      ...(origin === undefined ? [] : [originText(origin)]),
       `it applies to ${selectionText(spec.selector)}`,
       ...blocked,
       ...requirementsOf(spec),
       `it selects ${open.length - proposed.length} drafts, and ${proposed.length} proposed revisions${names}`,
     ],
-    next: shown,
+    next: proposed.slice(0, MAX_NAMED),
   };
 }
 
-function selectionText(selector: PackagePolicy['spec']['selector']): string {
+function originText({ repository, branch, file, commit }: PolicyOrigin): string {
+  return `it is in ${file} of Repository ${repository} as of commit ${commit.slice(0, 10)}; users who may push to branch ${branch} can change it, and it can only restrict`;
+}
+
+function selectionText(selector: SourcedPolicy['spec']['selector']): string {
   const { repositories, packages, repositorySelector, packageSelector, variantSets } = selector;
   const parts = [
     ...(repositories === undefined ? [] : [`repositories ${repositories.join(', ')}`]),
@@ -56,7 +60,7 @@ function selectionText(selector: PackagePolicy['spec']['selector']): string {
 }
 
 /** Windows and freezes of the policy that forbid every approval at this time. */
-function blockedNow(policy: PackagePolicy, now: number): string[] {
+function blockedNow(policy: SourcedPolicy, now: number): string[] {
   const approvalRules = approvalRuleOf(policy).map((rule) => ({ ...rule, soak: {}, maxInFlight: undefined }));
   const facts = { name: '', proposal: undefined, lastPublishedAt: undefined };
   return blockingRules(facts, { approvalRules, freezes: [] }, timestamp(now)).map(
@@ -65,7 +69,7 @@ function blockedNow(policy: PackagePolicy, now: number): string[] {
   );
 }
 
-function requirementsOf({ requiredGates, approval, autoPropose, validFor }: PackagePolicy['spec']): string[] {
+function requirementsOf({ requiredGates, approval, autoPropose, validFor }: SourcedPolicy['spec']): string[] {
   const { quorum, windows, freezes, maxInFlight, soak, automatic, forbidSelfApproval, breakGlass } = approval;
   const number = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
   const by = quorum === undefined || quorum.from.length === 0 ? 'users who may approve' : quorum.from.join(', ');
@@ -87,7 +91,7 @@ function requirementsOf({ requiredGates, approval, autoPropose, validFor }: Pack
   ];
 }
 
-function selectedBy({ spec: { selector } }: PackagePolicy, from: SelectedFrom): Stored<PackageRevision>[] {
+function selectedBy({ spec: { selector } }: SourcedPolicy, from: SelectedFrom): Stored<PackageRevision>[] {
   const repositories = new Map(from.repositories.map((one) => [one.metadata.name, one]));
   const { variantSets, ...packages } = selector;
   const ofSets = new Set(
@@ -99,14 +103,19 @@ function selectedBy({ spec: { selector } }: PackagePolicy, from: SelectedFrom): 
       )
       .map(({ metadata }) => metadata.uid),
   );
-  return from.revisions.filter(({ metadata, spec }) => {
-    const key = { repository: spec.repository, package: spec.packageName, workspace: spec.workspaceName };
-    const { labels = {} } = spec.packageMetadata ?? {};
-    const revision = { key, kptfile: { metadata: { labels } }, record: { labels: metadata.labels ?? {} } };
-    if (!selects(packages, revision, repositories.get(spec.repository))) return false;
+  return from.revisions.filter((revision) => {
+    const { metadata, spec } = revision;
+    if (!selects(packages, labelledPackage(revision), repositories.get(spec.repository))) return false;
     if (variantSets === undefined) return true;
     return (
       metadata.ownerReferences?.some(({ kind, uid }) => kind === packageVariantKind.kind && ofSets.has(uid)) === true
     );
   });
+}
+
+/** A revision of the API as selectors of packages read it. */
+export function labelledPackage({ metadata, spec }: Stored<PackageRevision>) {
+  const key = { repository: spec.repository, package: spec.packageName, workspace: spec.workspaceName };
+  const { labels = {} } = spec.packageMetadata ?? {};
+  return { key, kptfile: { metadata: { labels } }, record: { labels: metadata.labels ?? {} } };
 }

@@ -40,10 +40,9 @@ export const approvalExplainer: Explainer = {
     for (const rule of state.blocking) if (rule.rule !== 'Freeze') reasons.push(reasonOf(rule, `Blocked${rule.rule}`));
     if (state.automatic.length > 0) reasons.push(automaticReason(state, surroundings));
     const reject = sluiceCommand('rpkg', 'reject', revision.name, '--reason', 'what is wrong');
-    const decision = decisionOf(evaluation, revision.namespace);
-    if (decision !== undefined) {
-      const message = `it is approved by ${decision.subject} since ${decision.at}, and waits until the Git host has merged its pull request, since the rules of the host reserve the main branch for merges`;
-      reasons.push({ reason: 'WaitsForMerge', message, resolvedBy: REVIEW_ACTOR });
+    const merge = waitsForMerge(evaluation);
+    if (merge !== undefined) {
+      reasons.push(merge);
       return { approvals, reasons, next, alternatives: [reject] };
     }
     const isBlocked = state.blocking.length > 0;
@@ -71,6 +70,16 @@ export const approvalExplainer: Explainer = {
     return { approvals, reasons, next, alternatives: [reject] };
   },
 };
+
+/** That an approved proposal waits until the Git host has merged it; undefined for all others. */
+export function waitsForMerge(
+  evaluation: Pick<RevisionEvaluation, 'content' | 'record' | 'revision'>,
+): Reason | undefined {
+  const decision = decisionOf(evaluation, evaluation.revision.namespace);
+  if (decision === undefined) return undefined;
+  const message = `it is approved by ${decision.subject} since ${decision.at}, and waits until the Git host has merged its pull request, since the rules of the host reserve the main branch for merges`;
+  return { reason: 'WaitsForMerge', message, resolvedBy: REVIEW_ACTOR };
+}
 
 /** The wait for the rules that block a revision; `until` is missing in those that do not end by themselves. */
 function untilText({ blocking }: ApprovalState): string {

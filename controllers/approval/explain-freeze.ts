@@ -19,7 +19,8 @@ export const freezeExplainer: Explainer = {
   },
 };
 
-function freezeOptions(isInstallation: boolean, namespace: string, own: string): string[] {
+/** Options of `sluice freeze end` for a freeze, where `own` is the namespace of the command. */
+export function freezeOptions(isInstallation: boolean, namespace: string, own: string): string[] {
   if (isInstallation) return ['--all-namespaces'];
   return namespace === own ? [] : ['--namespace', namespace];
 }

@@ -10,6 +10,8 @@ export interface ObjectExplanation {
   readonly reasons: readonly string[];
   /** Arguments for `sluice why` that explain the rest. */
   readonly next: readonly string[];
+  /** Commands that end the wait, without the place that they work on. */
+  readonly commands?: readonly string[];
 }
 
 /** What a variant keeps up to date, and what it waits for. */

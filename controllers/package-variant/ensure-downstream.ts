@@ -16,7 +16,7 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 import { adaptPackage, changesContent } from './adapt-package.ts';
 import type { ReadSelected } from './injection.ts';
 import { type Base, baseOf, isBasedOn, mergeUpstream, type UpstreamStore, withEdits } from './merge-upstream.ts';
-import { isFormer, isOwnedBy, nextWorkspace, ownerOf, planDownstream } from './plan-variant.ts';
+import { isFormer, nextWorkspace, ownerOf, ownersOf, planDownstream } from './plan-variant.ts';
 
 /** Why a variant cannot do anything about its downstream package until something else changes. */
 export class Blocked extends Error {
@@ -185,8 +185,10 @@ async function merge(
 function metadataFor(variant: Stored<PackageVariant>, revision: PackageRevision): RevisionChange['metadata'] {
   const { labels = {}, annotations = {}, ownerReferences = [] } = revision.record ?? {};
   const own = ownerOf(variant);
-  const kept = ownerReferences.filter((owner) => !isFormer(variant, owner));
-  const owners = isOwnedBy(revision, own.uid) ? ownerReferences : [...kept, { ...own }];
+  // Earlier versions recorded no namespace.
+  const hasOwn = ownersOf(revision).some(({ uid, namespace }) => uid === own.uid && namespace !== undefined);
+  const kept = ownersOf(revision).filter((owner) => owner.uid !== own.uid && !isFormer(variant, owner));
+  const owners = hasOwn ? ownerReferences : [...kept.map((owner) => ({ ...owner })), { ...own }];
   const wanted: Pick<PackageVariant['spec'], 'labels' | 'annotations'> = isPublished(revision) ? {} : variant.spec;
   const before = { labels, annotations, ownerReferences };
   const after = {

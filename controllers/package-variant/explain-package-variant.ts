@@ -12,6 +12,11 @@ export function packageVariantExplainer({ client }: { readonly client: Client })
       if (revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') return {};
       const owner = ownersOf(revision).find(({ kind, controller }) => kind === packageVariantKind.kind && controller);
       if (owner?.name === undefined) return {};
+      if (owner.namespace !== undefined && owner.namespace !== revision.namespace) {
+        // A user of this namespace need not be allowed to read more of it.
+        const message = `it belongs to PackageVariant ${owner.namespace}/${owner.name}, since that namespace has registered the repository too, or had; it is kept up to date there`;
+        return { reasons: [{ reason: 'OwnedByPackageVariant', message }] };
+      }
       const variant = await find(client, { namespace: revision.namespace, name: owner.name });
       if (variant === undefined || variant.metadata.uid !== owner.uid) {
         const message = `it belongs to PackageVariant ${owner.name}, which does not exist any more, so that nothing keeps it up to date`;

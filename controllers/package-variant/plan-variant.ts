@@ -1,6 +1,7 @@
+import { type RecordedOwner, recordedOwners } from '../../src/package/model/record/owners.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
-import type { OwnerReference } from '../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
 
 type Upstream = PackageVariant['spec']['upstream'];
 
@@ -19,15 +20,15 @@ export type DownstreamPlan =
 
 const WORKSPACE = /^packagevariant-(\d+)$/;
 
-/** The owner reference of the revisions of a variant. */
-export function ownerOf(variant: PackageVariant & { readonly metadata: { readonly uid: string } }): OwnerReference {
+/** The owner of the revisions of a variant. */
+export function ownerOf(variant: PackageVariant & { readonly metadata: { readonly uid: string } }) {
   const { apiVersion, kind, metadata } = variant;
-  return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true };
+  const { name, uid, namespace = DEFAULT_NAMESPACE } = metadata;
+  return { ...{ apiVersion, kind, name, uid, namespace }, controller: true } satisfies RecordedOwner;
 }
 
-/** The owners in the record of a revision. Others wrote them, so parts may be missing. */
-export function ownersOf({ record }: PackageRevision): readonly Partial<OwnerReference>[] {
-  return (record?.ownerReferences ?? []) as readonly Partial<OwnerReference>[];
+export function ownersOf({ record }: PackageRevision): readonly RecordedOwner[] {
+  return recordedOwners(record);
 }
 
 export function isOwnedBy(revision: PackageRevision, uid: string): boolean {
@@ -68,7 +69,7 @@ export function planDownstream(
   if (holder !== undefined)
     return {
       step: 'none',
-      problem: `package ${path} in repository ${repo} belongs to ${holder.kind} ${holder.name}; choose another spec.downstream, or delete that object`,
+      problem: `package ${path} in repository ${repo} belongs to ${holder.kind} ${placed(holder, variant)}; choose another spec.downstream, or delete that object`,
     };
   if (revisions.length === 0) return { step: 'clone' };
   const own = revisions.filter((revision) => isOwnedBy(revision, uid));
@@ -108,13 +109,24 @@ export function nextWorkspace(revisions: readonly PackageRevision[]): string {
   return `packagevariant-${Math.max(0, ...numbers) + 1}`;
 }
 
-/** True for an earlier variant of the same name, such as that of the server from which this one was moved. */
-export function isFormer({ kind, metadata: { name, uid } }: PackageVariant, owner: Partial<OwnerReference>): boolean {
-  return owner.kind === kind && owner.name === name && owner.uid !== uid;
+/**
+ * True for an earlier variant of the same name, such as that of the server from which this one was moved. One of another namespace may exist
+ * beside it: two with the same name must not take a package from each other.
+ */
+export function isFormer({ kind, metadata, spec }: PackageVariant, owner: RecordedOwner): boolean {
+  const { name, uid, namespace = DEFAULT_NAMESPACE } = metadata;
+  if (owner.kind !== kind || owner.name !== name || owner.uid === uid) return false;
+  return owner.namespace === undefined || owner.namespace === namespace || spec.adoptionPolicy === 'adoptExisting';
+}
+
+function placed({ namespace, name }: RecordedOwner, { metadata }: PackageVariant): string {
+  return namespace === undefined || namespace === (metadata.namespace ?? DEFAULT_NAMESPACE)
+    ? `${name}`
+    : `${namespace}/${name}`;
 }
 
 /** The controlling owner of a package, if that is another object. */
-function holderOf(revisions: readonly PackageRevision[], variant: PackageVariant): Partial<OwnerReference> | undefined {
+function holderOf(revisions: readonly PackageRevision[], variant: PackageVariant): RecordedOwner | undefined {
   return revisions
     .flatMap((revision) => ownersOf(revision).filter(({ controller }) => controller === true))
     .find((owner) => owner.uid !== variant.metadata.uid && !isFormer(variant, owner));

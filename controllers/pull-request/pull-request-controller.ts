@@ -14,26 +14,26 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
-import { setQueuedChecks } from './checks/queued-checks.ts';
-import { applyCommands, updateReply } from './commands/apply-commands.ts';
+import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
 import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved } from './merging/merge-approved.ts';
-import { rebuildBranch } from './merging/rebuild-branch.ts';
+import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
-import { linkNext, openPull, preparePull } from './opening/open-pull.ts';
+import { linkNext, openPull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
 import { RepositoryPolls } from './repository-polls.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
 import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
-import { checksTextOf, isCheckedAt, repositoryOf, type Shown, ShownProposals } from './shown-proposals.ts';
+import { repositoryOf, type Shown, ShownProposals, type ShownPull } from './shown-proposals.ts';
 import { readDescription, readExplanation } from './text/read-proposal.ts';
-import { isPreparedIn, proposalId, proposalIn, withPrepared, withSection } from './text/section.ts';
+import { isPreparedIn, proposalId, proposalsIn } from './text/section.ts';
+import { writeChecks, writePull } from './writing/write-pull.ts';
 
 export interface PullRequestOptions {
   readonly client: Client;
@@ -84,6 +84,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     sources: [
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
+      outdatedProposals(shown),
       {
         start({ enqueue: add, prioritize }) {
           enqueue = add;
@@ -150,8 +151,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
-        const entry = watch({ key, proposal, branch, pulls, number: pull.number, ...{ commands: {}, merging: {} } });
-        const read = await reviewsOf(entry, pull, signal);
+        const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
+        const read = await reviewsOf(shownPull, pull, signal);
         const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
         // What reviewers request still stands in the way of an approval.
         if (pull.state === 'merged' && !isPublication(ended))
@@ -174,23 +175,26 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     // The branch of the host follows it.
     if (pull.head.commit !== revision.commit) pulls.notePush(branch);
-    const isKnown = isOpen && proposalIn(pull.body) !== undefined;
-    const isPrepared = isPreparedIn(pull.body);
+    const isKnown = isOpen && proposalsIn(pull.body).length > 0;
     // What it supersedes has waited for its pull request.
     if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
-    const wanted = { key, proposal, branch, pulls, number: pull.number, isPrepared, ...{ commands: {}, merging: {} } };
+    const shownPull = shown.pullOf(pulls, branch, pull.number);
+    shownPull.isPrepared ??= isPreparedIn(pull.body);
     // One that was just opened has neither comments nor checks, and no reviews but those that an earlier one of the branch has.
-    const nothing = { commands: { of: pull }, hasNoChecks: true };
-    const hasEarlier = pulls.earlierOf(branch).some((one) => one !== wanted.number);
-    const unread = hasEarlier ? nothing : { ...nothing, reviews: { of: pull, list: [] } };
-    const entry = watch(!isOpen && isUntouched(pull) ? { ...wanted, ...unread } : wanted);
+    const isNew = !isOpen && isUntouched(pull);
+    if (isNew) {
+      shownPull.hasNoChecks = true;
+      const hasEarlier = pulls.earlierOf(branch).some((one) => one !== shownPull.number);
+      if (!hasEarlier) shownPull.reviews = { of: pull, list: [] };
+    }
+    const entry = watch(key, proposal, shownPull, isNew ? { of: pull } : {});
     const proposed = {
       object,
       evaluation,
       review,
       pull,
       forge: pulls.forge,
-      ...(await reviewsOf(entry, pull, signal)),
+      ...(await reviewsOf(shownPull, pull, signal)),
     };
     if (await applyReviews(deciding(signal), proposed)) {
       pulls.notePush(branch);
@@ -203,10 +207,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {
       // Whatever the command was, the next reconciliation evaluates all of it again.
-      for (const memory of ['text', 'checks', 'reviews'] as const) delete entry[memory];
+      for (const memory of ['text', 'checks', 'reviews'] as const) delete shownPull[memory];
       return undefined;
     }
-    if (proposalIn(pull.body) === undefined)
+    if (proposalsIn(pull.body).length === 0)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (isKnown && isRejected(record)) {
       const message = `${pull.url} was opened again, so that it is proposed again; approvals from before do not count`;
@@ -214,63 +218,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     const annotations = await annotateProposal(evaluation, options.renderer, signal);
     const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
-    const checksText = checksTextOf(revision.commit, checks);
-    if (entry.checks !== checksText) {
-      // A commit that was pushed since has none yet.
-      const isNext = entry.checks !== undefined && !isCheckedAt(entry, revision.commit);
-      const isFirst = entry.hasNoChecks === true || isNext;
-      delete entry.hasNoChecks;
-      await pulls.forge.setChecks(revision.commit, checks, signal, { isFirst });
-      await setQueuedChecks({ store, forge: pulls.forge, signal }, revision, checks, entry.queued ?? []);
-      entry.checks = checksText;
-    }
+    await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
-    await completePull(entry, { object, pull, review, text }, signal);
-    // The new head wakes this controller.
-    if (await rebuildBranch({ store, signal }, evaluation, review, { pull, checks, entry }, pulls.forge))
-      return undefined;
+    await writePull(deciding(signal), object, shownPull, pull, { proposals: [proposal], text, review });
+    const rebuilt = await rebuildBranch(
+      deciding(signal),
+      evaluation,
+      review,
+      { pull, checks, entry: shownPull },
+      pulls,
+    );
+    if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
-    return mergeApproved(deciding(signal), proposed, pulls, entry.merging);
-  }
-
-  /**
-   * Adds labels and reviewers, and writes the text. Users may remove labels and reviewers once the text states that they were added; a process
-   * that ends before adds them again. What the host refuses of them does not keep the text from being written.
-   */
-  async function completePull(
-    entry: Shown,
-    { object, pull, review, text }: Pick<ReviewedProposal, 'object' | 'pull' | 'review'> & { readonly text: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { pulls, branch, proposal } = entry;
-    let refusal: unknown;
-    if (entry.isPrepared !== true)
-      await preparePull(deciding(signal), object, pull, pulls.forge, review).catch((error: unknown) => {
-        refusal = error;
-      });
-    const isPrepared = entry.isPrepared === true || refusal === undefined;
-    const now = (await pulls.ofBranch(branch, signal)) ?? pull;
-    const section = entry.text === text ? now.body : withSection(now.body, proposal, text);
-    const body = isPrepared && entry.isPrepared !== true ? withPrepared(section) : section;
-    // Hosts return line breaks as they were sent by browsers.
-    if (body !== now.body && body !== now.body.replaceAll('\r\n', '\n')) await writeBody(entry, body, signal);
-    entry.text = text;
-    if (refusal !== undefined) throw refusal;
-    entry.isPrepared = true;
-  }
-
-  /** An own change is no reason to read reviews again; the next poll does it for one that came at the same time. */
-  async function writeBody(
-    { pulls, branch, number, ...entry }: Shown,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    pulls.note(await pulls.forge.update(number, { body }, signal));
-    const of = await pulls.ofBranch(branch, signal);
-    const now = shown.get(entry.key);
-    if (of === undefined || now === undefined) return;
-    if (now.reviews !== undefined) now.reviews = { ...now.reviews, of };
-    if (now.commands.of !== undefined) now.commands.of = of;
+    return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
   }
 
   function deciding(signal: AbortSignal) {
@@ -280,7 +240,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
   async function reviewsOf(
-    entry: Shown,
+    entry: ShownPull,
     pull: PullRequest,
     signal: AbortSignal,
   ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'readState' | 'note'>> {
@@ -326,19 +286,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     failures.forget(key);
   }
 
-  function watch(entry: Shown): Shown {
-    const before = shown.get(entry.key);
-    if (before?.proposal === entry.proposal && before.number === entry.number && before.pulls === entry.pulls)
-      return before;
+  function watch(key: ObjectKey, proposal: string, pull: ShownPull, commands: CommandState = {}): Shown {
+    const before = shown.get(key);
+    if (before?.proposal === proposal && before.pull === pull) return before;
+    const entry = { key, proposal, pull, commands, merging: {} };
     shown.set(entry);
-    pace.noteOpened(keyText(repositoryOf(entry.key)));
-    enqueue(repositoryOf(entry.key));
+    pace.noteOpened(keyText(repositoryOf(key)));
+    enqueue(repositoryOf(key));
     return entry;
   }
 
   function forget(key: ObjectKey, before: Shown | undefined): void {
     shown.delete(key);
-    before?.pulls.forget(before.branch);
+    if (before?.pull.members.size === 0) shown.forget(before.pull.pulls, before.pull.branch);
   }
 
   /** Reports a failure, except a lost race with another writer. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { PullRequests } from './pull-requests.ts';
 import { MemoryForge } from './testing-forge.ts';
@@ -69,4 +70,34 @@ test('a state that was read a moment ago is returned for its number, and not lat
   expect(pulls.readWithin(HEAD, 2, 1000)).toBeUndefined();
   clock.advance(1001);
   expect(pulls.readWithin(HEAD, 1, 1000)).toBeUndefined();
+});
+
+test('whether heads have to be up to date is what the host states, else what it refused a merge for', async () => {
+  const { forge, clock, pulls } = await open();
+  const required = () => pulls.requiresUpToDate(NO_SIGNAL);
+  expect(await required()).toBe(false);
+  // The rules stay for some minutes.
+  forge.rules = { requiresUpToDate: true };
+  expect(await required()).toBe(false);
+  clock.advance(600_000);
+  expect(await required()).toBe(true);
+  forge.rules = { requiresUpToDate: false };
+  clock.advance(600_000);
+  expect(await required()).toBe(false);
+  expect(forge.calls.filter((call) => call === 'branchRules')).toHaveLength(3);
+  pulls.noteBehind();
+  // A host that does not state it, and one that lets administrators alone read it.
+  for (const code of [undefined, 'Refused'] as const) {
+    forge.rules = {};
+    forge.before = (method) => {
+      if (method === 'branchRules' && code !== undefined) throw new SluiceError(code, 'no administrator');
+    };
+    clock.advance(600_000);
+    expect(await required()).toBe(true);
+  }
+  forge.before = () => {
+    throw new SluiceError('TooManyRequests', 'later');
+  };
+  clock.advance(600_000);
+  await expect(required()).rejects.toThrow('later');
 });

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, PullState, Review } from '../../src/forge/forge.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReportedPull } from '../repository/sync-requests.ts';
+import { pauseAfter } from './pause-after.ts';
 
 /** Open pull requests that are read at the start. */
 const MAX_OPEN = 5000;
@@ -19,6 +21,8 @@ const PROPOSED = 'proposed/';
 const SAME_SECOND_MS = 1000;
 /** A change that comes this soon after an own push is taken for its effect, until the next poll. */
 const OWN_PUSH_MS = 10_000;
+/** Between two reads of the rules of a branch. */
+const RULES_MS = 600_000;
 const EPOCH = '1970-01-01T00:00:00Z';
 
 interface Entry {
@@ -53,6 +57,8 @@ export class PullRequests {
   readonly #pushes = new LruCache<string, number>({ maxEntries: MAX_BRANCHES });
   /** By head branch, oldest first. */
   readonly #earlier = new LruCache<string, readonly number[]>({ maxEntries: MAX_BRANCHES });
+  /** Whether heads have to contain the base; the time at which its rules were read, milliseconds since the epoch. */
+  #upToDate = { isRequired: false, readMs: Number.NEGATIVE_INFINITY };
   /** The time of the last change, by the clock of the host. */
   #since = EPOCH;
 
@@ -95,6 +101,31 @@ export class PullRequests {
   /** Sluice has pushed to a branch, which the host shows some time later. */
   notePush(branch: string): void {
     this.#pushes.set(branch, this.#clock.now());
+  }
+
+  /** The host has refused a merge since the head does not contain the base: some hosts state that rule in no other way. */
+  noteBehind(): void {
+    this.#upToDate.isRequired = true;
+  }
+
+  /** Whether the host requires that a head contains the base before it is merged, as far as is known. */
+  get isUpToDateRequired(): boolean {
+    return this.#upToDate.isRequired;
+  }
+
+  /** The same, with the rules of the branch as they are now or were minutes ago. */
+  async requiresUpToDate(signal: AbortSignal): Promise<boolean> {
+    const now = this.#clock.now();
+    if (now - this.#upToDate.readMs < RULES_MS) return this.#upToDate.isRequired;
+    let stated: boolean | undefined;
+    try {
+      stated = (await this.forge.branchRules(this.base, signal)).requiresUpToDate;
+    } catch (error) {
+      // The token may not read them. What ends by itself is tried again.
+      if (pauseAfter(error) === undefined || isSluiceError(error, 'TooManyRequests')) throw error;
+    }
+    this.#upToDate = { isRequired: stated ?? this.#upToDate.isRequired, readMs: now };
+    return this.#upToDate.isRequired;
   }
 
   /** True if a change waits for the next poll to be looked at. */

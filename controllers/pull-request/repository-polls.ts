@@ -6,13 +6,14 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { ReviewRequest, SyncRequests } from '../repository/sync-requests.ts';
-import { QueuedProposals } from './checks/queued-checks.ts';
+import { QueuedPulls } from './checks/queued-checks.ts';
 import type { HostFailures } from './host-failures.ts';
 import type { OpenedRepositories } from './opened-repositories.ts';
 import { pauseAfter } from './pause-after.ts';
 import type { PollPace } from './poll-pace.ts';
 import type { PullRequests } from './pull-requests.ts';
-import { isCheckedAt, type Shown, type ShownProposals } from './shown-proposals.ts';
+import type { Shown, ShownProposals } from './shown-proposals.ts';
+import { hasChecksAt } from './writing/write-pull.ts';
 
 /** Proposals of one repository that report the same failure. */
 const MAX_REPORTED = 100;
@@ -38,7 +39,7 @@ export interface PollContext {
  */
 export class RepositoryPolls {
   readonly #context: PollContext;
-  readonly #queues = new QueuedProposals();
+  readonly #queues = new QueuedPulls();
   /** Why the pull requests of a repository cannot be read, as its proposals report it. */
   readonly #unreadable = new Map<string, string>();
 
@@ -52,7 +53,7 @@ export class RepositoryPolls {
     const waitMs = pace.readWaitMs(id);
     if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
     const here = shown.inRepository(key);
-    const all = [...new Set(here.map(({ pulls }) => pulls))];
+    const all = [...new Set(here.map(({ pull }) => pull.pulls))];
     await opened.closeUnused(key, new Set(all));
     if (here.length === 0) {
       pace.rest(id);
@@ -66,7 +67,7 @@ export class RepositoryPolls {
     const hasUnseen = () => all.some((pulls) => pulls.hasUnseen);
     let isListed = false;
     for (const pulls of all) {
-      const own = here.filter((one) => one.pulls === pulls);
+      const own = here.filter(({ pull }) => pull.pulls === pulls);
       const began = clock.now();
       try {
         const news = this.#newsOf(pulls, own, requested);
@@ -99,10 +100,10 @@ export class RepositoryPolls {
 
   /** Users have requested the checks of commits again. */
   #requestChecks(here: readonly Shown[], requested: ReviewRequest | undefined): void {
-    for (const one of here) {
-      if (![...(requested?.reruns ?? [])].some((commit) => isCheckedAt(one, commit))) continue;
-      delete one.checks;
-      this.#context.wake(one.key);
+    for (const { key, pull } of here) {
+      if (![...(requested?.reruns ?? [])].some((commit) => hasChecksAt(pull, commit))) continue;
+      delete pull.checks;
+      this.#context.wake(key);
     }
   }
 
@@ -115,7 +116,7 @@ export class RepositoryPolls {
     let needsList = false;
     if (requested === undefined) return { numbers, needsList };
     const { store } = this.#context;
-    const pushed = new Map(own.map(({ branch, key }) => [branch, store.find(keyText(key))?.commit]));
+    const pushed = new Map(own.map(({ pull, key }) => [pull.branch, store.find(keyText(key))?.commit]));
     for (const reported of requested.pulls.values()) {
       const news = pulls.newsOf(reported, pushed);
       if (news === 'state') numbers.add(reported.number);
@@ -127,12 +128,12 @@ export class RepositoryPolls {
 
   #wake(own: readonly Shown[], branches: readonly string[]): void {
     const changed = new Set(branches);
-    for (const one of own) if (changed.has(one.branch)) this.#context.wake(one.key);
+    for (const { key, pull } of own) if (changed.has(pull.branch)) this.#context.wake(key);
   }
 
   async #readQueue(pulls: PullRequests, own: readonly Shown[], isRequested: boolean, signal: AbortSignal) {
-    const queued = await this.#queues.read(pulls, own, isRequested, signal);
-    for (const one of queued) this.#context.wake(one.key);
+    const queued = await this.#queues.read(pulls, new Set(own.map(({ pull }) => pull)), isRequested, signal);
+    for (const { key, pull } of own) if (queued.includes(pull)) this.#context.wake(key);
   }
 
   /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */

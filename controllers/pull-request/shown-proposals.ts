@@ -1,5 +1,4 @@
-import type { Check, PullRequest, Review } from '../../src/forge/forge.ts';
-import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
+import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { CommandState } from './commands/apply-commands.ts';
 import type { PullRequests } from './pull-requests.ts';
@@ -9,40 +8,71 @@ export interface MergeAttempt {
   /** When the pull request had changed last. */
   readonly of: string;
   readonly commit: string;
+  /** The head of the main branch. */
+  readonly onto: string | undefined;
   readonly delay: number;
   /** Milliseconds since the epoch. */
   readonly until: number;
 }
 
-/** A proposal with a pull request. */
-export interface Shown {
-  /** Of the revision. */
-  readonly key: ObjectKey;
-  readonly proposal: string;
+/** A pull request of one or more proposals, with what was written last, so that nothing is written twice. */
+export interface ShownPull {
   readonly branch: string;
   readonly pulls: PullRequests;
   readonly number: number;
-  /** What was written last, so that nothing is written twice. */
+  /** Its proposals, by their keys as text. */
+  readonly members: Map<string, Shown>;
   text?: string;
   checks?: string;
   /** Commits of merge queues that merge it and wait for its checks. */
   queued?: readonly string[];
   isPrepared?: boolean;
-  /** The proposed commit and the head of the main branch for which the host was last asked whether it can merge. */
+  /** Its head and that of the main branch for which the host last stated whether it can merge. */
   mergeableAt?: string;
+  /** Those for which it has not found out, in milliseconds since the epoch. */
+  unknown?: { readonly heads: string; readonly sinceMs: number };
+  /** A merge on the host publishes it, and Sluice has no reason against it. */
+  awaitsMerge?: boolean;
   /** This process has opened it and set no check yet, so that there is none. */
   hasNoChecks?: boolean;
+  /** As they were read when this was the state of the pull request. */
+  reviews?: { readonly of: PullRequest; readonly list: readonly Review[] };
+}
+
+/** A proposal with the pull request that it is in. */
+export interface Shown {
+  /** Of the revision. */
+  readonly key: ObjectKey;
+  readonly proposal: string;
+  readonly pull: ShownPull;
   readonly commands: CommandState;
   readonly merging: { attempt?: MergeAttempt };
   /** The content that the head was last seen with, and the time of the last change until then, by the clock of the host. */
   seen?: { readonly content: string; readonly at: string };
-  /** As they were read when this was the state of the pull request. */
-  reviews?: { readonly of: PullRequest; readonly list: readonly Review[] };
 }
 
 /** The proposals with pull requests, by repository and revision. */
 export class ShownProposals {
   readonly #byRepository = new Map<string, Map<string, Shown>>();
+  /** By branch. */
+  readonly #pulls = new WeakMap<PullRequests, Map<string, ShownPull>>();
+
+  /** The pull request of a branch, with what is known of it if it has this number. */
+  pullOf(pulls: PullRequests, branch: string, number: number): ShownPull {
+    const ofBranches = this.#pulls.get(pulls) ?? new Map<string, ShownPull>();
+    this.#pulls.set(pulls, ofBranches);
+    const known = ofBranches.get(branch);
+    if (known?.number === number) return known;
+    const made = { branch, pulls, number, members: new Map() };
+    ofBranches.set(branch, made);
+    return made;
+  }
+
+  /** Drops what is kept of a branch. */
+  forget(pulls: PullRequests, branch: string): void {
+    this.#pulls.get(pulls)?.delete(branch);
+    pulls.forget(branch);
+  }
 
   get(revision: ObjectKey): Shown | undefined {
     return this.#byRepository.get(keyText(repositoryOf(revision)))?.get(keyText(revision));
@@ -51,12 +81,15 @@ export class ShownProposals {
   set(shown: Shown): void {
     const repository = keyText(repositoryOf(shown.key));
     const known = this.#byRepository.get(repository) ?? new Map<string, Shown>();
+    known.get(keyText(shown.key))?.pull.members.delete(keyText(shown.key));
     this.#byRepository.set(repository, known.set(keyText(shown.key), shown));
+    shown.pull.members.set(keyText(shown.key), shown);
   }
 
   delete(revision: ObjectKey): void {
     const repository = keyText(repositoryOf(revision));
     const known = this.#byRepository.get(repository);
+    known?.get(keyText(revision))?.pull.members.delete(keyText(revision));
     known?.delete(keyText(revision));
     if (known?.size === 0) this.#byRepository.delete(repository);
   }
@@ -69,14 +102,4 @@ export class ShownProposals {
 /** The repository of a revision: its name begins with that of the repository, which is a DNS label. */
 export function repositoryOf({ namespace = DEFAULT_NAMESPACE, name }: ObjectKey): ObjectKey {
   return { namespace, name: name.split('.', 1)[0] ?? '' };
-}
-
-/** What `Shown.checks` compares. */
-export function checksTextOf(commit: string, checks: readonly Check[]): string {
-  return `${commit} ${digest(canonicalJson(checks))}`;
-}
-
-/** Whether the checks that were written last are of this commit. */
-export function isCheckedAt({ checks }: Pick<Shown, 'checks'>, commit: string): boolean {
-  return checks?.startsWith(`${commit} `) === true;
 }

@@ -2,10 +2,10 @@ import { timestamp } from '../../src/foundation/time/clock.ts';
 import type { RemoteNote } from '../../src/git/git-repository.ts';
 import type { RefusedPush } from '../../src/package/store/package-repository.ts';
 import {
-  POLICIES_ANNOTATION,
   POLICIES_CONDITION,
   type PoliciesReport,
   PUSHES_CONDITION,
+  policyFolderOf,
   type Repository,
   TRANSPORT_CONDITION,
   TRUST_CONDITION,
@@ -51,10 +51,11 @@ const TIMES_INTERVAL_MS = 300_000;
 
 /** The status after a report; undefined if it need not be written. */
 export function repositoryStatusAfter(
-  { metadata, status: before }: Repository,
+  repository: Repository,
   { reason, message, policies, facts }: RepositoryReport,
   now: number,
 ): NonNullable<Repository['status']> | undefined {
+  const { metadata, status: before } = repository;
   const { generation } = metadata;
   const ready = {
     type: 'Ready',
@@ -64,12 +65,17 @@ export function repositoryStatusAfter(
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
   const { remoteNote } = facts ?? {};
-  const known = withPolicies(setCondition(before?.conditions, ready, now), metadata.annotations, policies, now);
+  const isNamed = policyFolderOf(repository) !== undefined;
+  const known = withPolicies(setCondition(before?.conditions, ready, now), isNamed, policies, now);
   const trusted = facts === undefined ? known : setCondition(known, trust(facts), now);
   const pushes = facts === undefined ? undefined : pushesAccepted(facts.refusedPushes, trusted);
   const conditions = pushes === undefined ? trusted : setCondition(trusted, pushes, now);
+  const { policies: inForce, ...others } = before ?? {};
+  // What cannot be read at present stays in force.
+  const shownPolicies = policies?.inForce ?? (policies?.status === 'False' ? undefined : inForce);
   const status = {
-    ...before,
+    ...others,
+    ...(isNamed && shownPolicies !== undefined ? { policies: shownPolicies } : {}),
     conditions: [...(remoteNote === undefined ? conditions : setCondition(conditions, transport(remoteNote), now))],
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     ...(facts === undefined
@@ -110,15 +116,16 @@ function trust({
 /** What cannot be read at present says nothing new; without the annotation the condition is absent. */
 function withPolicies(
   conditions: readonly Condition[],
-  annotations: Readonly<Record<string, string>> = {},
+  isNamed: boolean,
   report: PoliciesReport | undefined,
   now: number,
 ): readonly Condition[] {
   const type = POLICIES_CONDITION;
-  if (!Object.hasOwn(annotations, POLICIES_ANNOTATION)) return conditions.filter((one) => one.type !== type);
+  if (!isNamed) return conditions.filter((one) => one.type !== type);
   const isKnown = findCondition(conditions, type) !== undefined;
   if (report === undefined || (report.status === 'Unknown' && isKnown)) return conditions;
-  return setCondition(conditions, { type, ...report }, now);
+  const { status, reason, message } = report;
+  return setCondition(conditions, { type, status, reason, message }, now);
 }
 
 /** Persistent failures must be visible; without any failure the condition is absent. */

@@ -5,6 +5,7 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { keyText } from '../../src/resource/object/object.ts';
+import { waitsForMerge } from '../approval/explain-approval.ts';
 import { type ApplicableResolvers, obstacleTo } from '../proposal/readiness.ts';
 import { RENDERER } from '../revision/run-state.ts';
 
@@ -74,7 +75,10 @@ export async function approve(
   if (obstacle !== undefined) return obstacle.message;
   const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
   const made = await client.subResource('approval').update(packageRevisionKind, published, { reason });
-  return made.spec.lifecycle === 'Published' ? undefined : 'users have to approve it too; "sluice why" names them';
+  if (made.spec.lifecycle === 'Published') return undefined;
+  const merge = waitsForMerge(await store.evaluate(keyText(key)));
+  if (merge !== undefined) return `${merge.reason}: ${merge.message}`;
+  return 'users have to approve it too; "sluice why" names them';
 }
 
 /** Of a package that was only rendered the controller of revisions reports nothing, unless it is marked for automatic steps. */

@@ -36,7 +36,7 @@ function waitOf(
   if (record.phase === 'Skipped')
     return `WavePlan ${name} selects it and does not approve it${times}: ${record.reason}`;
   if (record.phase === 'Approving') {
-    const why = record.reason === undefined ? 'about to be approved' : `refused by a rule: ${record.reason}`;
+    const why = record.reason === undefined ? 'about to be approved' : `and waits: ${record.reason}`;
     return `it is in wave ${record.wave} of WavePlan ${name}${times}, ${why}`;
   }
   if (record.phase === 'Assigned')

@@ -1,10 +1,13 @@
 // A process that shows and publishes a proposal, and stops at a numbered place to be killed: before and after each request to the host, and
-// each change of the revision. Arguments: the options of the scenario as JSON, number of the place (0: never).
+// each change of the revision. Arguments: the options of the scenario as JSON, number of the place (0: never), the milliseconds by which polls
+// are slower.
+import { setTimeout as delay } from 'node:timers/promises';
+import { GitHubForge } from '../../src/forge/github/github-forge.ts';
 import { ForgeTransport } from '../../src/forge/http/forge-transport.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { runScenario, type ScenarioOptions } from './forge-scenario.ts';
 
-const [options = '{}', place = '0'] = process.argv.slice(2);
+const [options = '{}', place = '0', slowerMs = '0'] = process.argv.slice(2);
 let places = 0;
 
 function here(): void {
@@ -28,5 +31,10 @@ function stopAround(prototype: object, method: string): void {
 
 stopAround(ForgeTransport.prototype, 'send');
 for (const method of ['change', 'update']) stopAround(RevisionStore.prototype, method);
+const { listUpdated } = GitHubForge.prototype;
+GitHubForge.prototype.listUpdated = async function (...args) {
+  await delay(Number(slowerMs));
+  return listUpdated.apply(this, args);
+};
 const lifecycle = await runScenario(JSON.parse(options) as ScenarioOptions);
 process.stdout.write(`places ${places} ${lifecycle}\n`);

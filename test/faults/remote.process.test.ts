@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
 import { DEFAULT_TIMEOUTS } from '../../src/git/process/engine-options.ts';
+import { explainRevision } from '../../src/package/api/explain/explain-revision.ts';
 import { stateExplainer } from '../../src/package/api/explain/explain-state.ts';
 import { packageStorages } from '../../src/package/api/package-storages.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -135,7 +136,9 @@ test('one PATCH of a draft on a protected branch costs one push, and the message
 
 test('why the pull request of a proposal fails is explained until the host accepts it, by other processes too', async () => {
   await using scratch = await scratchRepository();
-  const server = await startGitServer({ root: scratch.folder });
+  const closed = join(scratch.folder, 'closed');
+  const update = `#!/bin/sh\nif test -e '${closed}'; then echo "main is frozen" >&2; exit 1; fi\n`;
+  const server = await startGitServer({ root: scratch.folder, hooks: { update } });
   const store = await connect(scratch, server);
   await proposed(store);
   const recorded: string[] = [];
@@ -153,17 +156,24 @@ test('why the pull request of a proposal fails is explained until the host accep
   };
   const failed = { reason: 'PullRequestFailed', message: 'install App 7 in team/packages' };
   for (const of of [store, beside]) expect(await reasons(of)).toContainEqual(failed);
-  // A refused push is another matter, and stays when this one ends.
-  store.repository('packages').noteRefusedMerge(NAME, 'main is frozen');
-  expect(store.repository('packages').refusedPushes()).toMatchObject([{ message: 'main is frozen' }]);
+  // That it is not merged is another matter, and stays when this one ends. It is no refused push.
+  const note = { message: 'pull request 1 is not merged: a check is missing', next: 'add the check: pull request 1' };
+  store.repository('packages').noteNotMerged(NAME, note);
+  expect(store.repository('packages').refusedPushes()).toEqual([]);
   failures.end({ namespace: 'default', name: NAME });
   for (const of of [store, beside]) {
     expect(await reasons(of)).not.toContainEqual(failed);
-    expect(await reasons(of)).toContainEqual({
-      reason: 'PushRefused',
-      message: 'the last write was refused: main is frozen',
-    });
+    expect(await reasons(of)).toContainEqual({ reason: 'NotMerged', message: note.message });
+    const surroundings = { resolvers: [], disabled: [], running: true, now: Date.now(), actor: 'anna' };
+    const { next } = await explainRevision(of, of.get(NAME), [stateExplainer(of)], surroundings);
+    expect(next).toEqual([note.next]);
   }
+  // The next write decides again.
+  await store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
+  expect(await reasons(store)).not.toContainEqual(expect.objectContaining({ reason: 'NotMerged' }));
+  await writeFile(closed, '');
+  await expect(store.update(NAME, { action: 'approve' }, anna)).rejects.toThrow('main is frozen');
+  expect(await reasons(store)).toContainEqual(expect.objectContaining({ reason: 'PushRefused' }));
   // Notes of versions that knew only refused pushes.
   const file = join(store.repository('packages').git.path, 'sluice-refused-pushes.json');
   const notes = JSON.parse(await readFile(file, 'utf8')) as { reason?: string }[];

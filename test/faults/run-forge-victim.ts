@@ -10,9 +10,9 @@ export interface VictimRun {
   readonly output: string;
 }
 
-/** Runs the scenario in a process that is killed at a numbered place; 0: never. */
-export async function runVictim(options: ScenarioOptions, place: number): Promise<VictimRun> {
-  const child = spawn(process.execPath, [VICTIM, JSON.stringify(options), `${place}`], {
+/** Runs the scenario in a process that is killed at a numbered place; 0: never. Polls take `slowerMs` longer. */
+export async function runVictim(options: ScenarioOptions, place: number, slowerMs = 0): Promise<VictimRun> {
+  const child = spawn(process.execPath, [VICTIM, JSON.stringify(options), `${place}`, `${slowerMs}`], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -17,7 +17,9 @@ export async function packageKinds(scratch: Scratch, options: Partial<PackageRep
   const registry = new Registry();
   for (const storage of [storages.revisions, storages.resources, storages.packages])
     registry.register(storage as never);
-  return { ...storages, store, repository, log, client: new RegistryClient(registry, anna.actor, 'cli') };
+  /** As a change of a policy that selects all revisions. */
+  const changePolicy = () => storages.revisions.table.repeatEvaluations(new Map([[repository.id, () => true]]));
+  return { ...storages, store, repository, log, changePolicy, client: new RegistryClient(registry, anna.actor, 'cli') };
 }
 
 /** A package revision as a client writes it to create one. */

@@ -4,8 +4,10 @@ import {
   pullRequestController,
 } from '../../controllers/pull-request/pull-request-controller.ts';
 import { MemoryForge } from '../../controllers/pull-request/testing-forge.ts';
+import { Informer } from '../../src/controller/informer.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from './fixture.ts';
 
@@ -23,17 +25,21 @@ export class Proposals {
   /** Names of what the controller enqueued, since the last restart. */
   woken: string[] = [];
   #controller: ReturnType<typeof pullRequestController> | undefined;
+  readonly #repositories: Informer<Repository>;
 
   private constructor(world: Fixture, path: string, clock: ManualClock) {
     this.clock = clock;
     this.world = world;
     this.path = path;
+    this.#repositories = new Informer({ client: world.client, kind: repositoryKind, clock });
   }
 
   static async open(): Promise<Proposals> {
     const clock = new ManualClock();
     const world = await fixture(clock);
     const made = new Proposals(world, await world.register('apps'), clock);
+    made.#repositories.start();
+    await made.#repositories.whenSynced();
     made.restart();
     return made;
   }
@@ -50,7 +56,9 @@ export class Proposals {
       ...more,
     });
     const enqueue = (key: { readonly name: string }) => void this.woken.push(key.name);
-    this.#controller.sources.at(-1)?.start({ enqueue } as never);
+    this.#controller.sources.at(-1)?.start({ enqueue, prioritize: () => undefined } as never);
+    const track = (work: (signal: AbortSignal) => Promise<void>) => void work(CONTEXT.signal);
+    this.#controller.sources.at(-2)?.start({ enqueue, track, informer: () => this.#repositories } as never);
   }
 
   /** Reconciles a revision or repository; a change of the revision wakes the controller once more. */
@@ -61,6 +69,17 @@ export class Proposals {
     const result = await this.#controller?.reconcile(key, CONTEXT);
     const isChanged = store.find(name)?.etag !== before && store.find(name)?.lifecycle === 'Proposed';
     return isChanged ? this.#controller?.reconcile(key, CONTEXT) : result;
+  }
+
+  /** Reads the repository and reports its main branch, as its controller does. */
+  async sync(): Promise<void> {
+    const { client, store } = this.world;
+    const repository = store.repository('apps');
+    await repository.sync();
+    const object = await client.get(repositoryKind, { namespace: 'default', name: 'apps' });
+    const gitCommitHash = repository.index.mainHead;
+    const status = { ...object.status, ...(gitCommitHash === undefined ? {} : { gitCommitHash }) };
+    await client.updateStatus(repositoryKind, { ...object, status });
   }
 
   /** Creates the policy, and waits until it is in force. */
@@ -88,6 +107,11 @@ export class Proposals {
     return name;
   }
 
+  async close(): Promise<void> {
+    await this.#repositories.stop();
+    await this.world[Symbol.asyncDispose]();
+  }
+
   revision(name: string): PackageRevision {
     return this.world.store.get(name);
   }
@@ -109,7 +133,7 @@ export function eachProposals(): () => Proposals {
   beforeEach(async () => {
     open = await Proposals.open();
   });
-  afterEach(() => open?.world[Symbol.asyncDispose]());
+  afterEach(() => open?.close());
   return () => {
     if (open === undefined) throw new Error('there is none before a test');
     return open;

@@ -11,7 +11,7 @@ import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';
-import { proposalIn, withSection } from '../../pull-request/text/section.ts';
+import { proposalsIn, withSection } from '../../pull-request/text/section.ts';
 import type { TargetBranch } from '../target-branch.ts';
 import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
 import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-delivery-pull.ts';
@@ -161,8 +161,8 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
   /** Users closed it while it had what is desired now. */
   async function isRejected({ state, body, head }: PullRequest): Promise<boolean> {
     if (state !== 'closed') return false;
-    const marker = proposalIn(body);
-    if (marker !== undefined) return marker === id;
+    const marked = proposalsIn(body);
+    if (marked.length > 0) return marked.includes(id);
     return (await contentOf(branch.git, head.commit, directory)) === content;
   }
 
@@ -180,7 +180,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
   }
 
   async function close(pull: PullRequest): Promise<void> {
-    const body = withSection(pull.body, ENDED, describeUnneeded(target));
+    const body = withSection(pull.body, [ENDED], describeUnneeded(target));
     await forge.update(pull.number, { body, state: 'closed' }, signal);
     const message = `${pull.url} was closed: ${place.branch} has everything that is delivered`;
     events.record(target, 'Normal', 'PullRequestClosed', message, 'pull request');
@@ -195,7 +195,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
 
   /** The marker is written last, so that labels and reviewers are not left out after a crash; later users may remove them. */
   async function show(pull: PullRequest): Promise<void> {
-    if (proposalIn(pull.body) === undefined && wanted !== undefined) {
+    if (proposalsIn(pull.body).length === 0 && wanted !== undefined) {
       await forge.addLabels(pull, wanted.labels, signal);
       for (const one of await forge.requestReviewers(pull.number, wanted.reviewers, signal)) {
         const message = `${pull.url}: the review of ${plainLine(one.name)} cannot be requested: ${plainLine(one.reason)}; correct spec.pullRequest.reviewers`;
@@ -203,7 +203,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       }
     }
     const rest = pull.body.trim() === text.trim() ? '' : pull.body;
-    const body = withSection(rest, id, text);
+    const body = withSection(rest, [id], text);
     // Hosts return line breaks as they were sent by browsers.
     if (body !== pull.body.replaceAll('\r\n', '\n')) await forge.update(pull.number, { body }, signal);
   }

@@ -8,10 +8,10 @@ import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
-import { repositoryOf, type Shown } from '../shown-proposals.ts';
+import { repositoryOf, type Shown, type ShownPull } from '../shown-proposals.ts';
 import { describeEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
-import { proposalIn, withSection } from '../text/section.ts';
+import { proposalsIn, withSection } from '../text/section.ts';
 import { decisionFor, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
 /** Until what the host merged is looked for again: in what was fetched, and after a fetch that did not have it. */
@@ -85,14 +85,14 @@ export function isOfProposal(
   about: {
     readonly proposal: string;
     readonly evaluation: Pick<RevisionEvaluation, 'revision' | 'record'>;
-    readonly known: Pick<Shown, 'proposal' | 'number'> | undefined;
+    readonly known: { readonly proposal: string; readonly pull: Pick<ShownPull, 'number'> } | undefined;
   },
 ): boolean {
   const { proposal, known, evaluation } = about;
   if (state === 'open') return false;
-  if (proposalIn(body) === proposal) return true;
+  if (proposalsIn(body).includes(proposal)) return true;
   if (state !== 'merged') return false;
-  if (known?.number === number && known.proposal === proposal) return true;
+  if (known?.pull.number === number && known.proposal === proposal) return true;
   const proposals = evaluation.record.steps.filter(({ action }) => action === 'propose');
   return head.commit === evaluation.revision.commit && proposals.length === 1;
 }
@@ -105,7 +105,7 @@ export function isRejected({ steps }: Pick<RevisionRecord, 'steps'>): boolean {
 /** A proposal has ended in Sluice: the last state is left in its pull request, which the host closes as the branch is gone. */
 export async function leavePull(
   store: Pick<RevisionStore, 'find'>,
-  { key, pulls, branch, number, proposal }: Shown,
+  { key, pull: { pulls, branch, number }, proposal }: Shown,
   lifecycle: string,
   signal: AbortSignal,
 ): Promise<void> {
@@ -113,7 +113,7 @@ export async function leavePull(
   const last = revision === undefined ? undefined : lastRequestOf(revision);
   const by = last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
   const pull = pulls.readWithin(branch, number, RECENT_MS) ?? (await pulls.forge.get(number, signal));
-  if (proposalIn(pull.body) !== proposal) return;
-  const body = withSection(pull.body, proposal, describeEnd({ name: key.name, lifecycle }, by));
+  if (!proposalsIn(pull.body).includes(proposal)) return;
+  const body = withSection(pull.body, [proposal], describeEnd({ name: key.name, lifecycle }, by));
   await pulls.forge.update(number, { body }, signal);
 }

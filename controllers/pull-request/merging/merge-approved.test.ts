@@ -68,7 +68,9 @@ describe('a main branch that the host reserves for merges', () => {
     expect(made?.lifecycle).toBe('Proposed');
     expect(warnings.join()).toMatch(/rules of the Git host reserve the branch main for merges/);
     const again = at.world.store.update(name, { action: 'approve' }, CARLA);
-    await expect(again).rejects.toThrow(/is approved already, by carla at .*publishes it by the merge/);
+    await expect(again).rejects.toThrow(
+      /is approved already, by carla at .*by the merge of its pull request \(WaitsForMerge\)/,
+    );
     await settle();
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
     expect((await at.world.store.evaluate(name)).record.steps.at(-1)).toMatchObject({ by: 'carla', face: 'cli' });
@@ -110,7 +112,10 @@ describe('a main branch that the host reserves for merges', () => {
   test.each<[MergeOutcome, RegExp]>([
     [{ state: 'refused', obstacle: 'blocked', message: 'a check is missing' }, /a check is missing; satisfy the rules/],
     [{ state: 'refused', obstacle: 'conflict', message: 'it conflicts' }, /it conflicts; resolve the conflict/],
-    [{ state: 'refused', obstacle: 'behind', message: 'out of date' }, /update the branch from the main branch/],
+    [
+      { state: 'refused', obstacle: 'behind', message: 'out of date' },
+      /updates the branch as soon as it has read the main branch/,
+    ],
     [{ state: 'refused', obstacle: 'method', message: 'no' }, /spec.review.mergeMethod/],
     [{ state: 'queued' }, /it is in the merge queue/],
   ])('what the host has against it is reported, and it is merged when that ends: %j', async (outcome, expected) => {

@@ -13,6 +13,7 @@ import type { PullRequests } from '../pull-requests.ts';
 import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
 import { plainLine } from '../text/quote.ts';
+import { rebuildOnMain } from './rebuild-branch.ts';
 import { withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
@@ -35,7 +36,7 @@ const MAX_TITLE_CHARACTERS = 250;
 const NEXT: Readonly<Record<MergeObstacle, string>> = {
   conflict:
     'resolve the conflict in the branch, or reject the revision and propose it again on the present main branch',
-  behind: 'update the branch from the main branch on the host',
+  behind: 'Sluice updates the branch as soon as it has read the main branch',
   blocked:
     'satisfy the rules of the branch on the host (checks, reviews), or permit the user or App of Sluice to merge',
   draft: 'mark the pull request as ready for review',
@@ -59,17 +60,21 @@ export async function mergeApproved(
   const { object, evaluation, review, pull } = proposal;
   const { revision } = evaluation;
   const decision = decisionOf(evaluation, revision.namespace);
+  const repository = store.repositoryOf(revision);
   if (decision === undefined || review.publishOn === 'merge') {
     delete memory.attempt;
+    repository.noteNotMerged(revision.name, undefined);
     return undefined;
   }
   const { attempt } = memory;
   // The section in its body may have been written since.
   const { updatedAt } = (await pulls.ofBranch(pull.head.branch, signal)) ?? pull;
-  const isSame = attempt?.of === updatedAt && attempt.commit === revision.commit;
+  const onto = repository.index.mainHead;
+  // Where heads have to be up to date, the host does not report that one is not any more.
+  const isSameBase = attempt?.onto === onto || !pulls.isUpToDateRequired;
+  const isSame = attempt?.of === updatedAt && attempt.commit === revision.commit && isSameBase;
   if (attempt !== undefined && isSame && clock.now() < attempt.until)
     return { requeueAfter: attempt.until - clock.now(), reason: 'the host does not merge yet' };
-  const repository = store.repositoryOf(revision);
 
   const age = clock.now() - Date.parse(decision.at);
   const isFresh = decision.mergeOf === revision.commit && age >= 0 && age < FRESH_MS;
@@ -99,26 +104,36 @@ export async function mergeApproved(
   } catch (error) {
     if (isSluiceError(error, 'Conflict')) return { requeueAfter: SOON_MS, reason: 'the branch has changed' };
     if (isSluiceError(error))
-      repository.noteRefusedMerge(revision.name, `${pull.url} is not merged: ${messageOf(error)}`);
+      repository.noteNotMerged(revision.name, { message: `${pull.url} is not merged: ${messageOf(error)}` });
     throw error;
   }
   if (outcome.state === 'refused') {
     const { obstacle, message: words } = outcome;
-    return wait(`${plainLine(words)}; ${NEXT[obstacle]}`, obstacle === 'unknown' ? UNKNOWN_RETRY_MS : RETRY_MS);
+    if (obstacle === 'behind') pulls.noteBehind();
+    if (obstacle === 'behind' || obstacle === 'conflict') {
+      // The new head wakes this controller, and is decided on again.
+      if (await rebuildOnMain(context, evaluation)) return undefined;
+      // The main branch may have moved on the host alone.
+      requests?.add(repositoryOf(keyOf(object)), 'branches');
+    }
+    return wait(plainLine(words), obstacle === 'unknown' ? UNKNOWN_RETRY_MS : RETRY_MS, NEXT[obstacle]);
   }
   if (outcome.state === 'queued') return wait('it is in the merge queue of the host', QUEUED_RETRY_MS);
-  repository.noteRefusedMerge(revision.name, undefined);
+  repository.noteNotMerged(revision.name, undefined);
   delete memory.attempt;
   pulls.note(await pulls.forge.get(pull.number, signal));
   requests?.add(repositoryOf(keyOf(object)), 'branches');
   return { requeueAfter: SOON_MS, reason: 'the merge has to be read' };
 
-  function wait(why: string, first: number): ReconcileResult {
+  function wait(why: string, first: number, next?: string): ReconcileResult {
     const message = `${pull.url} is not merged: ${why}`;
-    events.record(object, 'Warning', 'NotMerged', message, 'merge');
-    repository.noteRefusedMerge(revision.name, message);
+    events.record(object, 'Warning', 'NotMerged', next === undefined ? message : `${message}; ${next}`, 'merge');
+    repository.noteNotMerged(revision.name, {
+      message,
+      ...(next === undefined ? {} : { next: `${next}: ${pull.url}` }),
+    });
     const delay = isSame ? Math.min(MAX_RETRY_MS, Math.max(first, (attempt?.delay ?? 0) * 2)) : first;
-    memory.attempt = { of: updatedAt, commit: revision.commit, delay, until: clock.now() + delay };
+    memory.attempt = { of: updatedAt, commit: revision.commit, onto, delay, until: clock.now() + delay };
     return { requeueAfter: delay, reason: message };
   }
 }

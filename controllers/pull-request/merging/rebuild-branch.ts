@@ -1,10 +1,21 @@
+import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
+import type { Source } from '../../../src/controller/source.ts';
 import type { Check, PullRequest } from '../../../src/forge/forge.ts';
-import type { ForgeMerging, Mergeability } from '../../../src/forge/forge-merging.ts';
+import type { Mergeability } from '../../../src/forge/forge-merging.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { revisionId } from '../../../src/package/model/revision/package-revision.ts';
+import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
+import { keyOf, type ObjectKey } from '../../../src/resource/object/object.ts';
 import { READY_CHECK } from '../checks/checks.ts';
-import type { Shown } from '../shown-proposals.ts';
+import type { PullRequests } from '../pull-requests.ts';
+import type { ShownProposals, ShownPull } from '../shown-proposals.ts';
+
+/** Until what the host computes of a merge is read again, and until it counts as a conflict. */
+const UNKNOWN_RETRY_MS = 5000;
+const UNKNOWN_MS = 60_000;
 
 /** What decides whether the proposed branch is rebuilt on the main branch. */
 export interface RebuildFacts {
@@ -26,32 +37,87 @@ export function decideRebuild({ mergeability, ...facts }: RebuildFacts): 'ask' |
   return mergeability === 'conflict' || mergeability === 'behind' ? 'rebuild' : 'leave';
 }
 
+export interface RebuildContext {
+  readonly store: Pick<RevisionStore, 'change' | 'repositoryOf'>;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Merges the main branch into the proposed one, with the package as it was proposed, if the host requires that for a merge. Reviews and approvals
- * stay: they are bound to the package. Reads what the host states once for each head of both branches. Returns true if it did.
+ * Merges the main branch into the proposed one, if the host requires that for the merge by which the proposal is to be published. Reads what the host
+ * states once for each head of both branches. Of a proposal that Sluice merges itself the host states it when it refuses that. Returns
+ * `rebuilt`, after which the new head wakes the controller, or when the host is to be read again, since it has not found out yet.
  */
 export async function rebuildBranch(
-  { store, signal }: { readonly store: Pick<RevisionStore, 'change' | 'repositoryOf'>; readonly signal: AbortSignal },
-  { revision, record, conflict }: RevisionEvaluation,
+  context: RebuildContext,
+  evaluation: RevisionEvaluation,
   { publishOn }: ReviewPolicy,
-  { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: Shown },
-  forge: Pick<ForgeMerging, 'mergeability'>,
-): Promise<boolean> {
+  { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: ShownPull },
+  pulls: Pick<PullRequests, 'forge' | 'noteBehind'>,
+): Promise<'rebuilt' | ReconcileResult | undefined> {
+  const { store, clock, signal } = context;
+  const { revision, record, conflict } = evaluation;
   const head = store.repositoryOf(revision).index.mainHead;
   const ready = checks.find(({ name }) => name === READY_CHECK);
+  const isByUser = publishOn === 'merge';
+  entry.awaitsMerge = isByUser
+    ? conflict === undefined && ready?.state === 'success'
+    : decisionOf(evaluation, revision.namespace) !== undefined;
   const facts = {
-    isReady: publishOn === 'merge' && conflict === undefined && ready?.state === 'success',
+    isReady: isByUser && entry.awaitsMerge,
     isQueued: (entry.queued ?? []).length > 0,
     isOpen: pull.state === 'open',
     isUpToDate: head === undefined || record.base?.commit === head,
   };
   const heads = `${revision.commit} ${head}`;
-  if (decideRebuild(facts) !== 'ask' || entry.mergeableAt === heads) return false;
-  const mergeability = await forge.mergeability(pull.number, signal);
-  // The host has not found out yet: the next event of the pull request asks again.
-  if (mergeability !== 'unknown') entry.mergeableAt = heads;
-  if (decideRebuild({ ...facts, mergeability }) !== 'rebuild') return false;
-  const context = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;
-  await store.change(revisionId(revision), { rebase: 'keep', expectedCommit: revision.commit }, context);
-  return true;
+  if (decideRebuild(facts) !== 'ask' || entry.mergeableAt === heads) return undefined;
+  const stated = await pulls.forge.mergeability(pull.number, signal);
+  if (stated === 'behind') pulls.noteBehind();
+  const now = clock.now();
+  if (stated !== 'unknown' || entry.unknown?.heads !== heads) entry.unknown = { heads, sinceMs: now };
+  const unknownMs = now - entry.unknown.sinceMs;
+  // Some hosts state no more of a conflict.
+  const mergeability = stated === 'unknown' && unknownMs >= UNKNOWN_MS ? 'conflict' : stated;
+  if (mergeability === 'unknown') return { requeueAfter: UNKNOWN_RETRY_MS, reason: 'the host computes the merge' };
+  entry.mergeableAt = heads;
+  if (decideRebuild({ ...facts, mergeability }) !== 'rebuild') return undefined;
+  return (await rebuildOnMain(context, evaluation)) ? 'rebuilt' : undefined;
+}
+
+/**
+ * Merges the main branch, as it was last fetched, into the proposed one, with the package as it was proposed. Reviews and approvals stay: they are
+ * bound to the package. Returns false if there is nothing to merge, or the package itself conflicts.
+ */
+export async function rebuildOnMain(
+  { store }: Pick<RebuildContext, 'store'>,
+  { revision, conflict }: Pick<RevisionEvaluation, 'revision' | 'conflict'>,
+): Promise<boolean> {
+  if (conflict !== undefined) return false;
+  const by = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;
+  const change = { rebase: 'keep', expectedCommit: revision.commit } as const;
+  const { commit } = await store.change(revisionId(revision), change, by);
+  return commit !== revision.commit;
+}
+
+/**
+ * Wakes for the proposals that a merge is to publish when the main branch moves, if the host requires up-to-date branches: it reports that of none by
+ * itself. Where it does not, nothing is read of the pull requests.
+ */
+export function outdatedProposals(shown: Pick<ShownProposals, 'inRepository'>): Source<ObjectKey> {
+  return {
+    start({ informer, enqueue, track }) {
+      return informer(repositoryKind).addHandler((event) => {
+        if (event.type !== 'update') return;
+        const { object, old } = event;
+        const before = old.status?.gitCommitHash;
+        if (before === undefined || object.status?.gitCommitHash === before) return;
+        const waiting = shown.inRepository(keyOf(object)).filter(({ pull }) => pull.awaitsMerge === true);
+        for (const pulls of new Set(waiting.map(({ pull }) => pull.pulls)))
+          track(async (signal) => {
+            if (!(await pulls.requiresUpToDate(signal))) return;
+            for (const { key, pull } of waiting) if (pull.pulls === pulls) enqueue(key);
+          });
+      });
+    },
+  };
 }

@@ -9,7 +9,7 @@ import { pauseAfter } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { textsOf } from '../text/opening-texts.ts';
 import { plainLine } from '../text/quote.ts';
-import { proposalIn, withPrepared, withSection } from '../text/section.ts';
+import { proposalsIn, withPrepared, withSection } from '../text/section.ts';
 
 export interface OpenContext {
   readonly store: Pick<RevisionStore, 'repositoryOf'>;
@@ -35,7 +35,7 @@ export async function openPull(
   { branch, proposal, text, review }: WantedPull,
 ): Promise<PullRequest> {
   const texts = textsOf(revision, review);
-  const body = withSection(texts.body, proposal, text);
+  const body = withSection(texts.body, [proposal], text);
   const { opensWithLabels } = pulls.forge;
   const { labels } = review;
   const isReady = reviewersOf(review) === 0 && (opensWithLabels || labels.length === 0);
@@ -48,7 +48,7 @@ export async function openPull(
     signal,
   );
   pulls.note(pull);
-  if (proposalIn(pull.body) === proposal)
+  if (proposalsIn(pull.body).includes(proposal))
     events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
   return pull;
 }

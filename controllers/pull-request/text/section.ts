@@ -2,10 +2,10 @@ import { digest } from '../../../src/foundation/text/canonical-json.ts';
 
 /**
  * The part of the body of a pull request that Sluice writes, between two invisible markers. The rest is of users, and stays. The first marker
- * identifies the proposal that the pull request is for: a revision that is proposed again is another proposal. It also states whether the pull
+ * identifies the proposals that the pull request is for: a revision that is proposed again is another proposal. It also states whether the pull
  * request has got its labels and reviewers, so that a process that ends before loses none, and users may remove them afterwards.
  */
-const BEGIN = /<!-- sluice:begin proposal=([0-9a-f]{16})( prepared)? -->/;
+const BEGIN = /<!-- sluice:begin proposal=([0-9a-f]{16}(?:,[0-9a-f]{16}){0,199})( prepared)? -->/;
 const END = '<!-- sluice:end -->';
 
 /** Identifies one proposal of a revision, also among several in the same second. */
@@ -16,9 +16,9 @@ export function proposalId(uid: string, steps: readonly { readonly action: strin
   return digest(`${uid} ${at} ${inSecond}`).replace(/^.*:/, '').slice(0, 16);
 }
 
-/** The proposal that the section of a body is for; undefined without a section. */
-export function proposalIn(body: string): string | undefined {
-  return BEGIN.exec(body)?.[1];
+/** The proposals that the section of a body is for; none without a section. */
+export function proposalsIn(body: string): readonly string[] {
+  return BEGIN.exec(body)?.[1]?.split(',') ?? [];
 }
 
 /** Whether the section of a body states that the pull request has got its labels and reviewers. */
@@ -32,9 +32,9 @@ export function withPrepared(body: string): string {
 }
 
 /** The body with this section in place of the one that it has, else at its end. What was prepared stays so. */
-export function withSection(body: string, proposal: string, text: string): string {
+export function withSection(body: string, proposals: readonly string[], text: string): string {
   const prepared = isPreparedIn(body) ? ' prepared' : '';
-  const section = `<!-- sluice:begin proposal=${proposal}${prepared} -->\n${text}\n${END}`;
+  const section = `<!-- sluice:begin proposal=${proposals.join(',')}${prepared} -->\n${text}\n${END}`;
   // Hosts return line breaks as they were sent by browsers.
   const normal = body.replaceAll('\r\n', '\n');
   const begin = BEGIN.exec(normal)?.index;

@@ -3,6 +3,7 @@ import type { HostUsers } from '../../package/model/policy/host-users.ts';
 import { NO_PEOPLE, type People } from '../../package/model/policy/people.ts';
 import type { EffectivePolicy } from '../../package/model/policy/policy.ts';
 import type { PolicySubject } from '../../package/model/revision/package-revision.ts';
+import { inFolderOf } from '../../package/store/concerned-revisions.ts';
 import {
   allowedSignersOf,
   combinePolicies,
@@ -101,22 +102,4 @@ function hostUsersFor(readers: ObjectReaders, repository: Stored<Repository>): H
   const name = hostUsersNameOf(repository);
   const { namespace } = repository.metadata;
   return name === undefined ? undefined : parseHostUsers(readers.lists.get({ namespace, name }));
-}
-
-/**
- * Returns the revision as in a repository of another namespace; undefined if its folder does not contain the package.
- */
-function inFolderOf({ metadata, spec }: Stored<Repository>, revision: PolicySubject): SelectedRevision | undefined {
-  const directory = spec.git?.directory ?? '/';
-  const prefix = directory === '/' ? '' : `${directory}/`;
-  if (!revision.path.startsWith(prefix)) return undefined;
-  const key = { ...revision.key, repository: metadata.name, package: revision.path.slice(prefix.length) };
-  return {
-    key,
-    record: revision.record,
-    // Computed on first access.
-    get kptfile() {
-      return revision.kptfile;
-    },
-  };
 }

@@ -2,7 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type ErrorCode, isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
-import { READ_ERROR_CONDITION, type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import {
+  POLICIES_CONDITION,
+  type PoliciesReport,
+  READ_ERROR_CONDITION,
+  type Repository,
+  repositoryKind,
+} from '../../resource/kinds/porch/repository.ts';
 import { type NewCondition, setCondition } from '../../resource/object/condition.ts';
 import { deepFreeze, keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
@@ -23,6 +29,8 @@ export interface OnDemandRepositoriesOptions {
   readonly remoteTimeoutMs: number;
   /** Opens a repository by its id; see `RegisteredRepositories.open`. */
   open(id: string, signal: AbortSignal): Promise<void>;
+  /** Reads the policies that an opened Repository names; undefined if it names none. */
+  policies(object: Stored<Repository>): Promise<PoliciesReport | undefined>;
 }
 
 type Status = NonNullable<Repository['status']>;
@@ -118,7 +126,7 @@ export class OnDemandRepositories implements Storage<Repository> {
   }
 
   async #read(object: Stored<Repository>, signal: AbortSignal): Promise<void> {
-    const { store, open } = this.#options;
+    const { store, open, policies } = this.#options;
     const id = keyText(keyOf(object));
     const request = this.#requests.get(id);
     try {
@@ -127,11 +135,15 @@ export class OnDemandRepositories implements Storage<Repository> {
       // What is opened is read.
       if (isOpen && request !== undefined) await store.repository(id).sync(signal);
       const { index } = store.repository(id);
-      this.#report(object, 'Ready', 'Repository Ready', {
+      const { inForce, ...known } = (await policies(object)) ?? {};
+      const facts: Status = {
         packageCount: index.packageCount,
         ...(index.mainHead === undefined ? {} : { gitCommitHash: index.mainHead }),
         ...(request === undefined ? {} : { observedRunOnceAt: request }),
-      });
+        ...(inForce === undefined ? {} : { policies: structuredClone(inForce) as Status['policies'] }),
+      };
+      const condition = 'status' in known ? { type: POLICIES_CONDITION, ...known } : undefined;
+      this.#report(object, 'Ready', 'Repository Ready', facts, condition);
     } catch (error) {
       const message = messageOf(error);
       this.#report(
@@ -150,7 +162,7 @@ export class OnDemandRepositories implements Storage<Repository> {
     reason: 'Ready' | 'Error' | 'Reconciling',
     message: string,
     facts: Status = {},
-    problem?: NewCondition,
+    further?: NewCondition,
   ): void {
     const now = this.#options.clock.now();
     const ready = setCondition(
@@ -158,7 +170,7 @@ export class OnDemandRepositories implements Storage<Repository> {
       { type: 'Ready', status: reason === 'Ready' ? 'True' : 'False', reason, message },
       now,
     );
-    const conditions = problem === undefined ? ready : setCondition(ready, problem, now);
+    const conditions = further === undefined ? ready : setCondition(ready, further, now);
     this.#statuses.set(keyText(keyOf(object)), deepFreeze({ conditions, ...facts }));
   }
 

@@ -11,8 +11,6 @@ import type { PackageRevision } from '../../package/model/revision/package-revis
 import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
-import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
-import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { Authorizer } from '../../server/authorization/authorizer.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
@@ -25,6 +23,7 @@ import { appWebhooks, targetsIn } from './app-webhooks.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
 import { followFreezes } from './follow-freezes.ts';
+import { followRules } from './follow-rules.ts';
 import { InitialOpenings } from './initial-openings.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
@@ -290,18 +289,7 @@ export class SluiceService {
       void openings.finish(signal).then(() => {
         if (!signal.aborted) session.endInitialPhase();
       });
-    const policies = this.manager.informer(packagePolicyKind);
-    // Existing repositories were used from the start.
-    let isNews = false;
-    const handle = () => {
-      if (isNews) session.repeatEvaluations();
-    };
-    this.#unsubscribe.push(
-      policies.addHandler(handle),
-      this.manager.informer(freezeKind).addHandler(handle),
-      session.readers.repositoryPolicies.onChange(handle),
-    );
-    isNews = true;
+    this.#unsubscribe.push(...followRules(this.manager, session));
     // The modules for serving are loaded only if they are needed: `--until-idle` does not serve.
     const [{ measure }, { NO_LOAD }] = await Promise.all([
       import('./measure.ts'),

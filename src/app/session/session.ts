@@ -18,6 +18,7 @@ import type { RevisionTable } from '../../package/api/table/revision-table.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import { type PackageRevision, revisionId } from '../../package/model/revision/package-revision.ts';
 import type { RevisionPreview } from '../../package/model/revision/revision-readings.ts';
+import { concernedRevisions, type RuleChange } from '../../package/store/concerned-revisions.ts';
 import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
 import { RevisionStore } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -50,6 +51,7 @@ import { ObjectReaders } from '../policies/object-readers.ts';
 import { PackagesInFlight } from '../policies/packages-in-flight.ts';
 import { mainBranches } from '../policies/repository/policy-folder.ts';
 import { policyOf } from '../policies/session-policy.ts';
+import { sharingRepositories } from '../policies/shared-repositories.ts';
 import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
 import { OnDemandStorage, type RepositoriesOnDemand } from '../repositories/on-demand-storage.ts';
 import type { OpenFailure } from '../repositories/open-failure.ts';
@@ -291,7 +293,11 @@ export class Session {
     const inner = storage as unknown as Storage<Repository>;
     const { store, clock, remoteTimeoutMs } = this;
     const open = (id: string, signal: AbortSignal) => this.repositories.open(id, signal);
-    return new OnDemandRepositories(inner, { store, clock, remoteTimeoutMs, open }) as unknown as Storage;
+    const policies = async (object: Stored<Repository>) => {
+      await this.readers.repositories.refresh(keyOf(object).namespace);
+      return this.readers.repositoryPolicies.report(object);
+    };
+    return new OnDemandRepositories(inner, { store, clock, remoteTimeoutMs, open, policies }) as unknown as Storage;
   }
 
   /** Explains the state of a revision, by its key. NotFound if it does not exist. */
@@ -357,9 +363,13 @@ export class Session {
     this.#revisions.startEvaluations();
   }
 
-  /** Changed policies may open or close gates. */
-  repeatEvaluations(): void {
-    this.#revisions.repeatEvaluations();
+  /** Evaluates the pending revisions again that a change of policies or of a Freeze concerns. */
+  repeatEvaluations(change: RuleChange): void {
+    const { namespace } = change;
+    const { informer } = this.readers.repositories;
+    const sharing = (repository: Stored<Repository>) => sharingRepositories(this.readers.sharing, repository);
+    const repositories = namespace === undefined ? informer.list() : informer.inNamespace(namespace);
+    this.#revisions.repeatEvaluations(concernedRevisions(change, { repositories, sharing }));
   }
 
   /** True for an object that is unchanged since an earlier process. */

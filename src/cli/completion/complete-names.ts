@@ -25,6 +25,7 @@ const EXPLAINED: Readonly<Record<string, Kind>> = {
   'waveplan/': 'plans',
   'analysisrun/': 'analysis runs',
   'packagepolicy/': 'policies',
+  'freeze/': 'freezes',
 };
 
 type Option = (typeof PLACE_VALUES)[number];

@@ -1,6 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
-import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { POLICIES_CONDITION, type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { findCondition } from '../../resource/object/condition.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
@@ -29,6 +30,9 @@ export function repoGet(names: readonly string[], options: GetOptions, invocatio
         const { object, problem } = await withStatus(access, one);
         const label = terminal.style('yellow', 'warning:', terminal.err);
         if (problem !== undefined) terminal.note(`${label} ${one.metadata.name}: ${printableLines(problem)}`);
+        const policies = findCondition(object.status?.conditions, POLICIES_CONDITION);
+        if (policies?.status === 'False')
+          terminal.note(`${label} ${one.metadata.name}: ${printableLines(policies.message)}`);
         return object;
       }),
     );

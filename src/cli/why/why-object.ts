@@ -1,15 +1,13 @@
 import { describeRun } from '../../../controllers/analysis/describe-run.ts';
-import { describePolicy } from '../../../controllers/approval/describe-policy.ts';
 import { describeVariant, type ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
 import { describeSet } from '../../../controllers/package-variant-set/describe-set.ts';
 import { describePlan } from '../../../controllers/wave-plan/describe-plan.ts';
 import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
-import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
-import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind, SET_LABEL } from '../../resource/kinds/porch/package-variant-set.ts';
-import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { analysisRunKind } from '../../resource/kinds/sluice/analysis-run.ts';
+import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
@@ -18,6 +16,8 @@ import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
 import { expectObject } from './expect-object.ts';
 import { withUnknownNames } from './unknown-names.ts';
+import { explainFreeze } from './why-freeze.ts';
+import { explainPolicy } from './why-policy.ts';
 
 type Explain = (access: Access, name: string) => Promise<ObjectExplanation>;
 
@@ -43,17 +43,8 @@ const EXPLAINED: Readonly<Record<string, Explain>> = {
     return withUnknownNames(access, describePlan(plan, targets), names);
   }),
   ...named(analysisRunKind, async (access, name) => describeRun(await expectObject(access, analysisRunKind, name))),
-  ...named(packagePolicyKind, async (access, name) => {
-    const { client, namespace, clock } = access;
-    const policy = await expectObject(access, packagePolicyKind, name);
-    const [revisions, repositories, variants] = await Promise.all([
-      client.list(packageRevisionKind, { namespace }),
-      client.list(repositoryKind, { namespace }),
-      unlessMissing(client.list(packageVariantKind, { namespace })),
-    ]);
-    const from = { revisions: revisions.items, repositories: repositories.items, variants: variants?.items ?? [] };
-    return withUnknownNames(access, describePolicy(policy, from, clock.now()), policy.spec.selector);
-  }),
+  ...named(packagePolicyKind, explainPolicy),
+  ...named(freezeKind, explainFreeze),
 };
 
 const EXPLAINED_KINDS = Object.keys(EXPLAINED).filter((name) => !name.endsWith('s'));
@@ -79,13 +70,17 @@ export async function explainObject(access: Access, text: string): Promise<Objec
   );
 }
 
-export function printObjectExplanation(terminal: Terminal, { subject, state, reasons, next }: ObjectExplanation): void {
+export function printObjectExplanation(
+  terminal: Terminal,
+  { subject, state, reasons, next, commands = [] }: ObjectExplanation,
+): void {
   terminal.line(`${terminal.style('bold', printable(subject))}  ${printable(state)}`);
   terminal.line();
   terminal.line('Why it is here:');
   for (const reason of reasons) terminal.line(`  - ${printable(reason)}`);
-  if (next.length === 0) return;
+  if (next.length + commands.length === 0) return;
   terminal.line();
   terminal.line('Next:');
+  for (const command of commands) terminal.line(`  ${terminal.style('bold', printable(command))}`);
   for (const name of next) terminal.line(`  sluice why ${printable(name)}`);
 }

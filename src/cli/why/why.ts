@@ -17,16 +17,19 @@ export interface WhyOptions extends PlaceOptions, ActorOptions {
 export function why(name: string, options: WhyOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
-    const object = await explainObject(access, name);
-    if (object !== undefined) {
+    const isServer = placeOf(options, invocation.environment).kind === 'server';
+    const place = placedCommand(options, invocation, isServer);
+    const found = await explainObject(access, name);
+    if (found !== undefined) {
+      const { commands } = found;
+      const object = commands === undefined ? found : { ...found, commands: commands.map(place) };
       if (options.output === 'json') terminal.out.write(toJson(object));
       else if (options.output === 'yaml') terminal.out.write(toYaml(object));
       else printObjectExplanation(terminal, object);
       return 0;
     }
     const shown = await readRevision(access, name, 'explain', explainSchema);
-    const isServer = placeOf(options, invocation.environment).kind === 'server';
-    const explanation = placedExplanation(shown.explanation, placedCommand(options, invocation, isServer));
+    const explanation = placedExplanation(shown.explanation, place);
     if (options.output === 'json') terminal.out.write(toJson(explanation));
     else if (options.output === 'yaml') terminal.out.write(toYaml(explanation));
     else printExplanation(terminal, explanation, access.clock.now());

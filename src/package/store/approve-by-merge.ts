@@ -57,7 +57,7 @@ export async function approveProposal(
   if (decided !== undefined && isSame && decided.mergeOf === evaluation.revision.commit)
     throw new SluiceError(
       'Refused',
-      `${name} is approved already, by ${decided.subject} at ${decided.at}; ${REVIEW_ACTOR} publishes it by the merge of its pull request, see "sluice why ${name}"`,
+      `${name} is approved already, by ${decided.subject} at ${decided.at}, and ${REVIEW_ACTOR} publishes it by the merge of its pull request (WaitsForMerge); see "sluice why ${name}"`,
     );
   return repository.update(name, { ...update, byMerge: true }, context);
 }

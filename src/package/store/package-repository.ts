@@ -228,19 +228,19 @@ export class PackageRepository implements RepositoryContext {
     return this.#refs.refusals.filter(({ reason }) => reason === 'PushRefused');
   }
 
-  /** What the remote refused of a revision. */
-  refusalsOf(name: string): Pick<RefusalNote, 'reason' | 'message'>[] {
+  /** What the Git host refused or does not do of a revision. */
+  refusalsOf(name: string): Pick<RefusalNote, 'reason' | 'message' | 'next'>[] {
     return this.#refs.refusals.filter(({ revision }) => revision === name);
   }
 
-  /** Notes why the Git host does not merge the pull request of a revision, beside the refusals of pushes; undefined ends it. */
-  noteRefusedMerge(revision: string, message: string | undefined): void {
-    this.#refs.notePush(revision, message);
+  /** Notes why the pull request of an approved revision is not merged, and what ends that; undefined ends the note. */
+  noteNotMerged(revision: string, note: Pick<RefusalNote, 'message' | 'next'> | undefined): void {
+    this.#refs.noteRefusal(revision, 'NotMerged', note);
   }
 
   /** Notes why the pull request of a revision cannot be opened or read; undefined ends it. */
   noteFailedPull(revision: string, message: string | undefined): void {
-    this.#refs.notePush(revision, message, 'PullRequestFailed');
+    this.#refs.noteRefusal(revision, 'PullRequestFailed', message === undefined ? undefined : { message });
   }
 
   /** True if this is a copy of a remote repository, which can be deleted without a loss. */

@@ -4,8 +4,11 @@ import { z } from 'zod';
 /** Maximum number of stored refusals. */
 const MAX_REFUSED_PUSHES = 100;
 
-/** `PushRefused`: a rule of the remote refused the last write. `PullRequestFailed`: the Git host did not accept what its pull request needs. */
-const reasons = z.enum(['PushRefused', 'PullRequestFailed']);
+/**
+ * `PushRefused`: a rule of the remote refused the last write. `NotMerged`: the pull request of an approved revision is not merged.
+ * `PullRequestFailed`: the Git host did not accept what its pull request needs.
+ */
+const reasons = z.enum(['PushRefused', 'NotMerged', 'PullRequestFailed']);
 export type RefusalReason = z.infer<typeof reasons>;
 
 const schema = z.array(
@@ -13,12 +16,14 @@ const schema = z.array(
     revision: z.string(),
     commit: z.string(),
     message: z.string(),
+    /** What ends it, where that depends on the case. */
+    next: z.string().exactOptional(),
     // Absent in files of earlier versions.
     reason: reasons.default('PushRefused'),
   }),
 );
 
-/** What the remote refused of a revision, while the revision was at a commit. */
+/** What the Git host refused or does not do of a revision, while the revision was at a commit. */
 export type RefusalNote = z.infer<typeof schema>[number];
 
 /** Refusals of one mirror, in a file beside its refs: the command that was refused has ended when "sluice why" or `up` report it. */

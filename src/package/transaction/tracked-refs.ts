@@ -196,12 +196,20 @@ export class TrackedRefs implements WriteTarget {
     return this.#refusedPushes.list().filter(({ revision, commit }) => this.revision(revision)?.commit === commit);
   }
 
-  notePush(revision: string, refusal: string | undefined, reason: RefusalReason = 'PushRefused'): void {
+  /** Notes the refusal of a write of a revision. After an accepted write, what was to be merged is decided again. */
+  notePush(revision: string, refusal: string | undefined): void {
+    const note = refusal === undefined ? undefined : { message: refusal };
+    this.noteRefusal(revision, 'PushRefused', note);
+    if (note === undefined) this.noteRefusal(revision, 'NotMerged', undefined);
+  }
+
+  /** Notes a refusal with a reason, or ends it. */
+  noteRefusal(revision: string, reason: RefusalReason, note: Pick<RefusalNote, 'message' | 'next'> | undefined): void {
     if (this.#options.remote === undefined) return;
     const commit = this.revision(revision)?.commit;
-    if (refusal === undefined) this.#refusedPushes.remove({ revision, reason });
+    if (note === undefined) this.#refusedPushes.remove({ revision, reason });
     // A commit that could not be written cannot be explained.
-    else if (commit !== undefined) this.#refusedPushes.add({ revision, commit, message: refusal, reason });
+    else if (commit !== undefined) this.#refusedPushes.add({ ...note, revision, commit, reason });
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {

@@ -2,6 +2,7 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { PolicyOrigin } from '../../../package/model/policy/approval-rules.ts';
 import type { SourcedPolicy } from '../../../package/store/policy-objects.ts';
 import { type ManifestErrorDetails, readManifests } from '../../../resource/client/manifests.ts';
+import { MAX_POLICIES } from '../../../resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../resource/kinds/sluice/package-policy.ts';
 import { type RepositoryPolicy, repositoryPolicyKind } from '../../../resource/kinds/sluice/repository-policy.ts';
 import type { Stored } from '../../../resource/object/object.ts';
@@ -13,10 +14,9 @@ export interface PolicyFile {
 }
 
 /** The place of files: a Repository, its namespace, and the commit at which they were read. */
-export type PolicyPlace = Omit<PolicyOrigin, 'file'> & { readonly namespace: string };
+export type PolicyPlace = Omit<PolicyOrigin, 'file' | 'name'> & { readonly namespace: string };
 
 const LIMITS = { maxCharacters: 64 * 1024, maxDocuments: 20 };
-const MAX_POLICIES = 100;
 const SHOWN_COMMIT_CHARACTERS = 10;
 
 /** The policies in files of a repository. Throws InvalidInput, which names the file, the line and the field, if one of them is invalid. */
@@ -57,7 +57,7 @@ function sourced(
     // This is how messages name the policy.
     metadata: { ...policy.metadata, name: `${name} of Repository ${repository} (${origin})` },
     spec: { ...policy.spec, commitBudgetPerHour: spec.commitBudgetPerHour ?? Number.POSITIVE_INFINITY },
-    origin: { ...place, file },
+    origin: { ...place, name, file },
   };
 }
 

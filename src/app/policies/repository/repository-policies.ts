@@ -8,6 +8,7 @@ import type { PolicyChange, SourcedPolicy } from '../../../package/store/policy-
 import {
   POLICIES_ANNOTATION,
   type PoliciesReport,
+  type PolicyInForce,
   policyFolderOf,
   policyFolderProblem,
   type Repository,
@@ -24,6 +25,7 @@ export interface RepositoryPoliciesOptions {
 /** Each costs one look at its main branch in each decision in its namespace. */
 export const MAX_REPOSITORIES_PER_NAMESPACE = 16;
 const INDEX = 'policies';
+const MAX_SHOWN_CHARACTERS = 256 * 1024;
 const SHOWN_COMMIT_CHARACTERS = 10;
 
 interface State {
@@ -91,13 +93,14 @@ export class RepositoryPolicies {
     await this.#read(object);
     const { read, failure } = this.#stateOf(object);
     const problem = failure ?? read?.problem;
-    if (problem !== undefined) return notValid(problem, read?.good?.commit, namespace);
+    const inForce = read?.good === undefined ? {} : { inForce: shownPolicies(read.good.policies) };
+    if (problem !== undefined) return { ...notValid(problem, read?.good?.commit, namespace), ...inForce };
     if (read?.good === undefined)
       return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
     const { policies, commit } = read.good;
     const count = policies.length === 1 ? '1 policy' : `${policies.length} policies`;
     const message = `${count} in ${folder} at commit ${shown(commit)}`;
-    return { status: 'True', reason: 'Read', message };
+    return { status: 'True', reason: 'Read', message, ...inForce };
   }
 
   /** Calls the listener with every change of these policies from now on; returns what ends that. */
@@ -222,6 +225,31 @@ export class RepositoryPolicies {
   #notify(change: PolicyChange): void {
     for (const listener of this.#listeners) listener(change);
   }
+}
+
+/** For the status of the Repository, which must not become too large to be stored. */
+function shownPolicies(policies: readonly SourcedPolicy[]): PolicyInForce[] {
+  const text = JSON.stringify(policies.flatMap((policy) => shownPolicy(policy) ?? []));
+  const all = JSON.parse(text) as PolicyInForce[];
+  if (text.length <= MAX_SHOWN_CHARACTERS) return all;
+  return all.map(({ name, file, commit }) => ({ name, file, commit }));
+}
+
+/** The fields that a policy of a repository can have. */
+function shownPolicy({ spec, origin }: SourcedPolicy): PolicyInForce | undefined {
+  if (origin === undefined) return undefined;
+  const { name, file, commit } = origin;
+  const { selector, requiredGates, validFor, pushDenied, pushMayGive, gateDeadlines, commitBudgetPerHour } = spec;
+  const { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak } = spec.approval;
+  return {
+    ...{ name, file, commit },
+    spec: {
+      ...{ selector, requiredGates, validFor, pushDenied, pushMayGive, gateDeadlines },
+      // JSON has no Infinity, which stands for no limit.
+      ...(Number.isFinite(commitBudgetPerHour) ? { commitBudgetPerHour } : {}),
+      approval: { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak },
+    },
+  };
 }
 
 function folderProblem(object: Stored<Repository>): string | undefined {

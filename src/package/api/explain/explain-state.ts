@@ -11,14 +11,12 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
     explain(explained) {
       const { evaluation, recordFlaw } = explained;
       const { revision } = evaluation;
+      const refusals = store.repositoryOf(revision).refusalsOf(revision.name);
       const reasons: Reason[] = [
-        ...store
-          .repositoryOf(revision)
-          .refusalsOf(revision.name)
-          .map(({ reason, message }) => ({
-            reason,
-            message: reason === 'PushRefused' ? `the last write was refused: ${message}` : message,
-          })),
+        ...refusals.map(({ reason, message }) => ({
+          reason,
+          message: reason === 'PushRefused' ? `the last write was refused: ${message}` : message,
+        })),
         ...(recordFlaw === undefined ? [] : [recordFlaw]),
         ...stateReasons(evaluation),
       ];
@@ -26,7 +24,8 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
         const main = placeholderFindings(explained);
         return { ...main, reasons: [...reasons, ...(main.reasons ?? [])] };
       }
-      if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed') return { reasons };
+      if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed')
+        return { reasons, next: refusals.flatMap(({ next = [] }) => next) };
       reasons.push(...publicationReasons(evaluation));
       if (revision.lifecycle === 'Published')
         return revision.outOfBand === undefined

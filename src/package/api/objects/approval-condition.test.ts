@@ -20,11 +20,11 @@ test('a proposed revision shows which rule blocks it, since when, until when, an
   await using scratch = await scratchRepository();
   const { clock } = scratch;
   let policy: EffectivePolicy = DEFAULT_POLICY;
-  const { client, store, revisions } = await packageKinds(scratch, { policyFor: () => policy });
+  const { client, store, changePolicy } = await packageKinds(scratch, { policyFor: () => policy });
   const shown = async () => conditionOf(await client.get(packageRevisionKind, key));
   const enforce = (next: Partial<EffectivePolicy>) => {
     policy = { ...DEFAULT_POLICY, ...next };
-    revisions.table.repeatEvaluations();
+    changePolicy();
   };
   await client.create(packageRevisionKind, revision('shop', 'v1'));
   enforce({ approvalRules: [rule({ soak: { proposedMs: 3_600_000 } })] });
@@ -69,12 +69,12 @@ test('a proposed revision shows which rule blocks it, since when, until when, an
 test('the end of a rule is sent to watchers', async () => {
   await using scratch = await scratchRepository();
   let policy: EffectivePolicy = DEFAULT_POLICY;
-  const { client, store, revisions } = await packageKinds(scratch, { policyFor: () => policy });
+  const { client, store, revisions, changePolicy } = await packageKinds(scratch, { policyFor: () => policy });
   await client.create(packageRevisionKind, revision('shop', 'v1'));
   await store.update(key.name, { action: 'propose' }, anna);
   revisions.table.startEvaluations();
   policy = { ...policy, approvalRules: [rule({ soak: { proposedMs: 60_000 } })] };
-  revisions.table.repeatEvaluations();
+  changePolicy();
   const blocked = await client.get(packageRevisionKind, key);
   expect(conditionOf(blocked)).toMatchObject({ status: 'False' });
   const stop = new AbortController();

@@ -44,11 +44,11 @@ test('Ready is True only while every gate is open for the current content, and n
 test('a revision without gates has no such condition, one whose gate a policy requires has', async () => {
   await using scratch = await scratchRepository();
   let policy: EffectivePolicy = DEFAULT_POLICY;
-  const { client, revisions } = await packageKinds(scratch, { policyFor: () => policy });
+  const { client, changePolicy } = await packageKinds(scratch, { policyFor: () => policy });
   const created = await client.create(packageRevisionKind, revision('shop', 'v1', gates()));
   expect(readyOf(created)).toBeNull();
   policy = { ...policy, requiredGates: [{ conditionType: 'reviewed', approveOnly: true, policy: 'p' }] };
-  revisions.table.repeatEvaluations();
+  changePolicy();
   expect(readyOf(await client.get(packageRevisionKind, key))).toMatchObject({ status: 'False' });
 });
 
@@ -83,7 +83,7 @@ test('a gate of this type is never open', async () => {
 test('a later evaluation is sent to watchers, and is no conflict for a client that read the object before', async () => {
   await using scratch = await scratchRepository();
   let policy: EffectivePolicy = DEFAULT_POLICY;
-  const { client, revisions } = await packageKinds(scratch, { policyFor: () => policy });
+  const { client, revisions, changePolicy } = await packageKinds(scratch, { policyFor: () => policy });
   revisions.table.startEvaluations();
   const created = await client.create(packageRevisionKind, revision('shop', 'v1', gates('tested')));
   const given = await client.updateStatus(packageRevisionKind, {
@@ -98,7 +98,7 @@ test('a later evaluation is sent to watchers, and is no conflict for a client th
     return undefined;
   })();
   policy = { ...policy, requiredGates: [{ conditionType: 'reviewed', approveOnly: true, policy: 'p' }] };
-  revisions.table.repeatEvaluations();
+  changePolicy();
   expect(await watching).toMatchObject({ status: 'False', message: expect.stringContaining('1 of 2 gates closed') });
   stop.abort();
   const now = await client.get(packageRevisionKind, key);
@@ -158,16 +158,16 @@ test('a failed evaluation has a reason, and an evaluation of a closed repository
     if (isBroken) throw new Error('policies cannot be read');
     return DEFAULT_POLICY;
   };
-  const { client, store, revisions } = await packageKinds(scratch, { policyFor });
+  const { client, store, revisions, changePolicy } = await packageKinds(scratch, { policyFor });
   revisions.table.startEvaluations();
   const created = await client.create(packageRevisionKind, revision('shop', 'v1', gates('tested')));
   expect(readyOf(created)?.status).toBe('False');
   isBroken = true;
-  revisions.table.repeatEvaluations();
+  changePolicy();
   expect(readyOf(await client.get(packageRevisionKind, key))).toMatchObject({
     ...{ status: 'Unknown', reason: 'NotEvaluated', message: 'policies cannot be read' },
   });
-  revisions.table.repeatEvaluations();
+  changePolicy();
   await store.close();
   await revisions.table.evaluated(key);
 });

@@ -4,8 +4,8 @@ import {
   LATEST_REVISION_LABEL,
   type PackageRevision as RevisionObject,
 } from '../../../resource/kinds/porch/package-revision.ts';
-import type { OwnerReference } from '../../../resource/object/object.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
+import { ownersElsewhere, ownersShownIn } from '../../model/record/owners.ts';
 import { approvalsIn } from '../../model/record/record.ts';
 import { publisherOf } from '../../model/revision/attribution.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
@@ -13,6 +13,8 @@ import type { PackageRepository } from '../../store/package-repository.ts';
 
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
+/** Annotation that the server sets: the owners of a revision in other namespaces, which no owner reference may name. */
+const OWNERS_ANNOTATION = 'sluice.dev/owners-elsewhere';
 /** On a write of the status: a condition type that counts as set again although it is unchanged. The annotation is not stored. */
 export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
 /** On an update: bases the draft on the main branch, see `RebaseMode`. The annotation is not stored. */
@@ -139,6 +141,7 @@ export function withoutManaged(metadata: {
   const {
     [EARLIER_OUT_OF_BAND_ANNOTATION]: _flag,
     [PROBLEM_ANNOTATION]: _problem,
+    [OWNERS_ANNOTATION]: _owners,
     [BREAK_GLASS_ANNOTATION]: _breakGlass,
     [AFFIRM_ANNOTATION]: _affirm,
     [REBASE_ANNOTATION]: _rebase,
@@ -148,8 +151,10 @@ export function withoutManaged(metadata: {
 }
 
 function objectMetadata(revision: PackageRevision) {
-  const { record } = revision;
-  const { ownerReferences = [], finalizers = [] } = record ?? {};
+  const { record, namespace } = revision;
+  const { finalizers = [] } = record ?? {};
+  const ownerReferences = ownersShownIn(namespace, record);
+  const elsewhere = ownersElsewhere(namespace, record);
   const own = withoutManaged(record ?? {});
   const labels = { ...own.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
   const { unread } = revision.tip.facts;
@@ -157,11 +162,12 @@ function objectMetadata(revision: PackageRevision) {
   const annotations = {
     ...own.annotations,
     ...(problem === undefined ? {} : { [PROBLEM_ANNOTATION]: problem }),
+    ...(elsewhere.length === 0 ? {} : { [OWNERS_ANNOTATION]: elsewhere.join(', ') }),
   };
   return {
     ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
-    ...(ownerReferences.length === 0 ? {} : { ownerReferences: ownerReferences as unknown as OwnerReference[] }),
+    ...(ownerReferences.length === 0 ? {} : { ownerReferences }),
     ...(finalizers.length === 0 ? {} : { finalizers }),
     ...(record?.deletionTimestamp === undefined ? {} : { deletionTimestamp: record.deletionTimestamp }),
   };

@@ -8,6 +8,7 @@ import { forbidden, invalidObject, invalidValue } from '../../../resource/object
 import type { Stored } from '../../../resource/object/object.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
+import { ownersWritten } from '../../model/record/owners.ts';
 import { APPROVAL_ANNOTATIONS } from '../../model/revision/lifecycle-annotations.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Action, Lifecycle } from '../../model/revision/revision-state.ts';
@@ -111,7 +112,7 @@ export function changeOf(
   revision: PackageRevision,
 ): RevisionChange | undefined {
   const kptfile = kptfileEdits(stored, object);
-  const metadata = metadataChange(stored, object);
+  const metadata = metadataChange(stored, object, revision);
   if (kptfile.length > 0 && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
     throw invalidRevision(
       object,
@@ -156,9 +157,14 @@ function differing(
   return [...changed, ...removed.map((key): [string, undefined] => [key, undefined])];
 }
 
-function metadataChange(stored: RevisionObject, object: RevisionObject): RevisionChange['metadata'] | undefined {
+function metadataChange(
+  stored: RevisionObject,
+  object: RevisionObject,
+  { namespace, record }: PackageRevision,
+): RevisionChange['metadata'] | undefined {
   const wanted = ownMetadata(object);
-  return sameValue(ownMetadata(stored), wanted) ? undefined : (wanted as unknown as RevisionChange['metadata']);
+  if (sameValue(ownMetadata(stored), wanted)) return undefined;
+  return { ...wanted, ownerReferences: ownersWritten(namespace, record, wanted.ownerReferences) };
 }
 
 /**

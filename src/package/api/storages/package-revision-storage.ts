@@ -32,8 +32,8 @@ import { narrowestKey } from '../../../resource/watch/index-key.ts';
 import { isComputedType } from '../../model/gates/ready-type.ts';
 import type { IssuedCondition } from '../../model/gates/verdict.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../../model/identity/identity.ts';
+import { ownersWritten } from '../../model/record/owners.ts';
 import { type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
-import type { RevisionChange } from '../../plan/edit/change.ts';
 import type { RevisionUpdate } from '../../plan/update.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { type FieldOwners, memoryFieldOwners } from '../objects/field-owners.ts';
@@ -168,9 +168,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const name = revisionName({ repository, package: packageName, workspace: workspaceName });
     if (metadata.name !== '' && metadata.name !== name)
       context.warn?.(`metadata.name ${JSON.stringify(metadata.name)} was ignored; the name is ${JSON.stringify(name)}`);
+    const own = ownMetadata(object);
     const wanted = {
       ...{ package: packageName, workspace: workspaceName, source, kptfile: kptfileOf(object) },
-      metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
+      metadata: { ...own, ownerReferences: ownersWritten(namespace, undefined, own.ownerReferences) },
     };
     const write = this.table.beginWrite(context, `${namespace}/${name}`, metadata.managedFields);
     try {

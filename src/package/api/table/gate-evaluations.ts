@@ -3,6 +3,7 @@ import { messageOf } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { nextExpiry } from '../../model/gates/gates.ts';
 import { repositoryIdOf } from '../../model/revision/package-revision.ts';
+import type { ConcernedRevisions } from '../../store/concerned-revisions.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { approvalCondition, hasApprovalCondition } from '../objects/approval-condition.ts';
 import {
@@ -21,8 +22,9 @@ const SLOW_AFTER_MS = 1000;
 
 interface Evaluation {
   readonly etag: string;
-  readonly generation: number;
-  readonly over: Promise<void>;
+  /** Set when a policy or freeze changed that concerns it. */
+  isOutdated: boolean;
+  over: Promise<void>;
 }
 
 export interface GateEvaluationsOptions {
@@ -46,9 +48,9 @@ export class GateEvaluations {
   readonly #running = new Map<string, Evaluation>();
   /** Cancels the timer of an id. */
   readonly #timers = new Map<string, () => void>();
+  /** Ids of pending revisions by the id of their repository: a change must not cost what is published. */
+  readonly #pending = new Map<string, Set<string>>();
   #isStarted = false;
-  /** Counts changes of policies, so that an evaluation under way does not count for the new ones. */
-  #generation = 0;
 
   constructor(options: GateEvaluationsOptions) {
     this.#options = options;
@@ -64,25 +66,45 @@ export class GateEvaluations {
 
   /** Evaluates a changed revision in the background, if it is started. */
   noteChange(id: string, entry: RevisionEntry): void {
-    this.forget(id);
+    this.#forgetTimer(id);
+    const repository = repositoryIdOf(entry.revision);
+    if (!isUnpublished(entry.revision)) this.#removePending(id, repository);
+    else {
+      const ids = this.#pending.get(repository) ?? new Set();
+      this.#pending.set(repository, ids.add(id));
+    }
     if (this.#isStarted && this.#isDue(entry)) void this.#limiter.run(() => this.evaluate(id));
   }
 
-  /** Ends the timer of a deleted or changed revision. */
-  forget(id: string): void {
+  /** Forgets a deleted revision. */
+  drop(id: string, { revision }: RevisionEntry): void {
+    this.#forgetTimer(id);
+    this.#removePending(id, repositoryIdOf(revision));
+  }
+
+  /** Evaluates the pending revisions again that a changed policy or freeze concerns. What is shown stays until then. */
+  repeat(concerned: ConcernedRevisions): void {
+    for (const [repository, isConcerned] of concerned)
+      for (const id of this.#pending.get(repository) ?? []) {
+        const entry = this.#options.find(id);
+        if (entry === undefined || !isConcerned(entry.revision)) continue;
+        // One that is under way may have read the policies of before.
+        const running = this.#running.get(id);
+        if (running !== undefined) running.isOutdated = true;
+        const { until: _ended, ...shown } = entry.ready;
+        entry.noteReady({ ...shown, isCurrent: false });
+        this.noteChange(id, entry);
+      }
+  }
+
+  #forgetTimer(id: string): void {
     this.#timers.get(id)?.();
     this.#timers.delete(id);
   }
 
-  /** Evaluates all pending revisions again: a policy changed. What is shown stays until then. */
-  repeat(entries: Iterable<[string, RevisionEntry]>): void {
-    this.#generation += 1;
-    for (const [id, entry] of entries) {
-      if (!isUnpublished(entry.revision)) continue;
-      const { until: _ended, ...shown } = entry.ready;
-      entry.noteReady({ ...shown, isCurrent: false });
-      this.noteChange(id, entry);
-    }
+  #removePending(id: string, repository: string): void {
+    const ids = this.#pending.get(repository);
+    if (ids?.delete(id) === true && ids.size === 0) this.#pending.delete(repository);
   }
 
   /** Evaluates a pending revision again: the package changed on the main branch. */
@@ -98,14 +120,14 @@ export class GateEvaluations {
     const entry = this.#options.find(id);
     if (entry === undefined || !this.#isDue(entry)) return;
     const { etag } = entry.revision;
-    const generation = this.#generation;
     const running = this.#running.get(id);
-    if (running?.etag === etag && running.generation === generation) return running.over;
-    const over = this.#evaluate(id, etag).finally(() => {
-      if (this.#running.get(id)?.over === over) this.#running.delete(id);
+    if (running?.etag === etag && !running.isOutdated) return running.over;
+    const evaluation: Evaluation = { etag, isOutdated: false, over: Promise.resolve() };
+    this.#running.set(id, evaluation);
+    evaluation.over = this.#evaluate(id, evaluation).finally(() => {
+      if (this.#running.get(id) === evaluation) this.#running.delete(id);
     });
-    this.#running.set(id, { etag, generation, over });
-    return over;
+    return evaluation.over;
   }
 
   #isDue({ revision, repository, ready }: RevisionEntry): boolean {
@@ -117,9 +139,9 @@ export class GateEvaluations {
     return hasApprovalCondition(revision, repository.policyFor(revision), this.#options.clock.now());
   }
 
-  async #evaluate(id: string, etag: string): Promise<void> {
+  async #evaluate(id: string, self: Evaluation): Promise<void> {
     const { store, clock, onEvaluated: show, find } = this.#options;
-    const generation = this.#generation;
+    const { etag } = self;
     const entry = find(id);
     const main = entry && treeOnMain(entry.revision, entry.repository);
     let ready: Readiness;
@@ -142,11 +164,11 @@ export class GateEvaluations {
       ready = { condition: notEvaluated(messageOf(error)), isCurrent: true };
     }
     // Evaluations of a closed repository are dropped.
-    if (store.find(id)?.etag !== etag || find(id)?.revision.etag !== etag || generation !== this.#generation) return;
+    if (store.find(id)?.etag !== etag || find(id)?.revision.etag !== etag || self.isOutdated) return;
     if (entry !== undefined && treeOnMain(entry.revision, entry.repository) !== main) return;
     show(id, ready);
     if (!this.#isStarted || ready.until === undefined) return;
-    this.forget(id);
+    this.#forgetTimer(id);
     const repeat = () => void this.#limiter.run(() => this.evaluate(id));
     this.#timers.set(id, clock.schedule(Math.max(1, ready.until - clock.now()), repeat));
   }

@@ -13,6 +13,7 @@ import type { IndexKey } from '../../../resource/watch/index-key.ts';
 import type { LoggedChange } from '../../../resource/watch/log-entry.ts';
 import type { IndexChange } from '../../index/state/index-delta.ts';
 import { isPlaceholder, type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
+import type { ConcernedRevisions } from '../../store/concerned-revisions.ts';
 import type { PackageRepository } from '../../store/package-repository.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import type { FieldOwners } from '../objects/field-owners.ts';
@@ -107,9 +108,9 @@ export class RevisionTable {
     this.#gates.start(this.#byId);
   }
 
-  /** Evaluates all gates again, since policies changed. */
-  repeatEvaluations(): void {
-    this.#gates.repeat(this.#byId);
+  /** Evaluates the gates and rules of pending revisions again that a change concerns. */
+  repeatEvaluations(concerned: ConcernedRevisions): void {
+    this.#gates.repeat(concerned);
   }
 
   /** The entry of a key once its gates are evaluated. */
@@ -291,7 +292,7 @@ export class RevisionTable {
     this.#owners.set(uid, undefined);
     const known = this.#byId.get(id);
     if (known === undefined) return;
-    this.#gates.forget(id);
+    this.#gates.drop(id, known);
     this.#versions?.delete(id);
     this.#byId.delete(id);
     this.#index.delete({ namespace: known.repository.namespace, name });

@@ -3,6 +3,8 @@ import type { Recurrence } from '../../../foundation/time/recurrence.ts';
 
 /** Where a policy is that was read from a repository. */
 export interface PolicyOrigin {
+  /** Name of the policy in its file. */
+  readonly name: string;
   /** Name of the Repository. */
   readonly repository: string;
   readonly branch: string;

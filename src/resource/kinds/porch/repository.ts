@@ -40,8 +40,12 @@ export interface PoliciesReport {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: 'Read' | 'Invalid' | 'NotRead';
   readonly message: string;
+  /** Those in force; absent while none are known. */
+  readonly inForce?: readonly PolicyInForce[];
 }
 
+/** Number of policies that are read from one repository. */
+export const MAX_POLICIES = 100;
 const MAX_FOLDER_CHARACTERS = 255;
 const FOLDER = /^[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*(\/[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*)*$/;
 const FOLDER_RULE =
@@ -57,6 +61,19 @@ export function policyFolderProblem(folder: string): string | undefined {
   if (folder.length <= MAX_FOLDER_CHARACTERS && FOLDER.test(folder)) return undefined;
   return `annotation ${POLICIES_ANNOTATION} ${FOLDER_RULE}`;
 }
+
+const policyInForce = z.object({
+  name: z.string().describe('Name of the policy.'),
+  file: z.string().describe('Path of its file in the repository.'),
+  commit: z.string().describe('ID of the commit at which it was read.'),
+  spec: z
+    .looseObject({})
+    .optional()
+    .describe('Spec of a PackagePolicy, with defaults. Absent if the policies are larger than 256 KiB together.'),
+});
+
+/** A policy that was read from the folder of a Repository. */
+export type PolicyInForce = DeepReadonly<z.output<typeof policyInForce>>;
 
 const git = z.object({
   repo: gitAddressSchema,
@@ -111,6 +128,13 @@ export const repositoryKind = defineKind({
       packageCount: z.int().optional().describe('Number of packages in the repository.'),
       lastWebhookTime: serverTimeSchema.describe('Time of the last webhook notification for the repository.'),
       gitCommitHash: z.string().optional().describe('ID of the branch commit that was last synchronised.'),
+      policies: z
+        .array(policyInForce)
+        .max(MAX_POLICIES)
+        .optional()
+        .describe(
+          `Policies in force from the folder that the annotation ${POLICIES_ANNOTATION} names. Informative: Sluice decides by the branch.`,
+        ),
     })
     .describe('Observed state of the repository.'),
   // The server writes the status at once after a create and after each poll: a client that reads and updates would race with it.

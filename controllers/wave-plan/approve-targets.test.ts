@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { fixture } from '../../test/support/fixture.ts';
+import { protectMain } from '../../test/support/protected-main.ts';
+import { BY_CONDITION, waveBench } from '../../test/support/wave-bench.ts';
+
+test('where the Git host reserves the main branch for merges, a target waits for the merge of its approved revision', async () => {
+  await using world = await fixture(new ManualClock());
+  const bench = await waveBench(world);
+  const forge = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } } as const;
+  await world.client.create(packagePolicyKind, { metadata: { name: 'review' }, spec: { review: { forge } } });
+  await bench.propose('a');
+  const name = 'apps.a.w1';
+  await expect.poll(() => world.policyFor(world.store.get(name)).review).toBeDefined();
+  const reviewer = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;
+  await world.store.change(name, { conditions: [{ type: REVIEWED_TYPE, status: 'True' }] }, reviewer);
+  protectMain(world.store.repository('apps'));
+  await bench.plan({ waves: [{ name: 'all', percent: 100 }], ...BY_CONDITION });
+  await bench.settle();
+  const reason = async () => (await bench.targets())[0]?.record?.reason;
+  expect(await reason()).toMatch(
+    /^WaitsForMerge: it is approved by controller:wave-plan since .* waits until the Git host/,
+  );
+  await bench.settle();
+  expect(await reason()).toMatch(/WaitsForMerge/);
+  expect(bench.published()).toEqual([]);
+});
