@@ -26,6 +26,7 @@ import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
 import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
+import { type Reviewers, requestReviewers } from '../request-reviewers.ts';
 import { shorten } from '../shorten.ts';
 import { teamName } from '../team-name.ts';
 import { GiteaComments } from './gitea-comments.ts';
@@ -201,27 +202,14 @@ export class GiteaForge implements Forge {
 
   async requestReviewers(
     number: number,
-    { users, teams }: { readonly users: readonly string[]; readonly teams: readonly string[] },
+    reviewers: Reviewers,
     signal: AbortSignal,
   ): Promise<readonly { readonly name: string; readonly reason: string }[]> {
-    const refused: { name: string; reason: string }[] = [];
-    // One by one: Gitea refuses all of a request if it refuses one.
-    const each = [
-      ...users.map((name) => ({ name, body: { reviewers: [name] } })),
-      ...teams.map((name) => ({ name, body: { team_reviewers: [name] } })),
-    ];
     const path = `${this.#path}/pulls/${number}`;
-    for (const { name, body } of each) {
-      try {
-        await this.#http.send('POST', `${path}/requested_reviewers`, { body, signal });
-      } catch (error) {
-        const isRefused = ['InvalidInput', 'NotFound', 'Refused'].some(
-          (code) => isSluiceError(error) && error.code === code,
-        );
-        if (!isRefused || !isSluiceError(error)) throw error;
-        refused.push({ name, reason: error.message });
-      }
-    }
+    const refused = await requestReviewers(reviewers, (body) =>
+      this.#http.send('POST', `${path}/requested_reviewers`, { body, signal }),
+    );
+    const { teams } = reviewers;
     const accepted = teams.filter((team) => refused.every(({ name }) => name !== team));
     if (accepted.length === 0) return refused;
     const { requested_reviewers_teams: present } = await this.#http.json(pullSchema, 'GET', path, { signal });

@@ -139,6 +139,16 @@ export class GitHubHost implements BenchHost {
     return this.#repository?.pulls.find((one) => one.number === number);
   }
 
+  /** What webhooks show of a pull request. */
+  #shown(number: number | undefined) {
+    const pull = this.#find(number ?? 0);
+    const repo = { id: this.#repository?.id };
+    return {
+      ...{ number, updated_at: pull?.updatedAt, state: pull?.closedAt === undefined ? 'open' : 'closed' },
+      ...{ head: { ref: pull?.head.branch, sha: pull?.head.commit, repo }, base: { ref: pull?.base, repo } },
+    };
+  }
+
   #report({ method, url, status }: GitHubRequest): void {
     const { name, path = '', query = '' } = PATH.exec(url)?.groups ?? {};
     if (method === 'GET' || status >= 300 || name !== this.#repository?.name) return;
@@ -158,7 +168,9 @@ export class GitHubHost implements BenchHost {
     const example = examples.find((one) => one.action === action) ?? examples[0] ?? {};
     const body = JSON.stringify({
       ...{ ...example, repository: { ...example.repository, html_url: url } },
-      ...(example.pull_request === undefined ? {} : { pull_request: { ...example.pull_request, number } }),
+      ...(example.pull_request === undefined
+        ? {}
+        : { pull_request: { ...example.pull_request, ...this.#shown(number) } }),
       ...(event === 'push' ? { ref: 'refs/heads/proposed/x' } : {}),
       delivery: randomUUID(),
     });
