@@ -9,6 +9,7 @@ import { milliseconds, percentile, printTable } from '../table.ts';
 import type { ApiRequest, BenchHost } from './bench-host.ts';
 import { GiteaHost } from './gitea-host.ts';
 import { GitHubHost } from './github-host.ts';
+import { type IdleHour, idleHours } from './idle-hour.ts';
 import { printRequests } from './request-kinds.ts';
 import { configure, createDrafts, propose, register } from './sluice-place.ts';
 import { forEachConcurrently, until } from './waiting.ts';
@@ -20,6 +21,8 @@ const LATENCIES = 20;
 /** Without a request, Sluice has nothing to do any more. */
 const QUIET_MS = 3000;
 const SIZES = [20, 50, 200];
+/** Open pull requests of the idle hour. */
+const IDLE_PULLS = 1000;
 
 interface Measured {
   readonly count: number;
@@ -34,10 +37,11 @@ interface Measured {
 /**
  * Proposals as pull requests of a host on loopback, for each size in a repository of its own: all proposed at once, then approved by reviews of a
  * second user, all at once; before that, reviews that request changes, one after the other, from the webhook until the check is updated.
- * `--hosts=gitea,github`, `--proposals=20,50,200` and `--details` (each kind of request) choose what is measured.
+ * Then an idle hour with 1,000 open pull requests, by a clock of its own.
+ * `--hosts=gitea,github`, `--proposals=20,50,200`, `--idle=1000` (0 for none) and `--details` (each kind of request) choose what is measured.
  */
 export async function forge(options: readonly string[] = []): Promise<void> {
-  const hosts = (wordIn(options, 'hosts') ?? 'gitea,github').split(',');
+  const hosts = (wordIn(options, 'hosts') ?? 'gitea,github').split(',').filter((name) => name !== 'none');
   const sizes = wordIn(options, 'proposals')?.split(',').map(Number) ?? SIZES;
   console.log(`load before: ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores\n`);
   for (const name of hosts) {
@@ -52,6 +56,8 @@ export async function forge(options: readonly string[] = []): Promise<void> {
     for (const problem of new Set(host.problems())) console.log(`not as the host describes its API: ${problem}`);
     console.log('');
   }
+  const idle = Number(wordIn(options, 'idle') ?? IDLE_PULLS);
+  if (idle > 0) await printIdle(idle);
   console.log(`load after: ${loadavg()[0]?.toFixed(1)}`);
 }
 
@@ -135,6 +141,16 @@ async function settle(host: BenchHost): Promise<void> {
     last = now;
     await delay(QUIET_MS);
   }
+}
+
+async function printIdle(open: number): Promise<void> {
+  const { withWebhooks, withoutWebhooks } = await idleHours(open);
+  const row = (what: string, { all, free }: IdleHour, aim: string) => [what, `${all}`, `${all - free}`, aim];
+  printTable(
+    [`requests in an idle hour, ${open} open`, 'in all', 'without 304', 'aim'],
+    [row('with webhooks', withWebhooks, '<= 200'), row('without webhooks', withoutWebhooks, '')],
+  );
+  console.log('');
 }
 
 function print(measured: readonly Measured[]): void {
