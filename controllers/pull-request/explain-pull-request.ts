@@ -1,24 +1,39 @@
-import type { Explainer } from '../../src/package/api/explain/explainer.ts';
+import type { ExplainedRevision, Explainer, Findings, Surroundings } from '../../src/package/api/explain/explainer.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { batchBranchOf } from './batch/batch-branch.ts';
+import { proposalId } from './text/section.ts';
 
 /** Users that a message names. */
 const MAX_NAMED = 5;
 
 /** Reports where a proposed revision is reviewed, and what a review there does. */
-export const pullRequestExplainer: Explainer = {
-  explain({ evaluation: { revision, policy } }, { disabled }) {
-    const { review, reviewProblem } = policy;
-    if (revision.lifecycle !== 'Proposed') return {};
-    if (reviewProblem !== undefined) return { reasons: [{ reason: 'NoPullRequest', message: reviewProblem }] };
-    if (review === undefined) return {};
-    const branch = revision.ref.replace(/^refs\/heads\//, '');
-    const stopped = disabled.includes('pull-request')
-      ? ', but the controller pull-request is disabled, so that nothing there has an effect'
-      : `; ${effectOf(review)}`;
-    const message = `policy ${review.policy} has it reviewed in the pull request of the branch ${branch} on ${new URL(review.forge.api).host}${stopped}`;
-    return { reasons: [{ reason: 'ReviewedInPullRequest', message }] };
-  },
-};
+export function pullRequestExplainer(store: Pick<RevisionStore, 'repositoryOf'>): Explainer {
+  return { explain: (explained, surroundings) => explainPull(store, explained, surroundings) };
+}
+
+async function explainPull(
+  store: Pick<RevisionStore, 'repositoryOf'>,
+  { evaluation: { revision, record, policy } }: ExplainedRevision,
+  { disabled }: Surroundings,
+): Promise<Findings> {
+  const { review, reviewProblem } = policy;
+  if (revision.lifecycle !== 'Proposed') return {};
+  if (reviewProblem !== undefined) return { reasons: [{ reason: 'NoPullRequest', message: reviewProblem }] };
+  if (review === undefined) return {};
+  const own = revision.ref.replace(/^refs\/heads\//, '');
+  const shared = await batchBranchOf(store.repositoryOf(revision), proposalId(revision.uid, record.steps));
+  const branch = shared ?? own;
+  const stopped = disabled.includes('pull-request')
+    ? ', but the controller pull-request is disabled, so that nothing there has an effect'
+    : `; ${effectOf(review)}`;
+  const where =
+    shared === undefined && review.batch !== undefined
+      ? `a pull request that it shares with other proposals, which is opened soon, or that of the branch ${branch},`
+      : `the pull request of the branch ${branch}`;
+  const message = `policy ${review.policy} has it reviewed in ${where} on ${new URL(review.forge.api).host}${stopped}`;
+  return { reasons: [{ reason: 'ReviewedInPullRequest', message }] };
+}
 
 function effectOf({ publishOn, approvers }: ReviewPolicy): string {
   if (publishOn === 'merge') return 'its merge there publishes it if its gates are open, and is out of band otherwise';

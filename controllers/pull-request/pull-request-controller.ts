@@ -5,6 +5,7 @@ import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
@@ -13,6 +14,10 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
+import { memberOf } from './batch/batch-member.ts';
+import { isBatchBranch } from './batch/batch-name.ts';
+import { Batches, isBatchesKey } from './batch/batches.ts';
+import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
@@ -28,10 +33,12 @@ import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
 import { RepositoryPolls } from './repository-polls.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
+import { commitsWithContent } from './reviews/same-content.ts';
 import { standingRequests } from './reviews/verdicts.ts';
 import type { MayApprove } from './rights.ts';
-import { repositoryOf, type Shown, ShownProposals, type ShownPull } from './shown-proposals.ts';
-import { readDescription, readExplanation } from './text/read-proposal.ts';
+import { repositoryOf, type Shown, ShownProposals, type ShownPull, sharedComments } from './shown-proposals.ts';
+import { describeProposal } from './text/describe-proposal.ts';
+import { readExplanation, readProposal } from './text/read-proposal.ts';
 import { isPreparedIn, proposalId, proposalsIn } from './text/section.ts';
 import { writeChecks, writePull } from './writing/write-pull.ts';
 
@@ -57,7 +64,6 @@ export interface PullRequestOptions {
   readonly recorder?: EventRecorder;
 }
 
-const HEADS = 'refs/heads/';
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
 
@@ -73,9 +79,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const opened = new OpenedRepositories(store, openForge, clock);
   const pace = new PollPace(clock);
   let enqueue: (key: ObjectKey) => void = () => undefined;
+  const batches = new Batches({ store, events, failures, shown, clock, enqueue: (key) => enqueue(key) });
   let wake: (key: ObjectKey) => void = () => undefined;
   const polls = new RepositoryPolls({
-    ...{ client, store, clock, shown, opened, pace, failures, requests },
+    ...{ client, store, clock, shown, opened, pace, failures, requests, batches },
     wake: (key) => wake(key),
   });
 
@@ -102,7 +109,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     reconcileTimeoutMs: 120_000,
     maxDelayMs: 60_000,
     // The name of a repository is a DNS label, that of a revision contains dots.
-    reconcile: (key, { signal }) => (key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal)),
+    reconcile: (key, { signal }) => {
+      if (isBatchesKey(key)) return batches.reconcile(key, signal);
+      return key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal);
+    },
   };
 
   async function reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
@@ -126,7 +136,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     try {
       const result = await show(object, evaluation, review, signal);
-      failures.end(key);
+      if (!batches.hasFailed(key)) failures.end(key);
       return result;
     } catch (error) {
       return failed(object, error);
@@ -143,14 +153,17 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { revision, record } = evaluation;
     const key = keyOf(object);
     const pulls = opened.of(revision, review);
-    const branch = revision.ref.startsWith(HEADS) ? revision.ref.slice(HEADS.length) : revision.ref;
     const proposal = proposalId(revision.uid, record.steps);
-    let pull = await pulls.ofBranch(branch, signal);
+    const known = shown.get(key);
+    const place = await placeOf({ store, batches, signal }, { proposal, evaluation, review, known, pulls });
+    const { branch, isShared } = place;
+    let { pull } = place;
     if (pull !== undefined && pull.state !== 'open') {
       // What a user decided is read again before it has an effect.
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
-      if (isOfProposal(pull, { proposal, evaluation, known: shown.get(key) })) {
+      const isOfIt = isShared || isOfProposal(pull, { proposal, evaluation, known });
+      if (pull.state !== 'open' && isOfIt) {
         const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
         const read = await reviewsOf(shownPull, pull, signal);
         const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
@@ -160,24 +173,34 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         return applyEnd(deciding(signal), ended);
       }
     }
+    const sharedOf = (other: Revision) =>
+      batches.pullOf(pulls, store.repositoryOf(other), proposalId(other.uid, other.record?.steps ?? []), signal);
     const superseding = supersedingOf(revision, ofSamePackage(store, revision));
-    if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, { pull, pulls })))
+    const own = { pull: isShared ? undefined : pull, pulls, sharedOf };
+    if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, own)))
       return undefined;
     const explanation = await readExplanation(client, object, signal);
     const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
     if (conflict === undefined) events.forgetTopic(key, 'conflict');
     else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
-    const text = await readDescription({ client, store }, object, evaluation, { explanation, review }, signal);
+    const described = await readProposal({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
+    if (isShared) {
+      const annotations = await annotateProposal(evaluation, options.renderer, signal);
+      batches.report(memberOf(object, evaluation, { proposal, described, annotations, left: place.left }), pulls);
+      // It is listed there soon, which wakes this controller.
+      if (pull === undefined || !isOpen) return undefined;
+    } else batches.withdraw(key, proposal);
+    const content = { proposals: [proposal], text: describeProposal(described), review };
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
-      pull = await openPull(deciding(signal), object, revision, pulls, { branch, proposal, text, review });
+      pull = await openPull(deciding(signal), [{ object, revision }], pulls, { branch, ...content });
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     // The branch of the host follows it.
-    if (pull.head.commit !== revision.commit) pulls.notePush(branch);
+    if (!isShared && pull.head.commit !== revision.commit) pulls.notePush(branch);
     const isKnown = isOpen && proposalsIn(pull.body).length > 0;
     // What it supersedes has waited for its pull request.
-    if (shown.get(key) === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
+    if (known === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
     const shownPull = shown.pullOf(pulls, branch, pull.number);
     shownPull.isPrepared ??= isPreparedIn(pull.body);
     // One that was just opened has neither comments nor checks, and no reviews but those that an earlier one of the branch has.
@@ -200,16 +223,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pulls.notePush(branch);
       return undefined;
     }
-    const { content } = evaluation.content;
-    if (pull.head.commit === revision.commit && entry.seen?.content !== content)
-      entry.seen = { content, at: pull.updatedAt };
-    const commented = { ...proposed, seen: entry.seen, state: entry.commands };
+    const { git } = store.repositoryOf(revision);
+    const isAt = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).size > 0;
+    if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
+      entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
+    const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
+    const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {
       // Whatever the command was, the next reconciliation evaluates all of it again.
       for (const memory of ['text', 'checks', 'reviews'] as const) delete shownPull[memory];
       return undefined;
     }
+    if (isShared) return undefined;
     if (proposalsIn(pull.body).length === 0)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (isKnown && isRejected(record)) {
@@ -220,7 +246,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
-    await writePull(deciding(signal), object, shownPull, pull, { proposals: [proposal], text, review });
+    await writePull(deciding(signal), object, shownPull, pull, content);
     const rebuilt = await rebuildBranch(
       deciding(signal),
       evaluation,
@@ -274,9 +300,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     object: Stored<PackageRevision> | undefined,
     signal: AbortSignal,
   ): Promise<undefined> {
+    batches.withdraw(key);
     if (before === undefined) return;
     try {
-      await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
+      if (!isBatchBranch(before.pull.branch))
+        await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
     } catch (error) {
       // What only an operator can change does not matter any more.
       if (pauseAfter(error) === undefined) throw error;
@@ -298,7 +326,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   function forget(key: ObjectKey, before: Shown | undefined): void {
     shown.delete(key);
-    if (before?.pull.members.size === 0) shown.forget(before.pull.pulls, before.pull.branch);
+    if (before?.pull.members.size === 0 && !isBatchBranch(before.pull.branch))
+      shown.forget(before.pull.pulls, before.pull.branch);
   }
 
   /** Reports a failure, except a lost race with another writer. */

@@ -4,6 +4,7 @@ import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReportedPull } from '../repository/sync-requests.ts';
+import { isBatchBranch } from './batch/batch-name.ts';
 import { pauseAfter } from './pause-after.ts';
 
 /** Open pull requests that are read at the start. */
@@ -89,6 +90,12 @@ export class PullRequests {
     await this.#load(signal);
     this.#wanted.add(branch);
     return this.#entries.get(branch)?.pull;
+  }
+
+  /** The pull requests of the branches that begin with this, as they were last read. */
+  async withPrefix(prefix: string, signal: AbortSignal): Promise<readonly PullRequest[]> {
+    await this.#load(signal);
+    return [...this.#entries.values()].flatMap(({ pull }) => (pull.head.branch.startsWith(prefix) ? pull : []));
   }
 
   /** The pull request of a branch, if it has this number and was read from the host within this time. */
@@ -312,11 +319,16 @@ export class PullRequests {
   async #readAll(signal: AbortSignal): Promise<void> {
     const recent = await this.forge.listUpdated(EPOCH, MAX_RECENT, signal);
     const open = await this.forge.listOpen(this.base, MAX_OPEN, signal);
-    for (const { head } of recent) if (head.branch.startsWith(PROPOSED)) this.#wanted.add(head.branch);
+    for (const { head } of recent) if (isOwnBranch(head.branch)) this.#wanted.add(head.branch);
     for (const pull of [...recent].reverse()) this.note(pull);
     for (const pull of open) this.note(pull);
     this.#wanted.clear();
   }
+}
+
+/** True for the branches that Sluice opens pull requests for. */
+export function isOwnBranch(branch: string): boolean {
+  return branch.startsWith(PROPOSED) || isBatchBranch(branch);
 }
 
 /** True if of two pull requests of one branch the first one counts: an open one, else the later one. */

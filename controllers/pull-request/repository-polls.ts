@@ -6,6 +6,8 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { ReviewRequest, SyncRequests } from '../repository/sync-requests.ts';
+import { isBatchBranch } from './batch/batch-name.ts';
+import type { Batches } from './batch/batches.ts';
 import { QueuedPulls } from './checks/queued-checks.ts';
 import type { HostFailures } from './host-failures.ts';
 import type { OpenedRepositories } from './opened-repositories.ts';
@@ -29,6 +31,7 @@ export interface PollContext {
   readonly pace: PollPace;
   readonly failures: HostFailures;
   readonly requests: Pick<SyncRequests, 'takeReview'> | undefined;
+  readonly batches: Pick<Batches, 'pullsOf' | 'wake'>;
   /** Looks at a proposal, before what else waits. */
   wake(revision: ObjectKey): void;
 }
@@ -48,13 +51,13 @@ export class RepositoryPolls {
   }
 
   async poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
-    const { clock, shown, opened, pace, requests } = this.#context;
+    const { clock, shown, opened, pace, requests, batches } = this.#context;
     const id = keyText(key);
     const waitMs = pace.readWaitMs(id);
     if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
     const here = shown.inRepository(key);
     const all = [...new Set(here.map(({ pull }) => pull.pulls))];
-    await opened.closeUnused(key, new Set(all));
+    await opened.closeUnused(key, new Set([...all, ...batches.pullsOf(key)]));
     if (here.length === 0) {
       pace.rest(id);
       this.#unreadable.delete(id);
@@ -76,12 +79,12 @@ export class RepositoryPolls {
         if (isDue && pace.waitMs(id) === 0) {
           isListed = true;
           const { branches, isChanged } = await pulls.poll(signal);
-          this.#wake(own, [...branches, ...pulls.lookAgainAt(news.numbers)]);
+          this.#wake(key, own, [...branches, ...pulls.lookAgainAt(news.numbers)]);
           await this.#readQueue(pulls, own, requested?.mergeQueue === true || branches.length > 0, signal);
           pace.notePoll(id, { tookMs: clock.now() - began, isChanged });
         } else {
           if (news.numbers.size > 0) {
-            this.#wake(own, await pulls.readStates([...news.numbers], signal));
+            this.#wake(key, own, await pulls.readStates([...news.numbers], signal));
             pace.noteRead(id, clock.now() - began);
           }
           await this.#readQueue(pulls, own, requested?.mergeQueue === true, signal);
@@ -116,7 +119,10 @@ export class RepositoryPolls {
     let needsList = false;
     if (requested === undefined) return { numbers, needsList };
     const { store } = this.#context;
-    const pushed = new Map(own.map(({ pull, key }) => [pull.branch, store.find(keyText(key))?.commit]));
+    // The head of a batch is none of its proposals.
+    const headOf = ({ pull, key }: Shown) =>
+      isBatchBranch(pull.branch) ? undefined : store.find(keyText(key))?.commit;
+    const pushed = new Map(own.map((one) => [one.pull.branch, headOf(one)]));
     for (const reported of requested.pulls.values()) {
       const news = pulls.newsOf(reported, pushed);
       if (news === 'state') numbers.add(reported.number);
@@ -126,9 +132,10 @@ export class RepositoryPolls {
     return { numbers, needsList };
   }
 
-  #wake(own: readonly Shown[], branches: readonly string[]): void {
+  #wake(repository: ObjectKey, own: readonly Shown[], branches: readonly string[]): void {
     const changed = new Set(branches);
     for (const { key, pull } of own) if (changed.has(pull.branch)) this.#context.wake(key);
+    if (branches.some(isBatchBranch)) this.#context.batches.wake(repository);
   }
 
   async #readQueue(pulls: PullRequests, own: readonly Shown[], isRequested: boolean, signal: AbortSignal) {

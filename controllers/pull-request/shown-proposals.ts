@@ -1,6 +1,7 @@
-import type { PullRequest, Review } from '../../src/forge/forge.ts';
+import type { Comment, PullRequest, Review } from '../../src/forge/forge.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
-import type { CommandState } from './commands/apply-commands.ts';
+import { type CommandState, MAX_COMMENTS, type SharedComments } from './commands/apply-commands.ts';
+import type { NamedCommand } from './commands/describe-commands.ts';
 import type { PullRequests } from './pull-requests.ts';
 
 /** The last attempt to merge, which is not repeated while nothing has changed and it is not time. */
@@ -35,6 +36,12 @@ export interface ShownPull {
   awaitsMerge?: boolean;
   /** This process has opened it and set no check yet, so that there is none. */
   hasNoChecks?: boolean;
+  /** The reply to commands as it was written last, if several proposals share it. */
+  reply?: string;
+  /** What was executed since the start of the process, also for proposals that have ended since. */
+  readonly executed: Map<string, NamedCommand>;
+  /** Comments since a time, as they were read when this was the state of the pull request. */
+  comments?: { readonly of: PullRequest; readonly since: string; readonly list: Promise<readonly Comment[]> };
   /** As they were read when this was the state of the pull request. */
   reviews?: { readonly of: PullRequest; readonly list: readonly Review[] };
 }
@@ -63,7 +70,7 @@ export class ShownProposals {
     this.#pulls.set(pulls, ofBranches);
     const known = ofBranches.get(branch);
     if (known?.number === number) return known;
-    const made = { branch, pulls, number, members: new Map() };
+    const made = { branch, pulls, number, members: new Map(), executed: new Map() };
     ofBranches.set(branch, made);
     return made;
   }
@@ -97,6 +104,30 @@ export class ShownProposals {
   inRepository(repository: ObjectKey): readonly Shown[] {
     return [...(this.#byRepository.get(keyText(repository))?.values() ?? [])];
   }
+}
+
+/** The comments of a pull request that several proposals share, for one of them. */
+export function sharedComments(
+  entry: ShownPull,
+  of: PullRequest,
+  { name }: ObjectKey,
+  signal: AbortSignal,
+): SharedComments {
+  const { pulls, number, members, executed } = entry;
+  return {
+    names: [...members.values()].map(({ key }) => key.name).sort(),
+    read: (since) => {
+      const known = entry.comments;
+      if (known?.of === of && known.since === since) return known.list;
+      const list = pulls.forge.comments(number, since, MAX_COMMENTS, signal);
+      entry.comments = { of, since, list };
+      list.catch(() => {
+        delete entry.comments;
+      });
+      return list;
+    },
+    note: (one) => void executed.set(`${one.id} ${name}`, { name, executed: one }),
+  };
 }
 
 /** The repository of a revision: its name begins with that of the repository, which is a DNS label. */

@@ -18,6 +18,7 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
 import { PollPace } from '../pull-request/poll-pace.ts';
+import { isOwnBranch } from '../pull-request/pull-requests.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
@@ -182,7 +183,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const isWoken = woken.delete(id) && !pace.isReported(id);
     const reported = [...(options.requests?.takeReview(key, 'users')?.pulls.values() ?? [])];
     if (reported.length > 0) pace.noteMessage(id);
-    const isNews = reported.some(({ head }) => head?.branch.startsWith('proposed/') !== true);
+    const isNews = reported.some(({ head }) => head === undefined || !isOwnBranch(head.branch));
     return isWoken || isNews || pace.dueMs(id, false) === 0;
   }
 

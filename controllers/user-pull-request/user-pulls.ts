@@ -2,6 +2,7 @@ import type { Forge, PullRequest } from '../../src/forge/forge.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import { isOwnBranch } from '../pull-request/pull-requests.ts';
 
 /** Open pull requests that are followed; those that changed last. */
 const MAX_OPEN = 2000;
@@ -107,7 +108,7 @@ export class UserPulls {
 
   /** False for those of Sluice's own proposals, and to other branches. */
   isOfUser({ head, base }: PullRequest): boolean {
-    return base.branch === this.#base && !(head.isSameRepository && head.branch.startsWith('proposed/'));
+    return base.branch === this.#base && !(head.isSameRepository && isOwnBranch(head.branch));
   }
 
   /**

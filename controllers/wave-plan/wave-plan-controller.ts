@@ -15,6 +15,8 @@ import { step } from '../../src/rollout/wave/step.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { type AnalysisRuns, runName } from './analysis-runs.ts';
 import { type ApproveOptions, approveTargets } from './approve-targets.ts';
+import { endPlan, holdPlan } from './end-plan.ts';
+import { isActive } from './holding-plan.ts';
 import { observeCandidates } from './observe-candidates.ts';
 import { isUnknown, type ObserveOptions, observeRevision, ProbeResults, verifyTargets } from './observe-targets.ts';
 import { untilFirstEndMs } from './plan-freezes.ts';
@@ -74,9 +76,9 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
         if (plan === undefined || plan.metadata.deletionTimestamp !== undefined) {
           memories.forget(key);
           probes.delete(keyText(key));
-          return undefined;
+          return plan === undefined ? undefined : endPlan(plan, { client, store, clock, recorder });
         }
-        const due = await observeAndAct(plan, signal);
+        const due = await observeAndAct(isActive(plan) ? await holdPlan(plan, client) : plan, signal);
         if (due === undefined) return undefined;
         if (due > 0 || round === MAX_ROUNDS)
           return { requeueAfter: Math.max(due, 50), reason: 'the plan is in progress' };

@@ -5,11 +5,13 @@ import {
 } from '../../controllers/pull-request/pull-request-controller.ts';
 import { MemoryForge } from '../../controllers/pull-request/testing-forge.ts';
 import { Informer } from '../../src/controller/informer.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from './fixture.ts';
+import { git } from './git/git-cli.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 export const BERTA = { ...ANNA, actor: { name: 'berta' } };
@@ -24,6 +26,8 @@ export class Proposals {
   readonly forge = new MemoryForge();
   /** Names of what the controller enqueued, since the last restart. */
   woken: string[] = [];
+  /** Proposals that may have ended since. */
+  readonly #watched = new Set<string>();
   #controller: ReturnType<typeof pullRequestController> | undefined;
   readonly #repositories: Informer<Repository>;
 
@@ -105,6 +109,87 @@ export class Proposals {
     const { name } = await this.world.draft(`apps/app/${workspace}`, files);
     await this.world.store.update(name, { action: 'propose' }, BERTA);
     return name;
+  }
+
+  /** Proposes new packages with these names. Returns the names of the revisions. */
+  async proposeAll(...packages: readonly string[]): Promise<string[]> {
+    const names: string[] = [];
+    for (const one of packages) {
+      const files = { 'a.yaml': `kind: A\napiVersion: v1\nmetadata: {name: ${one}}\n` };
+      const { name } = await this.world.draft(`apps/${one}/w1`, files);
+      await this.world.store.update(name, { action: 'propose' }, BERTA);
+      names.push(name);
+    }
+    return names;
+  }
+
+  /**
+   * Reconciles as the work queue does, by the clock of the test, what is proposed and what comes of it within this time. A reconciliation that
+   * fails is repeated after a second.
+   */
+  async settle(milliseconds = 20_000): Promise<void> {
+    const { store } = this.world;
+    const end = this.clock.now() + milliseconds;
+    const due = new Map<string, number>();
+    const etags = new Map(store.list().map(({ name, etag }) => [name, etag]));
+    for (const { name } of store.list({ lifecycle: 'Proposed' })) due.set(name, 0);
+    for (const name of [...this.#watched, 'apps', 'apps:batches']) due.set(name, 0);
+    for (;;) {
+      const [next] = [...due].sort(([a, at], [b, other]) => at - other || (a < b ? -1 : 1));
+      if (next === undefined || next[1] > end) break;
+      const [name, at] = next;
+      if (at > this.clock.now()) this.clock.advance(at - this.clock.now());
+      due.delete(name);
+      this.woken.length = 0;
+      const key = { namespace: 'default', name };
+      try {
+        const result = await this.#controller?.reconcile(key, CONTEXT);
+        if (result?.requeueAfter !== undefined) due.set(name, this.clock.now() + result.requeueAfter);
+      } catch (error) {
+        if (!isSluiceError(error)) throw error;
+        due.set(name, this.clock.now() + 1000);
+      }
+      const known = store.list();
+      const changed = known.filter((one) => etags.get(one.name) !== one.etag).map((one) => one.name);
+      const ended = [...etags.keys()].filter((one) => store.find(one) === undefined);
+      for (const one of ended) etags.delete(one);
+      for (const one of known) etags.set(one.name, one.etag);
+      for (const one of [...this.woken, ...changed, ...ended]) due.set(one, this.clock.now());
+    }
+    this.#watched.clear();
+    for (const { name } of store.list({ lifecycle: 'Proposed' })) this.#watched.add(name);
+    if (end > this.clock.now()) this.clock.advance(end - this.clock.now());
+  }
+
+  /** The host has the heads of the branches of the repository, and merges with merge commits. */
+  serveBranches(): void {
+    const { path, forge } = this;
+    const read = (...args: string[]) => git(path, args).trim();
+    forge.host = {
+      head: (branch) => read('for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`) || undefined,
+      merge: ({ head, base }) => {
+        const identity = ['-c', 'user.name=host', '-c', 'user.email=host@example.com'];
+        const tree = read('merge-tree', '--write-tree', base.branch, head.commit).split('\n')[0] ?? '';
+        const parents = ['-p', base.branch, '-p', head.commit];
+        const commit = read(...identity, 'commit-tree', tree, ...parents, '-m', 'Merge pull request');
+        git(path, ['update-ref', `refs/heads/${base.branch}`, commit]);
+        return commit;
+      },
+    };
+  }
+
+  /** A user merges with the button of the host. Returns the commit. */
+  async mergeAs(number: number, user: string): Promise<string> {
+    const pull = await this.forge.get(number);
+    const commit = this.forge.host?.merge(pull, {
+      headCommit: pull.head.commit,
+      method: 'merge',
+      title: '',
+      message: '',
+    });
+    this.forge.change(number, { state: 'merged', merged: { commit: commit ?? '', by: user } });
+    await this.world.store.repository('apps').sync();
+    return commit ?? '';
   }
 
   async close(): Promise<void> {

@@ -16,10 +16,10 @@ import { parseCommand } from './parse-command.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 
 /** Topics of the comments of Sluice. */
-const REPLY = 'commands';
+export const REPLY = 'commands';
 const UNMAPPED = 'unmapped';
 /** Comments that are read at once, and how often. */
-const MAX_COMMENTS = 500;
+export const MAX_COMMENTS = 500;
 const MAX_LISTS = 20;
 /** No digest. */
 const EDITED = 'edited';
@@ -37,8 +37,19 @@ export interface CommentedProposal {
   readonly forge: Forge;
   /** The content that its head was seen with. */
   readonly seen: { readonly content: string; readonly at: string } | undefined;
+  /** Set if several proposals share the pull request. Then none of them replies by itself. */
+  readonly shared?: SharedComments | undefined;
   /** What is kept in memory between two calls. */
   readonly state: CommandState;
+}
+
+export interface SharedComments {
+  /** Names of the revisions, sorted; the first one answers for all what is about none of them. */
+  readonly names: readonly string[];
+  /** Comments as `Forge.comments` returns them, read once for all. */
+  read(since: string): Promise<readonly Comment[]>;
+  /** Takes over what was executed, for the reply. */
+  note(executed: ExecutedCommand): void;
 }
 
 export interface CommandState {
@@ -70,10 +81,12 @@ export async function applyCommands(
   }
   const begin = evaluation.record.steps.findLast(({ action }) => action === 'propose' || action === 'reject')?.at;
   if (begin === undefined) return undefined;
+  const { shared } = proposal;
   for (let list = 0; list < MAX_LISTS; list += 1) {
-    const since = state.since ?? begin;
-    const comments = await forge.comments(pull.number, since, MAX_COMMENTS, context.signal);
-    const executed = await executeFirst(context, proposal, comments);
+    const since = state.since ?? (shared === undefined ? begin : pull.createdAt);
+    const comments = await (shared?.read(since) ?? forge.comments(pull.number, since, MAX_COMMENTS, context.signal));
+    const own = comments.filter(({ createdAt }) => Date.parse(createdAt) >= Date.parse(begin));
+    const executed = await executeFirst(context, proposal, own);
     if (executed !== undefined) return executed;
     const last = comments.at(-1)?.createdAt ?? since;
     if (comments.length < MAX_COMMENTS || Date.parse(last) <= Date.parse(since)) break;
@@ -90,13 +103,18 @@ async function executeFirst(
 ): Promise<ExecutedCommand | undefined> {
   const { object, evaluation, review, pull, seen } = proposal;
   const source = pull.url;
+  const { shared } = proposal;
+  const isFirst = shared === undefined || shared.names[0] === object.metadata.name;
   for (const comment of comments) {
     if (!/^\d{1,30}$/.test(comment.id) || isEdited(proposal.state, comment)) continue;
-    const parsed = parseCommand(comment.body);
+    const parsed = parseCommand(comment.body, shared?.names);
     if (parsed === undefined || isExecuted(evaluation.record.commands, source, comment.id)) continue;
+    const { target } = parsed;
+    const isAboutNone = target === undefined && ('problem' in parsed || parsed.command.verb === 'why');
+    if (target === undefined ? isAboutNone && !isFirst : target !== object.metadata.name) continue;
     const approver = await approverAt(proposal.forge, review, comment.author, context.signal);
     if (approver === undefined) {
-      await reportUnmapped(context, proposal);
+      if (isFirst) await reportUnmapped(context, proposal);
       continue;
     }
     const [line = ''] = comment.body.split('\n', 1);
@@ -114,7 +132,8 @@ async function executeFirst(
     };
     try {
       const executed = await runCommand(context, requested);
-      await reply(context, proposal, [...entriesOf(proposal), executed]);
+      if (shared === undefined) await reply(context, proposal, [...entriesOf(proposal), executed]);
+      else shared.note(executed);
       return executed;
     } catch (error) {
       // Another process was first; the record is read again with the next change.
@@ -169,20 +188,20 @@ async function reply(
   if (entries.length === 0) return;
   const text = describeCommands(entries.slice(-5), explanation);
   if (proposal.state.reply === text) return;
-  if (await comment(context, proposal, REPLY, text)) proposal.state.reply = text;
+  if (await writeComment(context, proposal, REPLY, text)) proposal.state.reply = text;
 }
 
 /** One reply for each pull request, without anything of the comment: users could make Sluice write whatever they like, or often. */
 async function reportUnmapped(context: CommandsContext, proposal: CommentedProposal): Promise<void> {
   if (proposal.state.isUnmappedReported === true) return;
-  await comment(context, proposal, UNMAPPED, describeUnmapped(proposal.review.policy));
+  await writeComment(context, proposal, UNMAPPED, describeUnmapped(proposal.review.policy));
   proposal.state.isUnmappedReported = true;
 }
 
 /** A host that permits no comments must not stop the rest. Returns whether it was written. */
-async function comment(
+export async function writeComment(
   { events, signal }: Pick<CommandsContext, 'events' | 'signal'>,
-  { object, pull, forge }: CommentedProposal,
+  { object, pull, forge }: Pick<CommentedProposal, 'forge' | 'object' | 'pull'>,
   topic: string,
   text: string,
 ): Promise<boolean> {

@@ -5,6 +5,9 @@ import { inlineCode } from '../text/quote.ts';
 import { USAGE } from './parse-command.ts';
 
 const MAX_REASONS = 20;
+const MAX_SHARED = 5;
+const MAX_NAMED = 5;
+const MAX_ROWS = 30;
 
 /** The reply to the last commands, in Markdown. `explanation` is shown if one of them requests it. */
 export function describeCommands(entries: readonly ExecutedCommand[], explanation: Explanation | undefined): string {
@@ -18,6 +21,33 @@ export function describeCommands(entries: readonly ExecutedCommand[], explanatio
     'The last commands, the newest first:',
     table,
     ...(isAsked && explanation !== undefined ? [describeWhy(explanation)] : []),
+  ].join('\n\n');
+}
+
+/** An executed command, and the package revision that it was executed for. */
+export interface NamedCommand {
+  readonly name: string;
+  readonly executed: ExecutedCommand;
+}
+
+/** The reply to the last commands in a pull request that several package revisions share, in Markdown. */
+export function describeSharedCommands(all: readonly NamedCommand[]): string {
+  const byComment = Map.groupBy(all, ({ executed }) => executed.id);
+  const sorted = [...byComment].sort(([a], [b]) => Number(BigInt(a) - BigInt(b))).slice(-MAX_SHARED);
+  const entries = sorted.flatMap(([, of]): ExecutedCommand[] =>
+    [...Map.groupBy(of, ({ executed: { outcome, message } }) => `${outcome} ${message}`).values()].flatMap((same) => {
+      const [first] = same;
+      if (first === undefined) return [];
+      const names = same.map(({ name }) => name).sort();
+      const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+      const message = `${names.slice(0, MAX_NAMED).join(', ')}${more}: ${first.executed.message}`;
+      return [{ ...first.executed, message }];
+    }),
+  );
+  const isAsked = entries.some(({ command }) => /^\/sluice\s+why\b/.test(command));
+  return [
+    describeCommands(entries.slice(-MAX_ROWS), undefined),
+    ...(isAsked ? ['The text of this pull request has the gates of each package, and who can open them.'] : []),
   ].join('\n\n');
 }
 

@@ -44,4 +44,14 @@ describe('parseCommand', () => {
     const parsed = parseCommand(`/sluice reject ${'x '.repeat(900)}`);
     expect(JSON.stringify(parsed).length).toBeLessThan(600);
   });
+
+  test.each([
+    ['/sluice approve apps.web.v1', { target: 'apps.web.v1', command: { verb: 'approve' } }],
+    ['/sluice reject apps.web.v1 no', { target: 'apps.web.v1', command: { verb: 'reject', reason: 'no' } }],
+    ['/sluice reject apps.api.v2 no', { problem: 'apps.api.v2 is not proposed in this pull request' }],
+    ['/sluice reject no', { command: { verb: 'reject', reason: 'no' } }],
+    ['/sluice reject apps.web.v1', { target: 'apps.web.v1', problem: expect.stringContaining('a reason is missing') }],
+  ])('%j in a pull request of several package revisions', (body, parsed) => {
+    expect(parseCommand(body, ['apps.api.v1', 'apps.web.v1'])).toEqual(parsed);
+  });
 });

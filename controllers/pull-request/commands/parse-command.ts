@@ -12,7 +12,10 @@ export type Command =
     };
 
 /** What a comment requests: a command, or one that cannot be read, with the reason. */
-export type ParsedCommand = { readonly command: Command } | { readonly problem: string };
+export type ParsedCommand = {
+  /** The package revision that it names; undefined if it is for all of the pull request. */
+  readonly target?: string;
+} & ({ readonly command: Command } | { readonly problem: string });
 
 export const USAGE = [
   '/sluice why',
@@ -26,13 +29,26 @@ const MAX_LINE_CHARACTERS = 2000;
 const MAX_TEXT_CHARACTERS = 500;
 const STATUSES = ['True', 'False', 'Unknown'] as const;
 
-/** The command in the first line of a comment; undefined if there is none. Quotes of other comments and code are none. */
-export function parseCommand(body: string): ParsedCommand | undefined {
+/**
+ * The command in the first line of a comment; undefined if there is none. Quotes of other comments and code are none. In a pull request that
+ * several package revisions share, which are given by their names, the word after the verb can be one of them.
+ */
+export function parseCommand(body: string, names: readonly string[] = []): ParsedCommand | undefined {
   const [line = ''] = body.split('\n', 1);
   if (!/^\/sluice(\s|$)/.test(line)) return undefined;
   if (line.length > MAX_LINE_CHARACTERS)
     return { problem: `the line has more than ${MAX_LINE_CHARACTERS} characters; shorten it` };
-  const [, verb = '', ...words] = line.trim().split(/\s+/);
+  const [, verb = '', ...all] = line.trim().split(/\s+/);
+  const [named = ''] = all;
+  const target = names.includes(named) ? { target: named } : {};
+  if ('target' in target) return { ...target, ...parseWords(verb, all.slice(1)) };
+  const [repository = ''] = names[0]?.split('.') ?? [];
+  if (names.length > 0 && named.startsWith(`${repository}.`) && named.split('.').length > 2)
+    return { problem: `${plainLine(named)} is not proposed in this pull request` };
+  return parseWords(verb, all);
+}
+
+function parseWords(verb: string, words: readonly string[]): ParsedCommand {
   const text = (from: number) => plainLine(words.slice(from).join(' '), MAX_TEXT_CHARACTERS).trim();
   switch (verb) {
     case 'why':

@@ -47,6 +47,14 @@ export interface SupersedeContext {
   readonly signal: AbortSignal;
 }
 
+export interface Superseded {
+  /** Gets a link to that of the other one; undefined where there is none, or other proposals share it. */
+  readonly pull: PullRequest | undefined;
+  readonly pulls: PullRequests;
+  /** The pull request that a proposal shares with others. */
+  sharedOf(proposed: Revision): Promise<PullRequest | undefined>;
+}
+
 /**
  * Ends a proposal whose place another revision took: its pull request gets a link to that of the other one, then it becomes a draft again, so
  * that the host closes the pull request. Returns false, with nothing done, while the other one has no pull request yet. After an end of the
@@ -56,13 +64,14 @@ export async function endSuperseded(
   { client, store, events, signal }: SupersedeContext,
   object: Stored<PackageRevision>,
   superseding: Revision,
-  { pull, pulls }: { readonly pull: PullRequest | undefined; readonly pulls: PullRequests },
+  { pull, pulls, sharedOf }: Superseded,
 ): Promise<boolean> {
   const { layout } = store.repositoryOf(superseding);
   const branch = proposedRef(layout, superseding.key).slice(HEADS.length);
   const isPublished = superseding.lifecycle === 'Published';
   // One that has ended is not kept in memory.
-  const next = await (isPublished ? pulls.forge.find(branch, pulls.base, signal) : pulls.ofBranch(branch, signal));
+  const own = await (isPublished ? pulls.forge.find(branch, pulls.base, signal) : pulls.ofBranch(branch, signal));
+  const next = own?.state === 'open' || isPublished ? own : ((await sharedOf(superseding)) ?? own);
   if (!isPublished && next?.state !== 'open') return false;
   const what = isPublished ? `, which was published as v${superseding.revision}` : ', which was proposed after it';
   const where = next === undefined ? '' : `: ${next.url}`;

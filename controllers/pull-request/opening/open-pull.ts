@@ -1,7 +1,6 @@
 import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
-import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
@@ -12,44 +11,52 @@ import { plainLine } from '../text/quote.ts';
 import { proposalsIn, withPrepared, withSection } from '../text/section.ts';
 
 export interface OpenContext {
-  readonly store: Pick<RevisionStore, 'repositoryOf'>;
   readonly events: EventDeduplicator;
   readonly signal: AbortSignal;
+}
+
+/** A proposal, as the API and the index have it. */
+export interface ProposedRevision {
+  readonly object: Stored<PackageRevision>;
+  readonly revision: Revision;
 }
 
 /** What a pull request is opened for. */
 export interface WantedPull {
   readonly branch: string;
-  readonly proposal: string;
+  readonly proposals: readonly string[];
   /** The section of Sluice. */
   readonly text: string;
   readonly review: ReviewPolicy;
 }
 
-/** Opens the pull request of a proposal, or returns the one that a user opened meanwhile. */
+/** Opens the pull request of proposals, or returns the one that a user opened meanwhile. */
 export async function openPull(
-  { store, events, signal }: OpenContext,
-  object: Stored<PackageRevision>,
-  revision: Revision,
+  { events, signal }: OpenContext,
+  proposed: readonly ProposedRevision[],
   pulls: PullRequests,
-  { branch, proposal, text, review }: WantedPull,
+  { branch, proposals, text, review }: WantedPull,
 ): Promise<PullRequest> {
-  const texts = textsOf(revision, review);
-  const body = withSection(texts.body, [proposal], text);
+  const texts = textsOf(
+    proposed.map(({ revision }) => revision),
+    review,
+  );
+  const body = withSection(texts.body, proposals, text);
   const { opensWithLabels } = pulls.forge;
   const { labels } = review;
   const isReady = reviewersOf(review) === 0 && (opensWithLabels || labels.length === 0);
   const pull = await pulls.forge.open(
     {
-      ...{ head: branch, base: store.repositoryOf(revision).layout.branch },
+      ...{ head: branch, base: pulls.base },
       ...{ title: texts.title, body: isReady ? withPrepared(body) : body },
       ...(opensWithLabels ? { labels } : {}),
     },
     signal,
   );
   pulls.note(pull);
-  if (proposalsIn(pull.body).includes(proposal))
-    events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
+  if (proposalsIn(pull.body).join() === proposals.join())
+    for (const { object } of proposed)
+      events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
   return pull;
 }
 

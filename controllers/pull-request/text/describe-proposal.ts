@@ -31,7 +31,28 @@ const MAX_GATES = 100;
 const MAX_TABLE_CHARACTERS = 12_000;
 
 /** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
-export function describeProposal({ explanation, diff, rendered, review, upstream }: Proposal): string {
+export function describeProposal(proposal: Proposal): string {
+  const { explanation, review } = proposal;
+  return [
+    ...about(proposal),
+    gateTable(explanation.gates),
+    publication(explanation, review),
+    ...commands(review),
+    ...changed(proposal, MAX_DIFF_CHARACTERS),
+  ].join('\n\n');
+}
+
+/** The part of one package in the section of a batch, of about this length: what is specific to it. */
+export function describeMember(proposal: Proposal, maxCharacters: number): string {
+  const { name, gates } = proposal.explanation;
+  const table = gateTable(gates, maxCharacters / 2);
+  const head = [`### ${inlineCode(name)}`, ...about(proposal), table, ...approvalRules(proposal.explanation)].join(
+    '\n\n',
+  );
+  return [head, ...changed(proposal, Math.max(0, maxCharacters - head.length))].join('\n\n');
+}
+
+function about({ explanation, upstream }: Proposal): readonly string[] {
   const { name, last } = explanation;
   const by =
     last === undefined ? '' : ` Last change: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
@@ -43,15 +64,15 @@ export function describeProposal({ explanation, diff, rendered, review, upstream
         ? `**Conflict with the main branch:** ${inlineCode(message, MAX_CONFLICT_CHARACTERS)}`
         : [],
     ),
-    gateTable(explanation.gates),
-    publication(explanation, review),
-    ...commands(review),
-    ...(rendered === undefined ? [changes(diff)] : renderedParts(diff.from, rendered)),
-  ].join('\n\n');
+  ];
+}
+
+function changed({ diff, rendered }: Proposal, most: number): readonly string[] {
+  return rendered === undefined ? [changes(diff, most)] : renderedParts(diff.from, rendered, most);
 }
 
 /** The commands that the policy permits in comments; none where it lists no users. */
-function commands({ approvers, publishOn }: ReviewPolicy): readonly string[] {
+export function commands({ approvers, publishOn }: ReviewPolicy): readonly string[] {
   if (approvers.length === 0) return [];
   const decides = (line: string) => /^\/sluice (approve|set)\b/.test(line);
   const lines = USAGE.filter((line) => publishOn !== 'approval' || !decides(line)).map((line) => `\`${line}\``);
@@ -69,9 +90,9 @@ export function describeEnd(
 type GateRow = Pick<GateExplanation, 'type' | 'open' | 'state' | 'since' | 'settledBy' | 'explanation'>;
 
 /** The gates as a table in Markdown. */
-export function gateTable(gates: readonly GateRow[]): string {
+export function gateTable(gates: readonly GateRow[], maxCharacters = MAX_TABLE_CHARACTERS): string {
   if (gates.length === 0) return 'It has no gates.';
-  let left = MAX_TABLE_CHARACTERS;
+  let left = maxCharacters;
   const rows: string[] = [];
   for (const { type, open, state, since, settledBy, explanation } of gates.slice(0, MAX_GATES)) {
     const cells = [
@@ -88,9 +109,18 @@ export function gateTable(gates: readonly GateRow[]): string {
   return ['| Gate | State | Since | Settled by | Explanation |', '|---|---|---|---|---|', ...rows, ...more].join('\n');
 }
 
-function publication({ name, approvals }: Explanation, { publishOn, approvers }: ReviewPolicy): string {
-  const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
+/** How many approvals it needs, and who may not approve. */
+function approvalRules({ approvals }: Explanation): readonly string[] {
   const barred = (approvals?.barred ?? []).map((one) => inlineCode(one.name)).join(', ');
+  return [
+    ...(approvals === undefined || approvals.needed < 2 ? [] : [`It needs ${approvals.needed} approvals.`]),
+    ...(barred === '' ? [] : [`These users may not approve it: ${barred}.`]),
+  ];
+}
+
+function publication(explanation: Explanation, { publishOn, approvers }: ReviewPolicy): string {
+  const { name } = explanation;
+  const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
   const sentences = [
     publishOn === 'merge'
       ? 'A merge publishes it, if all gates are open and its approvals suffice; otherwise what is merged is out of band, and is not delivered.'
@@ -99,19 +129,22 @@ function publication({ name, approvals }: Explanation, { publishOn, approvers }:
         : users === ''
           ? 'No review publishes it, since the policy lists no approvers.'
           : `An approving review publishes it once all gates are open. Reviews of these users count: ${users}.`,
-    ...(approvals === undefined || approvals.needed < 2 ? [] : [`It needs ${approvals.needed} approvals.`]),
-    ...(barred === '' ? [] : [`These users may not approve it: ${barred}.`]),
+    ...approvalRules(explanation),
     `Closing this pull request rejects the proposal.${publishOn === 'merge' ? '' : ' A merge here does not publish it.'}`,
   ];
   return sentences.join(' ');
 }
 
-function renderedParts(from: string | undefined, { resources, files }: RenderedChanges): readonly string[] {
+function renderedParts(
+  from: string | undefined,
+  { resources, files }: RenderedChanges,
+  most: number,
+): readonly string[] {
   const of = from === undefined ? {} : { from };
-  const most = MAX_DIFF_CHARACTERS - MAX_OTHER_CHARACTERS;
+  const ofFiles = Math.min(MAX_OTHER_CHARACTERS, most / 4);
   return [
-    changes({ ...of, ...resources }, most, 'resource'),
-    ...(files.files.length === 0 ? [] : [changes({ ...of, ...files }, MAX_OTHER_CHARACTERS)]),
+    changes({ ...of, ...resources }, most - ofFiles, 'resource'),
+    ...(files.files.length === 0 ? [] : [changes({ ...of, ...files }, ofFiles)]),
   ];
 }
 

@@ -12,11 +12,11 @@ function revision(workspace: string) {
     ...{ name: 'apps.shop.v1', namespace: 'default', kptfile: undefined },
     key: { namespace: 'default', repository: 'apps', package: 'shop', workspace },
     record: { steps },
-  } as unknown as Parameters<typeof textsOf>[0];
+  } as unknown as Parameters<typeof textsOf>[0][number];
 }
 
 test('without templates the title names the package, and there is no further text', () => {
-  expect(textsOf(revision('v1'), REVIEW)).toEqual({ title: 'Publish shop (v1)', body: '' });
+  expect(textsOf([revision('v1')], REVIEW)).toEqual({ title: 'Publish shop (v1)', body: '' });
 });
 
 test('placeholders stand for fields of the proposal, as code in the text', () => {
@@ -24,7 +24,7 @@ test('placeholders stand for fields of the proposal, as code in the text', () =>
     titleTemplate: 'feat($${x}): ${package} ${workspace}',
     bodyTemplate: 'By ${proposer}, ${policy}\n\n@team',
   };
-  expect(textsOf(revision('v1'), { ...REVIEW, ...templates })).toEqual({
+  expect(textsOf([revision('v1')], { ...REVIEW, ...templates })).toEqual({
     title: 'feat(${x}): shop v1',
     body: 'By `@berta`, `shops`\n\n@team',
   });
@@ -32,7 +32,7 @@ test('placeholders stand for fields of the proposal, as code in the text', () =>
 
 test('hostile values stay text', () => {
   const templates = { titleTemplate: '${workspace}', bodyTemplate: '${workspace}' };
-  const { title, body } = textsOf(revision('`\n<b>${policy}\u001b[31m\u202e'), { ...REVIEW, ...templates });
+  const { title, body } = textsOf([revision('`\n<b>${policy}\u001b[31m\u202e')], { ...REVIEW, ...templates });
   expect(title).toMatch(/^` <b>\$\{policy\}[^\u001b\u202e]*$/);
   expect(body).toMatch(/^`[^`\n\u001b\u202e]*`$/);
 });

@@ -9,17 +9,25 @@ import { upstreamOf } from './read-proposal.ts';
 const DEFAULT_TITLE = 'Publish ${package} (${workspace})';
 const MAX_TITLE_CHARACTERS = 200;
 const MAX_BODY_CHARACTERS = 8000;
+const MAX_VALUES = 3;
 
-/** The title of the pull request of a proposal, and the text in front of the section of Sluice, by the templates of the policy. */
+type Proposed = Pick<Revision, 'name' | 'namespace' | 'key' | 'kptfile' | 'record'>;
+
+/**
+ * The title of the pull request of proposals, and the text in front of the section of Sluice, by the templates of the policy. Where values of
+ * several proposals differ, a placeholder stands for the first ones.
+ */
 export function textsOf(
-  { name, namespace, key, kptfile, record }: Pick<Revision, 'name' | 'namespace' | 'key' | 'kptfile' | 'record'>,
+  proposed: readonly Proposed[],
   { policy, titleTemplate = DEFAULT_TITLE, bodyTemplate = '' }: ReviewPolicy,
 ): { readonly title: string; readonly body: string } {
-  const { repository, package: path, workspace } = key;
+  const each = (read: (one: Proposed) => string) => listed(proposed.map(read));
   const values: Readonly<Record<ReviewField, string>> = {
-    ...{ name, namespace, repository, package: path, workspace, policy },
-    proposer: record?.steps.findLast(({ action }) => action === 'propose')?.by ?? '',
-    upstream: upstreamOf(kptfile) ?? '',
+    ...{ name: each(({ name }) => name), namespace: each(({ namespace }) => namespace), policy },
+    ...{ repository: each(({ key }) => key.repository), package: each(({ key }) => key.package) },
+    workspace: each(({ key }) => key.workspace),
+    proposer: each(({ record }) => record?.steps.findLast(({ action }) => action === 'propose')?.by ?? ''),
+    upstream: each(({ kptfile }) => upstreamOf(kptfile) ?? ''),
   };
   // Values are texts of users: they are no Markdown, and no part of another placeholder.
   const filled = (template: string, quote: (value: string) => string) =>
@@ -30,4 +38,10 @@ export function textsOf(
     title: plainLine(filled(titleTemplate, plainLine), MAX_TITLE_CHARACTERS),
     body: filled(bodyTemplate, inlineCode).slice(0, MAX_BODY_CHARACTERS),
   };
+}
+
+function listed(values: readonly string[]): string {
+  const distinct = [...new Set(values)];
+  const more = distinct.length - MAX_VALUES;
+  return more > 0 ? `${distinct.slice(0, MAX_VALUES).join(', ')} and ${more} more` : distinct.join(', ');
 }

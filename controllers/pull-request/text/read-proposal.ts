@@ -8,7 +8,7 @@ import type { RevisionEvaluation, RevisionStore } from '../../../src/package/sto
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
-import { describeProposal } from './describe-proposal.ts';
+import type { Proposal } from './describe-proposal.ts';
 import { type PackageFiles, renderedChanges } from './resource-changes.ts';
 
 /** What `sluice why` reports of a proposal, as reviewers see it. */
@@ -29,14 +29,14 @@ export interface DescriptionContext {
   readonly store: Pick<RevisionStore, 'find' | 'repositoryOf'>;
 }
 
-/** The section of a proposal in the body of its pull request. */
-export async function readDescription(
+/** What reviewers have to know of a proposal. */
+export async function readProposal(
   { client, store }: DescriptionContext,
   object: Stored<PackageRevision>,
   { revision: { kptfile }, content, record }: Pick<RevisionEvaluation, 'revision' | 'content' | 'record'>,
   about: { readonly explanation: Explanation; readonly review: ReviewPolicy },
   signal: AbortSignal,
-): Promise<string> {
+): Promise<Proposal> {
   const read = await client.subResource('diff').get(packageRevisionKind, keyOf(object), {}, { signal });
   const diff = diffSchema.parse(read);
   const before = diff.from === undefined ? NO_FILES : await filesOf(store, { ...keyOf(object), name: diff.from });
@@ -47,7 +47,7 @@ export async function readDescription(
   const shown = last?.by === REVIEW_ACTOR ? step : last;
   const { last: _, ...rest } = about.explanation;
   const explanation = shown === undefined ? rest : { ...rest, last: shown };
-  return describeProposal({ ...about, explanation, diff, rendered, upstream: upstreamOf(kptfile) });
+  return { ...about, explanation, diff, rendered, upstream: upstreamOf(kptfile) };
 }
 
 const NO_FILES: PackageFiles = new Map();

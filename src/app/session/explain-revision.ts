@@ -38,7 +38,7 @@ export class RevisionExplanations {
       proposalExplainer,
       waveExplainer(options),
       approvalExplainer,
-      pullRequestExplainer,
+      pullRequestExplainer(options.store),
       resolverExplainer(BUILT_IN_RESOLVERS),
     ];
   }

@@ -2,7 +2,7 @@ import { namespaceKind } from '../../resource/kinds/core/namespace.ts';
 import { serviceKind } from '../../resource/kinds/core/service.ts';
 import { PACKAGE_VARIANT_FINALIZER } from '../../resource/kinds/porch/package-variant.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { WAVE_PLAN_FINALIZER, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import { fieldPath } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
@@ -11,6 +11,7 @@ import type { Kind } from '../../resource/schema/kind.ts';
 const CONTROLLER_FINALIZERS: ReadonlySet<string> = new Set([
   ...['kubernetes', 'foregroundDeletion', 'orphan', 'customresourcecleanup.apiextensions.k8s.io'],
   PACKAGE_VARIANT_FINALIZER,
+  WAVE_PLAN_FINALIZER,
 ]);
 /** A copy of the whole object, of Secrets as well. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -16,7 +16,13 @@ export function addWaveCommands(program: Command, invocation: Invocation, finish
   const wave = program
     .command('wave')
     .description('work with wave plans, which approve revisions in waves')
-    .addHelpText('after', PLACE_HELP);
+    .addHelpText(
+      'after',
+      `
+A plan in progress that is deleted keeps its hold on what has had no wave, until users have approved or rejected that, or a user who may
+approve ends the plan with "sluice wave abort".
+${PLACE_HELP}`,
+    );
   addGet(wave, invocation, finish);
   addWatch(wave, invocation, finish);
   addSteps(wave, invocation, finish);
@@ -67,7 +73,11 @@ const STEPS = [
     'continue a plan that is paused',
     '\nOf a plan that is paused because of a failure, what has failed until now is accepted, and an analysis is made again.',
   ],
-  ['abort', 'end a plan for good; what it has approved stays', ''],
+  [
+    'abort',
+    'end a plan for good; what it has approved stays',
+    '\nWhat it held waits for approval as any proposal does: policies with automatic approval approve it at once. "sluice freeze" prevents that.',
+  ],
   [
     'rollback',
     'end a plan, and publish the revisions before again, each as a new revision',

@@ -12,7 +12,7 @@ type Options = PlaceOptions & ActorOptions;
 const DONE: Readonly<Record<Verb, string>> = {
   pause: 'begins nothing any more; continue it with "sluice wave resume"',
   resume: 'continues',
-  abort: 'has ended; what it has approved stays',
+  abort: 'has ended; what it has approved stays, and policies with automatic approval decide about the rest',
   rollback: 'is rolled back; "sluice wave watch" shows how far it is',
 };
 

@@ -125,6 +125,28 @@ export class TrackedRefs implements WriteTarget {
     });
   }
 
+  /** See `PackageRepository.readBranch`. */
+  async readBranch(branch: string, signal: AbortSignal): Promise<Oid | undefined> {
+    const { git, remote } = this.#options;
+    const ref = `refs/heads/${branch}`;
+    const here = await git.resolveRef(ref);
+    if (remote === undefined) return here;
+    const there = (await git.listRemoteRefs(remote, [ref], signal)).find(({ name }) => name === ref)?.oid;
+    if (there === undefined || there === here) return there;
+    await this.#fetches.run(() =>
+      git.fetch(remote, { refspecs: [`+${ref}:${ref}`], signal, exclusively: (fetch) => this.mutex.run(fetch) }),
+    );
+    return there;
+  }
+
+  /** See `PackageRepository.writeBranch`. The mirror follows with the next fetch. */
+  writeBranch(update: RefUpdate, signal: AbortSignal): Promise<void> {
+    const { git, remote } = this.#options;
+    return this.mutex.run(() =>
+      remote === undefined ? git.transaction([update]) : git.push(remote, [update], signal),
+    );
+  }
+
   /** See `PackageRepository.fetchPull`. Writes continue meanwhile. */
   fetchPull(number: number, signal: AbortSignal): Promise<Oid | undefined> {
     const { git, remote } = this.#options;

@@ -24,6 +24,7 @@ function write(kind: unknown, content: object, { as = 'anna', groups = [] as str
   };
 }
 
+const written = (content: object, options: Parameters<typeof write>[2]) => write(wavePlanKind, content, options);
 const plan = (spec: object, options: Parameters<typeof write>[2] = {}) =>
   checkWavePlan(write(wavePlanKind, { spec }, options), authorizer);
 
@@ -33,6 +34,16 @@ test('only users who may approve write plans; other changes of one are free', as
     /a plan approves package revisions, .*"mallory" does not have it/,
   );
   await plan({ waves: [] }, { as: 'mallory', old: { spec: { waves: [] } } });
+});
+
+test('only users who may approve take the finalizer away by which a deleted plan keeps its hold', async () => {
+  const held = { metadata: { name: 'x', namespace: 'a', finalizers: ['example.com/other', 'sluice.dev/waveplans'] } };
+  const write = { spec: {}, metadata: { ...held.metadata, finalizers: ['example.com/other'] } };
+  const release = (as: string) => checkWavePlan(written(write, { as, old: { ...held, spec: {} } }), authorizer);
+  await release('anna');
+  await expect(release('mallory')).rejects.toThrow(/without the finalizer sluice.dev\/waveplans policies can approve/);
+  const other = { spec: {}, metadata: { ...held.metadata, finalizers: ['sluice.dev/waveplans'] } };
+  await checkWavePlan(written(other, { as: 'mallory', old: { ...held, spec: {} } }), authorizer);
 });
 
 test('users approve waves in their own name, and as members of their groups', async () => {

@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
@@ -17,7 +17,8 @@ export async function checkWavePlan(
   authorizer: Authorizer,
 ): Promise<void> {
   if (kind.group !== wavePlanKind.group || kind.kind !== wavePlanKind.kind || subResource !== '') return;
-  if (sameValue(object.spec, old?.spec)) return;
+  const releases = isHeld(old) && !isHeld(object);
+  if (sameValue(object.spec, old?.spec) && !releases) return;
   const { name, namespace = '' } = object.metadata;
   const refuse = (why: string) => {
     const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`;
@@ -26,7 +27,7 @@ export async function checkWavePlan(
   const about = { group: 'porch.kpt.dev', resource: 'packagerevisions', subResource: 'approval', namespace };
   if (!(await isAllowed(authorizer, permission(user, 'update', about))))
     throw refuse(
-      `a plan approves package revisions, which needs the verb "update" on packagerevisions/approval, and User ${JSON.stringify(user.name)} does not have it; let a user who may approve write this`,
+      `${releases ? `without the finalizer ${WAVE_PLAN_FINALIZER} policies can approve what the plan holds` : 'a plan approves package revisions'}, which needs the verb "update" on packagerevisions/approval, and User ${JSON.stringify(user.name)} does not have it; let a user who may approve write this`,
     );
   const before = approvalsOf(old);
   for (const approval of approvalsOf(object)) {
@@ -41,6 +42,12 @@ export async function checkWavePlan(
         `spec.approvals names the group ${JSON.stringify(foreign)}, and you are no member of it; leave it out`,
       );
   }
+}
+
+/** Of a review only the identity is known to have its form. */
+function isHeld(object: { readonly metadata?: { readonly finalizers?: unknown } } | undefined): boolean {
+  const finalizers = object?.metadata?.finalizers;
+  return Array.isArray(finalizers) && finalizers.includes(WAVE_PLAN_FINALIZER);
 }
 
 function approvalsOf(object: { readonly spec?: unknown } | undefined): readonly Approval[] {

@@ -35,6 +35,8 @@ export interface ReviewPolicy {
   readonly approvers: readonly ReviewApprover[];
   /** Teams of the host, and the groups that their members among the approvers are in. */
   readonly teams?: readonly { readonly team: string; readonly groups: readonly string[] }[] | undefined;
+  /** Proposals of a repository share pull requests of at most so many; undefined for one each. */
+  readonly batch?: { readonly maxPackages: number } | undefined;
   readonly reviewers: { readonly users: readonly string[]; readonly teams: readonly string[] };
   /** Of the pull requests that Sluice opens; the text is in front of its section. */
   readonly titleTemplate?: string | undefined;

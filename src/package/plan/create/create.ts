@@ -77,7 +77,7 @@ async function planDraft(
     parents: [head],
     ...signatures(repo, context),
     message: formatCommitMessage(start.subject, {
-      annotation: { package: path, workspaceName: key.workspace, task: start.task },
+      annotations: [{ package: path, workspaceName: key.workspace, task: start.task }],
       context,
       action: wanted.source.type,
     }),

@@ -150,7 +150,7 @@ export async function planChange(
       parents: [revision.commit, ...(rebase === undefined ? [] : [rebase.head])],
       ...signatures(repo, context),
       message: formatCommitMessage(change.subject ?? describe(own), {
-        annotation: { package: revision.path, workspaceName: revision.key.workspace },
+        annotations: [{ package: revision.path, workspaceName: revision.key.workspace }],
         context,
         action: 'edit',
       }),

@@ -8,6 +8,8 @@ const MAX_USERS = 500;
 const MAX_GATES = 50;
 const MAX_GROUPS = 20;
 const MAX_TEAMS = 20;
+const MAX_BATCH = 200;
+const DEFAULT_BATCH = 50;
 
 const ONE_USER = 'must be the name of a user';
 
@@ -82,6 +84,19 @@ export const reviewSchema = z
       .max(MAX_TEAMS)
       .default([])
       .describe('Teams of the host whose members, if approvers lists them, are in groups. Default: none.'),
+    batch: z
+      .object({
+        maxPackages: z
+          .int()
+          .min(2)
+          .max(MAX_BATCH)
+          .default(DEFAULT_BATCH)
+          .describe(`Most proposals of one pull request. Default: ${DEFAULT_BATCH}.`),
+      })
+      .optional()
+      .describe(
+        'Proposals of one repository share pull requests, such as those of a fan-out, instead of having one each. Default: one each.',
+      ),
     reviewers: reviewersSchema,
     titleTemplate: reviewTemplateSchema(250)
       .optional()

@@ -43,6 +43,9 @@ const waveStatus = z.object({
   message: z.string().optional().describe('What it waits for.'),
 });
 
+/** Finalizer by which a deleted plan in progress keeps its hold on what it selects. */
+export const WAVE_PLAN_FINALIZER = 'sluice.dev/waveplans';
+
 export const wavePlanKind = defineKind({
   group: 'sluice.dev',
   version: 'v1alpha1',

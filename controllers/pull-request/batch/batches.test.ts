@@ -1,0 +1,225 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { ExplainedRevision } from '../../../src/package/api/explain/explainer.ts';
+import { git } from '../../../test/support/git/git-cli.ts';
+import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { pullRequestExplainer } from '../explain-pull-request.ts';
+
+describe('a pull request of several proposals', () => {
+  const open = eachProposals();
+  let at: Proposals;
+  beforeEach(() => {
+    at = open();
+    at.serveBranches();
+  });
+
+  const creations = () => at.forge.calls.filter((method) => method === 'open').length;
+  const branches = () => git(at.path, ['for-each-ref', '--format=%(refname:short)', 'refs/heads/sluice']).trim();
+  const headOf = (number: number) => at.forge.get(number).then(({ head }) => head.commit);
+  const treeAt = (commit: string, path: string) => git(at.path, ['rev-parse', `${commit}:${path}`]).trim();
+  const lifecycles = (names: readonly string[]) => names.map((name) => at.world.store.find(name)?.lifecycle);
+
+  test('a fan-out of 50 proposals is one pull request, with the packages of all, their gates and one check', async () => {
+    await at.policy(
+      { batch: {}, labels: ['packages'] },
+      { requiredGates: [{ conditionType: GATE, approveOnly: true }] },
+    );
+    const packages = Array.from({ length: 50 }, (_, n) => `app-${String(n).padStart(2, '0')}`);
+    const names = await at.proposeAll(...packages);
+    await at.settle();
+    expect(creations()).toBe(1);
+    const [pull] = at.forge.pulls;
+    expect(pull).toMatchObject({ state: 'open', base: { branch: 'main' }, labels: ['packages'] });
+    expect(pull?.title).toBe('Publish app-00, app-01, app-02 and 47 more (w1)');
+    const head = await headOf(1);
+    for (const one of packages) expect(treeAt(head, one)).toBe(treeAt(`proposed/${one}/w1`, one));
+    const changed = git(at.path, ['diff', '--name-only', 'main', head]).trim().split('\n');
+    expect([...new Set(changed.map((file) => file.split('/')[0]))]).toEqual(packages);
+    for (const name of names) expect(pull?.body).toContain(`### \`${name}\``);
+    expect(pull?.body.length).toBeLessThan(60_000);
+    expect(at.forge.checksOf(head)).toEqual({ 'sluice/ready': 'pending' });
+    expect(at.forge.checks.get(head)?.get('sluice/ready')?.title).toMatch(
+      /^50 of 50 packages are not ready: apps\.app-00/,
+    );
+    expect(lifecycles(names)).toEqual(names.map(() => 'Proposed'));
+    at.forge.calls.length = 0;
+    await at.settle(5000);
+    expect(at.forge.calls.filter((method) => /^(open|update|add|set|request)/.test(method))).toEqual([]);
+  });
+
+  test('a merge publishes each package at its commit, with a tag for each', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    const explainer = pullRequestExplainer(at.world.store);
+    const explained = { evaluation: await at.world.store.evaluate(names[0] ?? '') } as ExplainedRevision;
+    const { reasons } = await explainer.explain(explained, {
+      disabled: [],
+      resolvers: [],
+      running: true,
+      now: 0,
+      actor: '',
+    });
+    expect(reasons?.[0]?.message).toContain(`in the pull request of the branch ${at.forge.pulls[0]?.head.branch} on`);
+    const commit = await at.mergeAs(1, 'bob');
+    await at.settle();
+    for (const name of names)
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', revision: 1, commit, outOfBand: undefined });
+    expect(git(at.path, ['tag', '-l']).trim().split('\n')).toEqual(['api/v1', 'web/v1']);
+    expect(at.forge.pulls).toHaveLength(1);
+    expect(at.forge.pulls[0]?.body).toContain('- `apps.web.w1`: Published, `approve` by `bob@example.com`');
+    expect(branches()).toBe('');
+  });
+
+  test('a merge publishes a package with a closed gate out of band, and the others as approved', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const [api = '', web = ''] = await at.proposeAll('api', 'web');
+    await at.set(api, 'True');
+    await at.settle();
+    await at.mergeAs(1, 'bob');
+    await at.settle();
+    expect(at.revision(api)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    expect(at.revision(web)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'GateUnmet' } });
+  });
+
+  test('an approving review publishes each package, after which the pull request is closed with what became of them', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    at.forge.review(1, 'bob', 'approved', await headOf(1));
+    await at.settle();
+    expect(lifecycles(names)).toEqual(['Published', 'Published']);
+    expect(at.forge.pulls).toMatchObject([{ state: 'closed' }]);
+    expect(at.forge.pulls[0]?.body).toContain('- `apps.api.w1`: Published, `approve` by `bob@example.com`');
+    expect(branches()).toBe('');
+  });
+
+  test('a change of one package revokes the approval of this one only', async () => {
+    await at.policy({ batch: {} }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const [api = '', web = ''] = await at.proposeAll('api', 'web');
+    await at.settle();
+    at.forge.review(1, 'bob', 'approved', await headOf(1));
+    await at.settle();
+    await at.world.push(at.path, { 'web/a.yaml': 'kind: A\napiVersion: v1\nmetadata: {name: b}\n' }, 'proposed/web/w1');
+    await at.world.store.repository('apps').sync();
+    for (const name of [api, web]) await at.set(name, 'True');
+    await at.settle();
+    expect(lifecycles([api, web])).toEqual(['Published', 'Proposed']);
+    expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
+    expect(at.forge.pulls[0]?.body).not.toContain('### `apps.api.w1`');
+    at.forge.review(1, 'bob', 'approved', await headOf(1));
+    await at.settle();
+    expect(lifecycles([api, web])).toEqual(['Published', 'Published']);
+  });
+
+  test('requested changes close the gate of every package', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    at.forge.review(1, 'carl', 'changes-requested', await headOf(1));
+    await at.settle();
+    for (const name of names) {
+      const conditions = at.revision(name).kptfile?.status?.conditions;
+      expect(conditions).toContainEqual(expect.objectContaining({ reason: 'ChangesRequested', status: 'False' }));
+    }
+    at.forge.review(1, 'bob', 'approved', await headOf(1));
+    await at.settle();
+    expect(lifecycles(names)).toEqual(['Proposed', 'Proposed']);
+  });
+
+  test('closed by a user: each is rejected with the reason; a new proposal is in a new pull request', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    at.forge.closings.set(1, { by: 'bob', comment: 'not now' });
+    at.forge.change(1, { state: 'closed' });
+    await at.settle();
+    expect(lifecycles(names)).toEqual(['Draft', 'Draft']);
+    for (const name of names)
+      expect(at.revision(name).record?.steps.at(-1)).toMatchObject({
+        action: 'reject',
+        reason: expect.stringContaining('was closed by bob: not now'),
+      });
+    expect(branches()).toBe('');
+    at.clock.advance(1000);
+    for (const name of names)
+      await at.world.store.update(name, { action: 'propose' }, { actor: { name: 'berta' }, face: 'cli' });
+    await at.settle();
+    expect(at.forge.pulls.map(({ state }) => state)).toEqual(['closed', 'open']);
+  });
+
+  test('a proposal joins, another one leaves; maxPackages splits', async () => {
+    await at.policy({ batch: { maxPackages: 2 } });
+    const [api = ''] = await at.proposeAll('api');
+    await at.settle();
+    await at.proposeAll('web');
+    await at.settle();
+    expect(at.forge.pulls).toHaveLength(1);
+    expect(treeAt(await headOf(1), 'web')).toBe(treeAt('proposed/web/w1', 'web'));
+    await at.proposeAll('db');
+    await at.settle();
+    expect(at.forge.pulls).toHaveLength(2);
+    await at.world.store.update(api, { action: 'reject' }, { actor: { name: 'berta' }, face: 'cli' });
+    await at.settle();
+    expect(at.forge.pulls).toHaveLength(2);
+    expect(
+      git(at.path, ['ls-tree', '--name-only', await headOf(1)])
+        .trim()
+        .split('\n'),
+    ).toEqual(['README.md', 'web']);
+  });
+
+  test('a new process finds the pull request; a user who removed the marker changes nothing', async () => {
+    await at.policy({ batch: {} });
+    await at.proposeAll('api', 'web');
+    await at.settle();
+    at.restart();
+    await at.settle();
+    expect(at.forge.pulls).toHaveLength(1);
+    at.forge.change(1, { body: 'mine' });
+    at.restart();
+    await at.settle();
+    expect(at.forge.pulls).toHaveLength(1);
+    expect(at.forge.pulls[0]?.body).toMatch(
+      /^mine\n\n<!-- sluice:begin proposal=[0-9a-f]{16},[0-9a-f]{16} prepared -->/,
+    );
+  });
+
+  test('a commit that a user pushes to the branch is taken back, with a comment', async () => {
+    await at.policy({ batch: {} });
+    await at.proposeAll('api', 'web');
+    await at.settle();
+    const branch = (await at.forge.get(1)).head.branch;
+    const pushed = await at.world.push(at.path, { 'web/a.yaml': 'kind: B\n', 'evil.txt': 'x\n' }, branch);
+    at.forge.review(1, 'bob', 'approved', pushed);
+    await at.settle();
+    const head = await headOf(1);
+    expect(git(at.path, ['ls-tree', '--name-only', head])).not.toContain('evil.txt');
+    expect(at.forge.commentsOf.get(1)?.[0]?.body).toContain(`The commit \`${pushed}\``);
+    expect(at.world.store.find('apps.api.w1')?.lifecycle).toBe('Published');
+    expect(at.world.store.find('apps.web.w1')?.lifecycle).toBe('Proposed');
+    expect(treeAt(head, 'web')).toBe(treeAt('proposed/web/w1', 'web'));
+  });
+
+  test('a command is for all packages, or for the one that it names; there is one reply', async () => {
+    await at.policy({ batch: {} }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const names = await at.proposeAll('api', 'db', 'web');
+    await at.settle();
+    at.forge.comment(1, 'bob', '/sluice reject apps.wbe.w1 typo');
+    at.forge.comment(1, 'bob', '/sluice reject apps.web.w1 too large');
+    at.forge.comment(1, 'bob', `/sluice set ${GATE} True tested`);
+    at.forge.comment(1, 'mallory', '/sluice approve');
+    at.forge.comment(1, 'bob', '/sluice why');
+    await at.settle(60_000);
+    expect(lifecycles(names)).toEqual(['Proposed', 'Proposed', 'Draft']);
+    expect(at.revision('apps.web.w1').record?.steps.at(-1)?.reason).toMatch(/^too large \(comment /);
+    const own = (at.forge.commentsOf.get(1) ?? []).filter(({ author }) => author === 'sluice');
+    expect(own).toHaveLength(2);
+    const reply = own.find(({ body }) => body.includes('The last commands'))?.body ?? '';
+    expect(reply).toContain('**Refused**: `apps.api.w1: apps.wbe.w1 is not proposed in this pull request`');
+    expect(reply).toContain('Done: `apps.web.w1: rejected`');
+    expect(reply).toContain(`Done: \`apps.api.w1, apps.db.w1: ${GATE} is True\``);
+    at.forge.comment(1, 'bob', '/sluice approve');
+    await at.settle();
+    expect(lifecycles(names)).toEqual(['Published', 'Published', 'Draft']);
+  });
+});

@@ -1,0 +1,67 @@
+import type { PullRequest } from '../../../src/forge/forge.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import { isOfProposal } from '../ending/apply-end.ts';
+import type { PullRequests } from '../pull-requests.ts';
+import type { Shown } from '../shown-proposals.ts';
+import { membersAt } from './batch-branch.ts';
+import { isBatchBranch } from './batch-name.ts';
+import type { Batches } from './batches.ts';
+
+const HEADS = 'refs/heads/';
+
+/** Where a proposal is reviewed. */
+export interface Place {
+  readonly branch: string;
+  /** As it was last read; undefined if there is none yet. */
+  readonly pull: PullRequest | undefined;
+  /** Other proposals are reviewed there too. */
+  readonly isShared: boolean;
+  /** Numbers of merged pull requests that list it, and were merged without it. */
+  readonly left: readonly number[];
+}
+
+/**
+ * The pull request of a proposal: its own one while that is open, else one that lists it. Without any, the policy decides; a proposal that
+ * conflicts with the main branch gets its own one, so that the others can be merged.
+ */
+export async function placeOf(
+  { store, batches, signal }: PlaceContext,
+  { proposal, evaluation, review, known, pulls }: PlacedProposal,
+): Promise<Place> {
+  const { revision, conflict } = evaluation;
+  const branch = revision.ref.startsWith(HEADS) ? revision.ref.slice(HEADS.length) : revision.ref;
+  const pull = await pulls.ofBranch(branch, signal);
+  const own = { branch, pull, isShared: false, left: [] };
+  if (pull !== undefined && (pull.state === 'open' || isOfProposal(pull, { proposal, evaluation, known }))) return own;
+  const repository = store.repositoryOf(revision);
+  const left: number[] = [];
+  const isPlaced = known?.proposal === proposal && isBatchBranch(known.pull.branch);
+  const shared =
+    (await batches.pullOf(pulls, repository, proposal, signal)) ??
+    (isPlaced ? await pulls.ofBranch(known.pull.branch, signal) : undefined);
+  if (shared?.state === 'closed') return { ...own, branch: shared.head.branch, pull: shared, isShared: true };
+  if (shared?.state === 'merged') {
+    const members = await membersAt(repository.git, shared.head.commit);
+    const isPart = members?.some((one) => one.proposal === proposal) ?? true;
+    if (isPart) return { ...own, branch: shared.head.branch, pull: shared, isShared: true };
+    left.push(shared.number);
+  }
+  if (review.batch === undefined || conflict !== undefined) return own;
+  const open = shared?.state === 'open' ? shared : undefined;
+  return { branch: open?.head.branch ?? '', pull: open, isShared: true, left };
+}
+
+export interface PlaceContext {
+  readonly store: Pick<RevisionStore, 'repositoryOf'>;
+  readonly batches: Pick<Batches, 'pullOf'>;
+  readonly signal: AbortSignal;
+}
+
+export interface PlacedProposal {
+  readonly proposal: string;
+  readonly evaluation: RevisionEvaluation;
+  readonly review: ReviewPolicy;
+  readonly known: Shown | undefined;
+  readonly pulls: PullRequests;
+}

@@ -1,0 +1,72 @@
+import type { EventRecorder } from '../../src/controller/event-recorder.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { writeStatus } from '../../src/controller/write-status.ts';
+import { counted, listed } from '../../src/foundation/text/counted.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
+import { isActive } from './holding-plan.ts';
+import { readSelection } from './select-revisions.ts';
+
+export interface EndPlanOptions {
+  readonly client: Client;
+  readonly store: Pick<RevisionStore, 'findRepository' | 'list' | 'dependentsOf'>;
+  readonly clock: Clock;
+  readonly recorder: Pick<EventRecorder, 'record'>;
+}
+
+/** Milliseconds until the hold of a deleted plan is examined again without an event. */
+const CHECK_MS = 30_000;
+const MAX_NAMED = 3;
+
+/** Adds the finalizer by which a deleted plan keeps its hold. */
+export async function holdPlan(plan: Stored<WavePlan>, client: Client): Promise<Stored<WavePlan>> {
+  const { finalizers = [] } = plan.metadata;
+  if (finalizers.includes(WAVE_PLAN_FINALIZER)) return plan;
+  const metadata = { ...plan.metadata, finalizers: [...finalizers, WAVE_PLAN_FINALIZER] };
+  return client.update(wavePlanKind, { ...plan, metadata });
+}
+
+/**
+ * Ends a deleted plan. The right to delete plans is no right to approve: without the plan, a policy with automatic approval would publish at
+ * once what has not had its wave. So a plan in progress keeps its hold until it holds nothing any more, or a user who may approve aborts it.
+ */
+export async function endPlan(
+  plan: Stored<WavePlan>,
+  { client, store, clock, recorder }: EndPlanOptions,
+): Promise<ReconcileResult | undefined> {
+  const { finalizers = [], name } = plan.metadata;
+  if (!finalizers.includes(WAVE_PLAN_FINALIZER)) return undefined;
+  const what = isActive(plan) ? await heldBy(plan, { client, store }) : undefined;
+  if (what === undefined) {
+    const rest = finalizers.filter((one) => one !== WAVE_PLAN_FINALIZER);
+    await client.update(wavePlanKind, { ...plan, metadata: { ...plan.metadata, finalizers: rest } });
+    return undefined;
+  }
+  const message = `it is deleted, approves nothing any more, and holds ${what} until users approve or reject them, or a user who may approve ends the hold with "sluice wave abort ${name}"`;
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'DeletionHeld', message } as const];
+  const { phase } = plan.status ?? {};
+  await writeStatus(client, wavePlanKind, plan, {
+    ...{ conditions, now: clock.now() },
+    fields: { message, ...(phase === undefined ? { phase: 'Pending' as const } : {}) },
+  });
+  if (plan.status?.message !== message) recorder.record(plan, 'Warning', 'DeletionHeld', message);
+  return { requeueAfter: CHECK_MS, reason: 'a deleted plan holds revisions' };
+}
+
+/** What would be free without the plan; undefined for nothing. */
+async function heldBy(
+  plan: Stored<WavePlan>,
+  { client, store }: Pick<EndPlanOptions, 'client' | 'store'>,
+): Promise<string | undefined> {
+  const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
+  const selection = await readSelection(plan, { client, store });
+  const unread = selection.repositories.filter((name) => store.findRepository(`${namespace}/${name}`) === undefined);
+  if (unread.length > 0) return `what is proposed in ${listed(unread, MAX_NAMED)}, which cannot be read`;
+  const held = store.list({ lifecycle: 'Proposed' }).filter((revision) => selection.isSelected(revision));
+  if (held.length === 0) return undefined;
+  const names = held.map((revision) => revision.name);
+  return `${counted(names.length, 'proposed revision')} (${listed(names, MAX_NAMED)})`;
+}
