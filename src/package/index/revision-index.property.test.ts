@@ -105,7 +105,7 @@ test('incremental changes lead to the same index as a new one', async () => {
     }),
     { numRuns: runs(25, 5) },
   );
-}, 120_000);
+});
 
 async function expectLikeFresh(
   index: RevisionIndex,
