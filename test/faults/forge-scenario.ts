@@ -2,11 +2,15 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pullRequestController } from '../../controllers/pull-request/pull-request-controller.ts';
+import type { MergeMethod } from '../../src/forge/forge-merging.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { commitFile } from '../support/delivery-pull-request.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
+import { git } from '../support/git/git-cli.ts';
+import { protectMain } from '../support/protected-main.ts';
 import { folderTrust } from '../support/trust.ts';
 import { decide, openForge, paceOf, type ScenarioHostOptions } from './forge-scenario-host.ts';
 
@@ -21,6 +25,10 @@ const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 export interface ScenarioOptions extends ScenarioHostOptions {
   /** Path or address of the repository of packages, which the host has. */
   readonly packages: string;
+  /** The host reserves the main branch for merges by this method; only for a path. */
+  readonly mergeMethod?: MergeMethod;
+  /** Another user changes the main branch once, as soon as the proposal is decided on; only for a path. */
+  readonly movesMain?: boolean;
 }
 
 /** A process on the data of the options. `folder` has the key and the ledger, which outlive it. */
@@ -50,12 +58,17 @@ export async function prepare(options: ScenarioOptions): Promise<void> {
 
 /**
  * A proposal becomes a pull request, a user of the host approves or merges it once, and it is published. Continues whatever an earlier process
- * left. Returns its lifecycle when it is published, or after so many turns.
+ * left. Returns its lifecycle when it is published, or after so many turns; for one that did not come through its gates, the reason.
  */
 export async function runScenario(options: ScenarioOptions, turns = paceOf(options).turns): Promise<string> {
-  const { api, publishOn, user, gitea } = options;
+  const { api, publishOn, user, gitea, mergeMethod } = options;
   const world = await open(options);
   const forge = openForge(options);
+  let merger: ReturnType<typeof openForge> | undefined;
+  const merging = () => {
+    merger ??= openForge(options, true);
+    return merger;
+  };
   // After a poll the controller pauses for several times what it took. By the time of the system, turns without a wait would pass during that
   // pause on a loaded machine, without a look at the host; and how many requests there are would depend on the load.
   const clock = gitea === undefined ? new ManualClock(Date.now()) : systemClock;
@@ -67,11 +80,13 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
         review: {
           forge: { provider, api, secretRef: { name: 'forge' } },
           ...{ publishOn, approvers: [{ user, subject: 'anna@example.com' }], labels: ['package'] },
+          ...(mergeMethod === undefined ? {} : { mergeMethod }),
         },
       },
     });
     while (world.policyFor(world.store.get(REVISION)).review === undefined) await delay(5);
     const { client, store } = world;
+    if (mergeMethod !== undefined) protectMain(store.repository('apps'));
     const controller = pullRequestController({
       ...{
         client,
@@ -80,7 +95,7 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
         mayApprove: undefined,
         maySetConditions: undefined,
         renderer: undefined,
-        openForge: () => forge,
+        openForge: (_review, _namespace, _address, mayMerge) => (mayMerge === true ? merging() : forge),
       },
       recorder: world.recorder('controller:pull-request'),
     });
@@ -93,14 +108,31 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
       for (const name of [REVISION, 'apps', REVISION]) await reconcile(name);
       if (world.store.get(REVISION).lifecycle === 'Published') break;
       await decide(options);
+      if (publishOn === 'approval') await approve(world);
+      if (options.movesMain === true) moveMain(options);
       await delay(paceOf(options).pauseMs);
       if (clock instanceof ManualClock) clock.advance(TURN_MS);
       await world.store.repository('apps').sync();
     }
     await reconcile(REVISION);
-    return world.store.get(REVISION).lifecycle;
+    const { lifecycle, outOfBand } = world.store.get(REVISION);
+    return outOfBand?.reason ?? lifecycle;
   } finally {
     await forge.close();
+    await merger?.close();
     await world[Symbol.asyncDispose]();
   }
+}
+
+/** A user approves it through the API, once. */
+async function approve({ store }: Fixture): Promise<void> {
+  const { record } = store.get(REVISION);
+  if ((record?.approvals ?? []).length > 0) return;
+  await store.update(REVISION, { action: 'approve' }, { actor: { name: 'anna@example.com' }, face: 'api' });
+}
+
+function moveMain({ packages }: ScenarioOptions): void {
+  const other = 'other.yaml';
+  const isMoved = git(packages, ['ls-tree', 'main', other]) !== '';
+  if (!isMoved) commitFile(packages, 'main', other, 'a: 1\n');
 }

@@ -5,6 +5,7 @@ import type { RequestContext } from '../../resource/object/request-context.ts';
 import { decide } from '../kernel/decide.ts';
 import { recordAfter } from '../kernel/record-after.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
+import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
@@ -102,6 +103,7 @@ export async function decideTransition(
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
     namespace: revision.namespace,
     ...groupsForQuorums(policy.approvalRules, context.actor.groups),
+    ...groupsForMerges(policy, context.actor.groups),
     ...(evidence === undefined ? {} : { evidence }),
   };
   const step = {
@@ -131,6 +133,19 @@ export async function planWith(step: DecidedStep, written: WrittenObjects): Prom
   const recorded = await recordUpdates(step, written);
   updates.push(...recorded.updates);
   return { updates, name: revision.name, marks: recorded.marks, revokes: REVOKING_ACTIONS.has(action) };
+}
+
+/** Groups of a user that an approval records. */
+const MAX_GROUPS = 100;
+
+/** The groups by which the right to approve is checked again before a merge of the Git host, unless there are too many to record. */
+function groupsForMerges(
+  { review }: EffectivePolicy,
+  groups: readonly string[] | undefined,
+): { readonly allGroups?: string[] } {
+  const mayMerge = review !== undefined && review.publishOn !== 'merge';
+  if (!mayMerge || groups === undefined || groups.length > MAX_GROUPS) return {};
+  return { allGroups: [...new Set(groups)].sort() };
 }
 
 /** Steps after which earlier data must not count again. */

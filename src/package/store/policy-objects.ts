@@ -32,13 +32,23 @@ export function reviewsOf(
 ): readonly ReviewPolicy[] {
   const revision = { key: { repository: repository.metadata.name, package: '', workspace: '' } };
   return policies.flatMap(
-    ({ metadata: { name: policy, creationTimestamp: createdAt }, spec: { review, selector } }) => {
+    ({ metadata: { name: policy, creationTimestamp: createdAt }, spec: { review, selector }, status }) => {
       const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
       return review === undefined || !selects(ofRepository, revision, repository)
         ? []
-        : { ...review, policy, createdAt };
+        : { ...review, policy, createdAt, ...mergesSince(review, status, repository.metadata.name) };
     },
   );
+}
+
+function mergesSince(
+  { publishOn }: Pick<ReviewPolicy, 'publishOn'>,
+  status: DeepReadonly<PackagePolicy['status']>,
+  repository: string,
+): Pick<ReviewPolicy, 'mergesSince'> {
+  const begun = status?.mergePublication?.find((one) => one.repository === repository);
+  const isOther = publishOn !== 'approval' && begun?.publishOn !== publishOn;
+  return begun === undefined || isOther ? {} : { mergesSince: { commit: begun.commit } };
 }
 
 /** Annotation of a Repository: how far gates are enforced in it. */

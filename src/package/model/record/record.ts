@@ -105,6 +105,11 @@ export const approvalSchema = z.object({
   /** The groups of the user that quorums of policies named when it was given. */
   groups: listOf(z.string()).optional(),
   /**
+   * All groups of the user when it was given, where a merge of the Git host can publish by it: the right to approve is checked again then. Absent
+   * where they are not known.
+   */
+  allGroups: listOf(z.string()).optional(),
+  /**
    * The commit that a merge of the Git host publishes: with this approval none was missing, all gates were open and no rule blocked it, and the
    * rules of the host reserve the main branch for merges.
    */
