@@ -360,11 +360,7 @@ test('an analysis runs for the verified wave, with both cohorts; an inconclusive
 test('a rollback publishes the revisions before as new ones, and says where there is none', async () => {
   await bench.propose('a');
   await world.store.update('apps.a.w1', { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
-  const source = { type: 'copy', source: 'apps.a.w1' } as const;
-  const { name } = await world.store.create('apps', { package: 'a', workspace: 'w2', source }, ANNA);
-  await world.store.change(name, { files: new Map([['a.yaml', Buffer.from('a: changed\n')]]) }, ANNA);
-  await world.settle(name);
-  await world.store.update(name, { action: 'propose' }, ANNA);
+  await bench.proposeNext('a');
   await bench.propose('b');
   await bench.plan({ ...TWO, waves: [{ name: 'all', percent: 100 }], onFailure: 'Rollback' });
   await bench.settle();

@@ -183,7 +183,7 @@ describe('a decision for a merge of the host, whose review does not count any mo
   });
 
   test.each([{}, { approval: { forbidSelfApproval: true } }])(
-    'another review of the user is taken instead: %j',
+    'another review of the user counts in its place: %j',
     async (spec) => {
       await decide(spec);
       dismiss(0);
