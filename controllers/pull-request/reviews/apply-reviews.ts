@@ -36,6 +36,8 @@ export interface ReviewedProposal {
   readonly reviews: readonly Review[];
   /** Reads them again. */
   readReviews(): Promise<readonly Review[]>;
+  /** Reads the pull request and its reviews again. */
+  readState(): Promise<{ readonly pull: PullRequest; readonly reviews: readonly Review[] }>;
   /** Takes over the pull request as it was read. */
   note(pull: PullRequest): void;
 }
@@ -187,14 +189,14 @@ async function isUnchanged(
   proposal: ReviewedProposal,
   candidates: readonly { readonly review: Review }[],
 ): Promise<boolean> {
-  const { store, signal } = context;
-  const { evaluation, object, review, pull, forge } = proposal;
-  const present = await forge.get(pull.number, signal);
+  const { store } = context;
+  const { evaluation, object, review, pull } = proposal;
+  const { pull: present, reviews } = await proposal.readState();
   proposal.note(present);
   const { state, base, head } = present;
   const isSame = base.branch === pull.base.branch && head.branch === pull.head.branch;
   if (state !== 'open' || !isSame) return false;
-  const now = await verdictsOf(context, proposal, await proposal.readReviews());
+  const now = await verdictsOf(context, proposal, reviews);
   const stays = candidates.every(({ review: { id } }) => now.approvals.some((one) => one.review.id === id));
   if (!stays || now.changesRequested.length > 0) return false;
   const { content, policy } = await store.evaluate(keyText(keyOf(object)));
