@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import type { GitHubRepository } from '../support/github/github-repository.ts';
 import { GitHubServer } from '../support/github/github-server.ts';
 import { commitFiles } from '../support/scratch-repository.ts';
 import { BRANCH, FILE, prepare, runScenario, type ScenarioOptions } from './forge-scenario.ts';
+import { resetHost, saveHost } from './reset-host.ts';
 import { placesOf, runVictim } from './run-forge-victim.ts';
 
 /** Of each way of publication; both together have about a hundred. */
@@ -36,8 +37,7 @@ test.each(['review', 'merge'] as const)(
       writeFileSync(join(options.folder, 'app.pem'), server.privateKey, { mode: 0o600 });
       await prepare(options);
       const saved = join(folder, 'saved');
-      cpSync(options.folder, join(saved, 'data'), { recursive: true });
-      cpSync(repository.gitDir, join(saved, 'packages.git'), { recursive: true });
+      saveHost(repository, options.folder, saved);
 
       const complete = await runVictim(options, 0);
       const places = placesOf(complete);
@@ -46,12 +46,12 @@ test.each(['review', 'merge'] as const)(
       expectPublished(repository, publishOn, COMPLETE);
 
       // A loaded machine has the same places, so that each of them is met below.
-      reset(repository, options, saved);
+      resetHost(repository, options.folder, saved);
       expect(placesOf(await runVictim(options, 0, SLOW_POLL_MS))).toBe(places);
       expectPublished(repository, publishOn, COMPLETE);
 
       for (let place = 1; place <= places; place += 1) {
-        reset(repository, options, saved);
+        resetHost(repository, options.folder, saved);
         expect(await runVictim(options, place), `place ${place}`).toMatchObject({ killed: true });
         // A push at this moment: what was reviewed before it must not open the way for it.
         const isOpen = git(repository.gitDir, ['for-each-ref', `refs/heads/${BRANCH}`]) !== '';
@@ -99,19 +99,6 @@ function expectPublished(repository: GitHubRepository, publishOn: ScenarioOption
   if (place === COMPLETE) expect([...labels]).toEqual(['package']);
   const ready = repository.runs.filter(({ name }) => name === 'sluice/ready');
   expect(ready.at(-1)?.conclusion, place).toBe('success');
-}
-
-/** The state after `prepare`, on the host too. */
-function reset(repository: GitHubRepository, { folder }: ScenarioOptions, saved: string): void {
-  for (const [from, to] of [
-    ['data', folder],
-    ['packages.git', repository.gitDir],
-  ] as const) {
-    rmSync(to, { recursive: true, force: true });
-    cpSync(join(saved, from), to, { recursive: true });
-  }
-  for (const list of [repository.pulls, repository.runs, repository.statuses]) list.length = 0;
-  repository.labels.clear();
 }
 
 async function push(path: string): Promise<void> {

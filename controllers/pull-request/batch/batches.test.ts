@@ -240,6 +240,32 @@ describe('a pull request of several proposals', () => {
     expect(branches()).toBe('');
   });
 
+  test('packages that a process publishes before it has looked at their pull request leave none open', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    at.forge.review(1, 'bob', 'approved', await headOf(1));
+    at.restart();
+    for (const name of names) await at.reconcile(name);
+    expect(lifecycles(names)).toEqual(['Published', 'Published']);
+    for (const name of names) await at.reconcile(name);
+    await at.reconcile('apps:batches');
+    expect(at.forge.pulls).toMatchObject([{ state: 'closed' }]);
+  });
+
+  test('packages that were just published get no other pull request', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    await at.mergeAs(1, 'bob');
+    await at.reconcile('apps');
+    for (const name of names) await at.reconcile(name);
+    expect(lifecycles(names)).toEqual(['Published', 'Published']);
+    at.clock.advance(60_000);
+    await at.reconcile('apps:batches');
+    expect(at.forge.pulls).toMatchObject([{ state: 'merged' }]);
+  });
+
   test('an end of the process before or after any call makes no second pull request, and loses nothing', async () => {
     await at.policy({ batch: {}, labels: ['packages'], publishOn: 'merge' });
     const names = await at.proposeAll('api', 'web');

@@ -110,6 +110,7 @@ export class Batches {
     const repository = repositoryOf(member.key);
     const known = this.#knownOf(repository);
     known.pulls.add(pulls);
+    this.#last.set(pulls, member.revision);
     known.apart.delete(member.proposal);
     const before = known.members.get(keyText(member.key));
     const isSame = before?.member.proposal === member.proposal;
@@ -183,16 +184,18 @@ export class Batches {
   /** Returns after how many milliseconds to reconcile again. */
   async #reconcileOn(known: Known, pulls: PullRequests, signal: AbortSignal): Promise<readonly number[]> {
     const { store, clock, enqueue } = this.#options;
-    const members = [...known.members.values()].flatMap((one) => (one.pulls === pulls ? one.member : []));
-    const some = [...known.members.values()][0]?.member.revision ?? this.#last.get(pulls);
+    const some = this.#last.get(pulls);
     if (some === undefined) return [];
-    this.#last.set(pulls, some);
     const repository = store.repositoryOf(some);
     const all = await pulls.withPrefix(batchPrefix(repository.id), signal);
     const live = new Map(
       store
         .list({ repository: repository.id, lifecycle: 'Proposed' })
         .map(({ uid, record, namespace, name }) => [proposalId(uid, record?.steps ?? []), { namespace, name }]),
+    );
+    // One that has just been published is not withdrawn yet.
+    const members = [...known.members.values()].flatMap((one) =>
+      one.pulls === pulls && live.has(one.member.proposal) ? one.member : [],
     );
     const read = new Map(members.map((one) => [one.proposal, one]));
     const open: PullRequest[] = [];
@@ -294,6 +297,6 @@ async function proposalsOf({ body, head }: PullRequest, { git }: PackageReposito
 /** What decides whether a pull request has to be written. */
 function shownOf(member: BatchMember | undefined) {
   if (member === undefined) return undefined;
-  const { proposal, tree, described, annotations, policy, maxPackages, commands, left } = member;
-  return { proposal, tree, described, annotations, policy, maxPackages, commands, left };
+  const { proposal, tree, described, annotations, policy, maxPackages, commands, left, isReviewed } = member;
+  return { proposal, tree, described, annotations, policy, maxPackages, commands, left, isReviewed };
 }

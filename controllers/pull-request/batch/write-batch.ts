@@ -31,6 +31,7 @@ export interface BatchContext {
 
 /** Until the new head of a branch is looked at. */
 const SOON_MS = 2000;
+const MAX_UNREAD_MS = 60_000;
 
 /** Brings the pull request of a batch up to date. Returns whether anything was written, and after how many milliseconds to look again. */
 export async function writeBatch(
@@ -48,9 +49,17 @@ export async function writeBatch(
   const content = { branch, proposals, text: describeBatch(members, review), review };
   let pull = await pulls.ofBranch(branch, signal);
   const before = pull?.state === 'open' ? proposalsIn(pull.body) : undefined;
+  let hasText = false;
   // A proposal is listed before a merge can contain it.
-  if (pull !== undefined && before !== undefined)
-    await writePull(context, first.object, entryOf(shown, pulls, pull), pull, content);
+  if (pull !== undefined && before !== undefined) {
+    const entry = entryOf(shown, pulls, pull);
+    const { text } = entry;
+    await writePull(context, first.object, entry, pull, content);
+    hasText = text === entry.text;
+    for (const { key } of members) if (shown.get(key)?.pull !== entry) enqueue(key);
+    // Their conditions are part of what is merged: the branch gets all of them at once, and checks only then.
+    if (waitsForReviews(entry, members, clock.now())) return { isWritten: !hasText, wait: SOON_MS };
+  }
   const { head, isPushed, isUpToDate, foreign } = await updateBatchBranch(repository, branch, members, signal);
   if (isPushed) pulls.notePush(branch);
   if (pull === undefined || before === undefined) pull = await openPull(context, members, pulls, content);
@@ -68,11 +77,13 @@ export async function writeBatch(
   for (const { name, commands } of members)
     if (commands?.source === pull.url)
       for (const one of commands.entries) executed.set(`${one.id} ${name}`, { name, executed: one });
+  await writePull(context, first.object, entry, (await pulls.ofBranch(branch, signal)) ?? pull, content);
   const reply = executed.size === 0 ? undefined : describeSharedCommands([...executed.values()]);
   if (reply !== undefined && reply !== entry.reply && (await writeComment(context, about, REPLY, reply)))
     entry.reply = reply;
-  const hadText = entry.text;
   const hadChecks = entry.checks;
+  for (const { key } of members) if (shown.get(key)?.pull !== entry) enqueue(key);
+  if (before === undefined && waitsForReviews(entry, members, clock.now())) return { isWritten: false, wait: SOON_MS };
   const checks = batchChecks(members, pull.url);
   await writeChecks(
     context,
@@ -81,8 +92,6 @@ export async function writeBatch(
     checks,
     members.map(({ revision }) => revision),
   );
-  await writePull(context, first.object, entry, (await pulls.ofBranch(branch, signal)) ?? pull, content);
-  for (const { key } of members) if (shown.get(key)?.pull !== entry) enqueue(key);
   const isReady = review.publishOn === 'merge' && checks[0]?.state === 'success';
   entry.awaitsMerge = isReady;
   const facts = { isReady, isUpToDate, isQueued: (entry.queued ?? []).length > 0, isOpen: true };
@@ -94,9 +103,19 @@ export async function writeBatch(
     return { isWritten: true, wait: SOON_MS };
   }
   return {
-    isWritten: isPushed || hadText !== entry.text || hadChecks !== entry.checks,
+    isWritten: isPushed || !hasText || hadChecks !== entry.checks,
     wait: rebuild?.requeueAfter,
   };
+}
+
+/** True while reviews of members were not read, but not for ever: one that cannot be read does not hold the others up. */
+function waitsForReviews(entry: ShownPull, members: readonly BatchMember[], nowMs: number): boolean {
+  if (members.every(({ isReviewed }) => isReviewed)) {
+    delete entry.unreadSinceMs;
+    return false;
+  }
+  entry.unreadSinceMs ??= nowMs;
+  return nowMs - entry.unreadSinceMs < MAX_UNREAD_MS;
 }
 
 function entryOf(shown: ShownProposals, pulls: PullRequests, pull: PullRequest): ShownPull {
