@@ -132,7 +132,8 @@ export default defineConfig({
           exclude: ['test/cluster/faults/**'],
           globalSetup: ['test/cluster/support/global-setup.ts'],
           testTimeout: 180_000,
-          hookTimeout: 180_000,
+          // A hook starts programs up to four times, one after the other, each within MAX_START_MS (test/cluster/support/component.ts).
+          hookTimeout: 500_000,
         },
       },
       {

@@ -23,7 +23,7 @@ import {
 } from '../revision/resolvers/dependency/dependency-object.ts';
 import type { DependencyOptions } from '../revision/resolvers/dependency/dependency-resolver.ts';
 import { dependencySources } from '../revision/resolvers/dependency/dependency-sources.ts';
-import { hasDependencies } from '../revision/resolvers/dependency/find-cycle.ts';
+import { hasDependencies } from '../revision/resolvers/dependency/find-dependency-cycle.ts';
 import { type DependencyOutcome, resolveDependency } from '../revision/resolvers/dependency/resolve-dependency.ts';
 
 const REFRESH_ACTOR = 'controller:dependency-refresh';

@@ -118,8 +118,7 @@ async function stateOf(path: string): Promise<string> {
 }
 
 /** The watch of the engine delivers a report a moment later. */
-const becomes = (path: string, state: string) =>
-  expect.poll(() => stateOf(path), { timeout: 5_000, interval: 10 }).toBe(state);
+const becomes = (path: string, state: string) => expect.poll(() => stateOf(path)).toBe(state);
 
 const GOOD = 'True Synced, True Healthy';
 const DRIFTED = 'False Drifted, Unknown Drifted';

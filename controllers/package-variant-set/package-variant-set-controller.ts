@@ -15,6 +15,7 @@ import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import { explainUnopened } from '../package-variant/explain-unopened.ts';
 import { selectUpstream } from '../package-variant/plan-variant.ts';
 import { listProblems, planVariants, type VariantPlan } from './plan-variants.ts';
 import { ReadRepositories } from './read-repositories.ts';
@@ -91,7 +92,7 @@ export function packageVariantSetController({
       if (onlyCounts && (await reportCounts(set))) return undefined;
       const { problem, note, isOpening = false, isFinal = false } = await ensure(set, signal);
       // Each start of the server opens repositories again: what the last one reported holds until then.
-      if (!isOpening || !isCarriedOut(set)) await report(set, problem, note);
+      if (!isOpening || !isCarriedOut(set)) await report(set, problem, note, isOpening);
       return problem === undefined || isFinal ? undefined : { requeueAfter: RETRY_MS, reason: problem.message };
     },
   };
@@ -103,11 +104,10 @@ export function packageVariantSetController({
     const id = `${namespace}/${wanted.repo}`;
     const opening = store.openingError(id);
     if (opening !== undefined) return { ...stalled('UpstreamNotFound', opening.message), isOpening: true };
-    if (store.findRepository(id) === undefined)
-      return stalled(
-        'UpstreamNotFound',
-        `repository ${wanted.repo} is not registered, or cannot be opened; see "sluice repo get"`,
-      );
+    if (store.findRepository(id) === undefined) {
+      const { message, isOpening } = await explainUnopened(client, { namespace, name: wanted.repo });
+      return { ...stalled('UpstreamNotFound', message), isOpening };
+    }
     const found = selectUpstream(wanted, store.list({ repository: id, package: wanted.package }));
     if ('problem' in found) return stalled('UpstreamNotFound', found.problem);
     // Its labels and annotations as clients see them.
@@ -194,9 +194,16 @@ export function packageVariantSetController({
     }
   }
 
-  async function report(set: Stored<PackageVariantSet>, problem: Problem | undefined, note: string | undefined) {
+  async function report(
+    set: Stored<PackageVariantSet>,
+    problem: Problem | undefined,
+    note: string | undefined,
+    isOpening: boolean,
+  ) {
     const message = problem?.message.slice(0, MAX_MESSAGE_CHARACTERS) ?? '';
-    if (problem !== undefined) events.record(set, 'Warning', problem.reason, message);
+    // A repository that cannot be opened has an event of its own.
+    if (isOpening) events.forget(keyOf(set));
+    else if (problem !== undefined) events.record(set, 'Warning', problem.reason, message);
     else events.forget(keyOf(set));
     const reconciled = 'package variants successfully reconciled';
     await writeStatus(client, packageVariantSetKind, set, {

@@ -19,9 +19,11 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { DraftBudget } from './draft-budget.ts';
 import { releaseRevisions } from './end-variant.ts';
 import { Blocked, type Ensured, ensureDownstream, Waiting } from './ensure-downstream.ts';
+import { explainUnopened } from './explain-unopened.ts';
 import { OwnedRevisions } from './owned-revisions.ts';
 import { hasOpenDraft, selectUpstream } from './plan-variant.ts';
 import { type KindSource, SelectedObjects } from './selected-objects.ts';
+import { VariantRings } from './variant-rings.ts';
 import { variantSources } from './variant-sources.ts';
 
 export const PACKAGE_VARIANT_ACTOR = 'controller:package-variant';
@@ -81,13 +83,14 @@ export function packageVariantController({
   const events = new EventDeduplicator(recorder);
   const selected = new SelectedObjects(client, kinds);
   const owned = new OwnedRevisions(store);
+  const rings = new VariantRings();
   const budget = new DraftBudget(client, ({ metadata: { namespace, uid = '' }, spec: { downstream } }) =>
     hasOpenDraft(uid, store.list({ repository: `${namespace}/${downstream.repo}`, package: downstream.package })),
   );
 
   return {
     name: 'package-variant',
-    sources: [...variantSources(store), selected.source, owned.source, budget.source],
+    sources: [...variantSources(store), selected.source, owned.source, budget.source, rings.source],
     // Many at a time, so that the drafts of one repository get into one push.
     maxConcurrentReconciles: 64,
     namespaceShare: { most: 48, mostFailing: 8 },
@@ -95,6 +98,7 @@ export function packageVariantController({
       const variant = await client.find(packageVariantKind, key);
       if (variant === undefined) {
         selected.forget(key);
+        rings.forget(key);
         return void events.forget(key);
       }
       const { name, namespace = '' } = variant.metadata;
@@ -141,8 +145,10 @@ export function packageVariantController({
   async function ensure(variant: Stored<PackageVariant>, context: RequestContext): Promise<Ensured> {
     const { metadata, spec, status } = variant;
     const { namespace = '', generation = 1 } = metadata;
-    const upstreamRepository = repositoryOf(namespace, spec.upstream.repo, Stalled);
-    const repository = repositoryOf(namespace, spec.downstream.repo, Blocked);
+    const ring = await rings.ringOf(variant);
+    if (ring !== undefined) throw new Stalled(ringProblem(ring));
+    const upstreamRepository = await repositoryOf(namespace, spec.upstream.repo, Stalled);
+    const repository = await repositoryOf(namespace, spec.downstream.repo, Blocked);
     const rows = store.list({ repository: upstreamRepository.id, package: spec.upstream.package });
     const upstream = selectUpstream(spec.upstream, rows);
     if ('problem' in upstream) throw new Stalled(upstream.problem);
@@ -164,13 +170,18 @@ export function packageVariantController({
     return ensured;
   }
 
-  function repositoryOf(namespace: string, name: string, problem: new (message: string) => Error): PackageRepository {
+  async function repositoryOf(
+    namespace: string,
+    name: string,
+    problem: new (message: string) => Error,
+  ): Promise<PackageRepository> {
     const id = `${namespace}/${name}`;
     const found = store.findRepository(id);
     if (found !== undefined) return found;
     const opening = store.openingError(id);
     if (opening !== undefined) throw new NotOpenYet(opening.message);
-    throw new problem(`repository ${name} is not registered, or cannot be opened; see "sluice repo get"`);
+    const { message, isOpening } = await explainUnopened(client, { namespace, name });
+    throw isOpening ? new NotOpenYet(message) : new problem(message);
   }
 
   async function end(variant: Stored<PackageVariant>, context: RequestContext): Promise<ReconcileResult | undefined> {
@@ -241,6 +252,13 @@ export function packageVariantController({
     if (!lasts) throw error;
     return wait(message);
   }
+}
+
+function ringProblem(ring: readonly string[]): string {
+  const end = 'each of its revisions would lead to another one without end: choose another spec.upstream';
+  if (ring.length === 2) return `spec.upstream and spec.downstream are the same package ${ring[0]}, and ${end}`;
+  const [own, ...upstreams] = ring;
+  return `package ${own} is cloned from ${upstreams.join(', which is cloned from ')}, and ${end} in one of these variants`;
 }
 
 const NOT_STALLED = {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Client } from '../../src/resource/client/client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { notingReads } from '../../test/support/noting-reads.ts';
 import { runs } from '../../test/support/runs.ts';
 import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
 import { packageVariantController } from './package-variant-controller.ts';
@@ -23,24 +23,9 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 async function start(): Promise<void> {
   const { client, store, clock, registry } = world;
-  world.manager.addController(packageVariantController({ client: counting(client), store, clock, kinds: registry }));
+  const noting = notingReads(client, packageVariantKind, (name) => reconciled.push(name));
+  world.manager.addController(packageVariantController({ client: noting, store, clock, kinds: registry }));
   await world.manager.start();
-}
-
-/** Notes the variant that each reconciliation reads first. */
-function counting(client: Client): Client {
-  return new Proxy(client, {
-    get: (object, property) => {
-      if (property === 'as') return (...as: Parameters<Client['as']>) => counting(object.as(...as));
-      const value = Reflect.get(object, property) as unknown;
-      if (property !== 'find' || typeof value !== 'function')
-        return typeof value === 'function' ? value.bind(object) : value;
-      return (...request: Parameters<Client['find']>) => {
-        if (request[0].kind === packageVariantKind.kind) reconciled.push(request[1].name);
-        return value.apply(object, request);
-      };
-    },
-  });
 }
 
 async function after(act: () => Promise<unknown>): Promise<string[]> {

@@ -1,8 +1,9 @@
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
-import { type PolicyChange, selects } from '../../src/package/store/policy-objects.ts';
+import type { PolicyChange } from '../../src/package/store/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { selects } from '../../src/package/store/selected-packages.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { freezeKind, SYSTEM_NAMESPACE } from '../../src/resource/kinds/sluice/freeze.ts';

@@ -23,11 +23,12 @@ import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { QueuedPulls } from './checks/queued-checks.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
-import { endSuperseded, ofSamePackage, supersedingOf } from './ending/supersede.ts';
+import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
+import { MergePublication } from './merging/merge-publication.ts';
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
@@ -65,6 +66,8 @@ export interface PullRequestOptions {
   readonly recorder?: EventRecorder;
 }
 
+/** Until a policy is read again of which was recorded since when merges publish. */
+const BEGIN_MS = 1000;
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
 /** Proposals of one repository that report the same failure. */
@@ -84,6 +87,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const unreadable = new Map<string, string>();
   const opened = new OpenedRepositories(store, openForge, clock);
   const pace = new PollPace(clock);
+  const publication = new MergePublication(client);
   let enqueue: (key: ObjectKey) => void = () => undefined;
   const batches = new Batches({ store, events, failures, shown, opened, clock, enqueue: (key) => enqueue(key) });
 
@@ -148,6 +152,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { revision, record } = evaluation;
     const key = keyOf(object);
     const pulls = opened.of(revision, review);
+    await publication.note(store.repositoryOf(revision), review, signal);
     const proposal = proposalId(revision.uid, record.steps);
     const known = shown.get(key);
     const place = await placeOf({ store, batches, signal }, { proposal, evaluation, review, known, pulls });
@@ -161,16 +166,20 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (pull.state !== 'open' && isOfIt) {
         const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
         const read = await reviewsOf(shownPull, pull, signal);
-        const ended = { object, evaluation, review, pull, ...read, forge: pulls.forge };
+        const counted = await publication.policyFor(store.repositoryOf(revision), review, pull, signal);
+        if (counted === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policy has to be read again' };
+        const ended = { object, evaluation, review: counted, pull, ...read, forge: pulls.forge };
         // What reviewers request still stands in the way of an approval.
         if (pull.state === 'merged' && !isPublication(ended))
           await applyReviews(deciding(signal), { ...ended, review: { ...review, publishOn: 'approval' } });
         return applyEnd(deciding(signal), ended);
       }
     }
+    const ofPackage = ofSamePackage(store, revision);
+    const targets = await variantTargets(client, revision, ofPackage, signal);
+    const superseding = supersedingOf(revision, ofPackage, targets);
     const sharedOf = (other: Revision) =>
       batches.pullOf(pulls, store.repositoryOf(other), proposalId(other.uid, other.record?.steps ?? []), signal);
-    const superseding = supersedingOf(revision, ofSamePackage(store, revision));
     const own = { pull: isShared ? undefined : pull, pulls, sharedOf };
     if (superseding !== undefined && (await endSuperseded(deciding(signal), object, superseding, own)))
       return undefined;

@@ -243,6 +243,7 @@ function publicationOf(
   if (row === undefined) return undefined;
   return {
     ...{ repository, branch },
+    oid: row.tip.oid,
     parents: row.tip.parents,
     subject: row.tip.subject,
     commit: row.tip.facts,

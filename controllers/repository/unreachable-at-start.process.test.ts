@@ -190,7 +190,7 @@ test('a draft that is written while a repository is opened again is never absent
   for (let count = 1; count <= 3; count += 1) {
     // A write that comes while the repositories change places is refused, and the client repeats it.
     await expect
-      .poll(async () => (await world.draft(`apps/shop${count}/v1`).catch(() => undefined))?.name, { timeout: 10_000 })
+      .poll(async () => (await world.draft(`apps/shop${count}/v1`).catch(() => undefined))?.name)
       .toBe(`apps.shop${count}.v1`);
     made.push(`apps.shop${count}.v1`);
   }

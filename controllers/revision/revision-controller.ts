@@ -12,8 +12,9 @@ import { failedEdit } from '../../src/package/plan/edit/edit-kptfile-text.ts';
 import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/edit/kptfile-problems.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
-import { type PolicyChange, selects } from '../../src/package/store/policy-objects.ts';
+import type { PolicyChange } from '../../src/package/store/policy-objects.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
+import { selects } from '../../src/package/store/selected-packages.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {
   packageRevisionKind,

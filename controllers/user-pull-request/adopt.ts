@@ -5,6 +5,7 @@ import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Actor, RequestContext } from '../../src/resource/object/request-context.ts';
+import { isEdited } from '../pull-request/commands/edited-comments.ts';
 import { approverAt } from '../pull-request/reviews/approver-at.ts';
 import type { MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
@@ -29,11 +30,12 @@ export interface AdoptRequest {
 
 /**
  * The requests for adoption in the comments of a pull request, the last one first. One that was edited does not count: on some hosts others may edit
- * the comments of a user.
+ * the comments of a user. `texts` is what was read before, see `isEdited`.
  */
-export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptRequest[] {
-  return comments.toReversed().flatMap(({ author, body, url, createdAt, updatedAt }) => {
-    const found = createdAt === updatedAt ? COMMAND.exec(body) : null;
+export function adoptRequestsIn(comments: readonly Comment[], texts: Map<string, string>): readonly AdoptRequest[] {
+  const asWritten = comments.filter((comment) => !isEdited(texts, comment));
+  return asWritten.toReversed().flatMap(({ author, body, url }) => {
+    const found = COMMAND.exec(body);
     return found === null ? [] : [{ author, commit: found[1], url }];
   });
 }

@@ -99,6 +99,25 @@ describe('user-pull-request controller, rare cases', () => {
       expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
     });
 
+    test('in a comment that was edited does not count, also within the second in which it was written', async () => {
+      await at.policy();
+      await at.pull({ 'web/Kptfile': KPTFILE() });
+      const id = say(1, 'bob', 'What is this?');
+      await at.poll();
+      const comments = at.forge.commentsOf.get(1) ?? [];
+      // The time of the host stays the same.
+      at.forge.commentsOf.set(
+        1,
+        comments.map((one) => (one.id === id ? { ...one, body: '/sluice adopt' } : one)),
+      );
+      at.forge.change(1, {});
+      await at.poll();
+      expect(await at.refs()).toEqual([]);
+      say(1, 'bob', '/sluice adopt');
+      await at.poll();
+      expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
+    });
+
     test('by the policy, for branches of the repository alone', async () => {
       await at.policy({ userPullRequests: 'adopt' });
       await at.pull({ 'web/Kptfile': KPTFILE() });

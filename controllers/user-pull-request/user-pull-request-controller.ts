@@ -15,6 +15,7 @@ import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
@@ -53,6 +54,8 @@ export interface UserPullRequestOptions {
 /** Between two polls of a repository, and while it is not open. */
 const POLL_MS = 30_000;
 const OPENING_MS = 5000;
+/** Until policies are read again that change at this moment. */
+const BEGIN_MS = 1000;
 /** Until the head of a pull request is read again that moved on meanwhile. */
 const MOVED_MS = 2000;
 /** A comment with a command counts so long. */
@@ -141,6 +144,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       here.delete(host);
       await pulls.forge.close();
     }
+    if (repository !== undefined)
+      for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (wanted.size === 0) {
       opened.delete(id);
       return undefined;
@@ -153,7 +158,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
         new UserPulls(openForge(review, repository.namespace, repository.url), repository.layout.branch);
       here.set(host, pulls);
       const own = reviews.filter((one) => hostOf(repository, one) === host);
-      const watched = { repository, policies: JSON.stringify(reviews), mergedSince: mergedSince(own) };
+      const policies = JSON.stringify(reviews.map(({ mergesSince: _since, ...rest }) => rest));
+      const watched = { repository, policies, mergedSince: mergedSince(own) };
       const changed = await pulls.poll(watched, signal);
       for (const number of changed) enqueue({ namespace: repository.namespace, name: `${key.name}.${number}` });
       if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
@@ -169,11 +175,31 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
   ): Promise<ReconcileResult | undefined> {
     const repository = store.findRepository(keyText(key));
     if (object === undefined || repository === undefined || repository.follows) return undefined;
+    /** By policy. */
+    const begun = new Map<string, ReviewPolicy['mergesSince']>();
+    for (const review of await options.reviewsOf(object)) {
+      if (review.publishOn === 'approval') continue;
+      const since = review.mergesSince ?? (await mergePublicationOf(client, repository, review, signal));
+      if (since === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policies have to be read again' };
+      begun.set(review.policy, since);
+    }
     for (const [host, pulls] of opened.get(keyText(key)) ?? []) {
       const isWanted = (review: ReviewPolicy) => isChecked(review) && hostOf(repository, review) === host;
+      const mergesSince = ({ policy }: ReviewPolicy) => begun.get(policy);
       const { mayApprove, renderer, restrictedRenderer, requests } = options;
       const rights = { mayApprove, renderer, restrictedRenderer, requests };
-      const context = { client, store, events, clock, object, repository, forge: pulls.forge, isWanted, signal };
+      const context = {
+        client,
+        store,
+        events,
+        clock,
+        object,
+        repository,
+        forge: pulls.forge,
+        isWanted,
+        mergesSince,
+        signal,
+      };
       const later = await applyUserMerges({ ...context, ...rights }, pulls);
       if (later !== undefined) return later;
     }
@@ -261,7 +287,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     }
     if (review.approvers.length === 0) return false;
     const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
-    const requests = adoptRequestsIn(await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal));
+    const comments = await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal);
+    const requests = adoptRequestsIn(comments, pulls.writtenOf(pull.number).texts);
     const [last] = requests;
     if (last === undefined || pulls.writtenOf(pull.number).handled === last.url) return false;
     const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };

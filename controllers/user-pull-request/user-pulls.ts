@@ -28,6 +28,8 @@ interface Written {
   comment?: string;
   /** Address of the last comment with a command that was carried out or refused. */
   handled?: string;
+  /** Digests of the texts of comments as they were first read, by their ids. */
+  readonly texts: Map<string, string>;
 }
 
 export interface PollOptions {
@@ -134,7 +136,12 @@ export class UserPulls {
       if (known?.updatedAt === pull.updatedAt) continue;
       if (known === undefined && (pull.state !== 'open' || !this.isOfUser(pull))) continue;
       changed.add(pull.number);
-      this.#open.set(pull.number, { written: {}, ...known, updatedAt: pull.updatedAt, isFresh: true });
+      this.#open.set(pull.number, {
+        written: { texts: new Map() },
+        ...known,
+        updatedAt: pull.updatedAt,
+        isFresh: true,
+      });
     }
     this.#since ??= EPOCH;
     this.#policies = policies;
@@ -168,7 +175,7 @@ export class UserPulls {
   }
 
   writtenOf(number: number): Written {
-    return this.#open.get(number)?.written ?? {};
+    return this.#open.get(number)?.written ?? { texts: new Map() };
   }
 
   forget(number: number): void {

@@ -1,10 +1,12 @@
 import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { Client } from '../../src/resource/client/client.ts';
+import { MAX_SHARED_WRITES } from '../../src/package/transaction/write-queue.ts';
+import type { CallOptions, Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { keyText } from '../../src/resource/object/object.ts';
+import { RequestGroup } from '../../src/resource/object/request-group.ts';
 import { waitsForMerge } from '../approval/explain-approval.ts';
 import { type ApplicableResolvers, obstacleTo } from '../proposal/readiness.ts';
 import { RENDERER } from '../revision/run-state.ts';
@@ -29,8 +31,8 @@ export interface Outcome {
   readonly failure?: string;
 }
 
-/** Approvals in progress. Those of one repository share its pushes, so many are better than few. */
-const MAX_APPROVALS = 512;
+/** Approvals in progress. Those of a wave in one repository share a commit, so many are better than few. */
+const MAX_APPROVALS = MAX_SHARED_WRITES;
 const MAX_MESSAGE_CHARACTERS = 500;
 
 /** Approves the recorded commits. The kernel decides; a refusal leaves the revision as it is. */
@@ -40,10 +42,10 @@ export async function approveTargets(
   options: ApproveOptions,
   signal: AbortSignal,
 ): Promise<Outcome[]> {
-  return mapLimited(intents, MAX_APPROVALS, async (intent) => {
-    if (signal.aborted) return { id: intent.id };
+  return mapLimited(grouped(intents, reasonOf), MAX_APPROVALS, async ({ intent, reason, together }) => {
     try {
-      const refusal = await approve(intent, reasonOf(intent.id), options);
+      if (signal.aborted) return { id: intent.id };
+      const refusal = await approve(intent, { reason, together }, options);
       return { id: intent.id, ...(refusal === undefined ? {} : { refusal: refusal.slice(0, MAX_MESSAGE_CHARACTERS) }) };
     } catch (error) {
       // Deleted, or approved by another caller: the next observation shows it.
@@ -52,7 +54,27 @@ export async function approveTargets(
       return isSluiceError(error, 'Refused')
         ? { id: intent.id, refusal: message }
         : { id: intent.id, failure: message };
+    } finally {
+      together.end();
     }
+  });
+}
+
+/**
+ * Those of a wave in one repository make one commit. They follow each other, since a group waits for all of its requests: all of a group are in
+ * progress before a later one begins.
+ */
+function grouped(intents: readonly Intent[], reasonOf: (id: string) => string) {
+  const withReason = intents.map((intent) => ({ intent, reason: reasonOf(intent.id) }));
+  const places = Map.groupBy(withReason, ({ intent: { id }, reason }) => `${id.slice(0, id.indexOf('/'))} ${reason}`);
+  return [...places.values()].flatMap((all) => {
+    const parts = Array.from({ length: Math.ceil(all.length / MAX_APPROVALS) }, (_, part) =>
+      all.slice(part * MAX_APPROVALS, (part + 1) * MAX_APPROVALS),
+    );
+    return parts.flatMap((part) => {
+      const { members } = new RequestGroup(part.length);
+      return members.flatMap((together, at) => (part[at] === undefined ? [] : { ...part[at], together }));
+    });
   });
 }
 
@@ -62,7 +84,7 @@ export async function approveTargets(
  */
 export async function approve(
   { key, commit }: Pick<Intent, 'key' | 'commit'>,
-  reason: string,
+  how: Pick<CallOptions, 'reason' | 'together'>,
   { client, store, applicableResolvers }: ApproveOptions,
   isReturn?: true,
 ): Promise<string | undefined> {
@@ -74,7 +96,7 @@ export async function approve(
   const obstacle = isReturn === true ? undefined : obstacleTo(evaluation, () => true, applicableResolvers, needsReport);
   if (obstacle !== undefined) return obstacle.message;
   const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
-  const made = await client.subResource('approval').update(packageRevisionKind, published, { reason });
+  const made = await client.subResource('approval').update(packageRevisionKind, published, how);
   if (made.spec.lifecycle === 'Published') return undefined;
   const merge = waitsForMerge(await store.evaluate(keyText(key)));
   if (merge !== undefined) return `${merge.reason}: ${merge.message}`;

@@ -132,11 +132,7 @@ test('onFailure rolls nothing back in a freeze; what is still bad at its end is 
 test('a rollback that a user requests in a freeze is prepared, and published when the freeze has ended', async () => {
   await bench.propose('a');
   await world.store.update('apps.a.w1', { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
-  const source = { type: 'copy', source: 'apps.a.w1' } as const;
-  const { name } = await world.store.create('apps', { package: 'a', workspace: 'w2', source }, ANNA);
-  await world.store.change(name, { files: new Map([['a.yaml', Buffer.from('a: changed\n')]]) }, ANNA);
-  await world.settle(name);
-  await world.store.update(name, { action: 'propose' }, ANNA);
+  const name = await bench.proposeNext('a');
   await bench.plan(TWO);
   await bench.settle();
   await freeze();

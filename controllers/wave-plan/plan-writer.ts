@@ -1,6 +1,6 @@
 import type { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
-import type { Clock } from '../../src/foundation/time/clock.ts';
+import { type Clock, timestamp } from '../../src/foundation/time/clock.ts';
 import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
@@ -56,7 +56,7 @@ export class PlanWriter {
     { spec, observations, isDue, unread, freezes }: WriteContext,
   ): Promise<boolean> {
     const { client, clock } = this.#options;
-    const log = logOf(transitions, state.elapsedMs, new Date(clock.now()).toISOString());
+    const log = logOf(transitions, state.elapsedMs, timestamp(clock.now()));
     const changed = [...state.targets.values()].filter((target) => before.targets.get(target.id) !== target);
     await mapLimited(changed, MAX_CONCURRENT_WRITES, async (target) => {
       const known = objects.get(target.id);
@@ -115,8 +115,10 @@ function eventOf(transition: Transition, state: PlanState) {
       const members = [...state.targets.values()].filter(({ wave }) => wave === transition.wave);
       return normal(`wave ${transition.wave} has started with ${members.length} targets`);
     }
-    case 'WaveCompleted':
-      return normal(`wave ${transition.wave} is completed`);
+    case 'WaveCompleted': {
+      const pause = state.phase === 'Paused' ? '; the plan is paused, so that no other wave begins' : '';
+      return normal(`wave ${transition.wave} is completed${pause}`);
+    }
     case 'WavePromoted':
       return warning(`wave ${transition.wave} was passed by a user, without waiting for its results`);
     case 'Paused':

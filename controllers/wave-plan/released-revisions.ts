@@ -1,6 +1,6 @@
 import type { Source } from '../../src/controller/source.ts';
-import { selects } from '../../src/package/store/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { selects } from '../../src/package/store/selected-packages.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';

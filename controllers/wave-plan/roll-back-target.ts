@@ -66,7 +66,7 @@ export async function rollBackTarget(
       return { waits: 'its draft was proposed' };
     }
     const { commit } = evaluation.revision;
-    const refusal = await approve({ key: keyOf(own), commit }, reason, options, true);
+    const refusal = await approve({ key: keyOf(own), commit }, { reason }, options, true);
     return refusal === undefined
       ? { waits: 'it is being published' }
       : { waits: `${own.metadata.name} waits: ${refusal}` };

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { variantBench } from '../../test/support/variant-bench.ts';
@@ -15,7 +16,11 @@ test('a plan selects by variant set, blueprint, labels and names; why says which
   const bench = await variantBench(world);
   await bench.variant({ labels: { tier: 'edge' } });
   const { client, store } = world;
-  const set = { apiVersion: 'config.porch.kpt.dev/v1alpha2', kind: 'PackageVariantSet', name: 'fleet', uid: 'u' };
+  const { apiVersion, kind, metadata } = await client.create(packageVariantSetKind, {
+    metadata: { name: 'fleet' },
+    spec: { upstream: { repo: 'blueprints', package: 'web' }, targets: [{ repositories: [{ name: 'edge' }] }] },
+  });
+  const set = { apiVersion, kind, name: 'fleet', uid: metadata.uid, controller: true };
   const variant = { namespace: 'default', name: 'web-edge' };
   await client.patch(packageVariantKind, variant, { metadata: { ownerReferences: [set] } as never });
   await bench.reconcile();

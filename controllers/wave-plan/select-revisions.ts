@@ -1,13 +1,13 @@
 import { unlessMissing } from '../../src/foundation/sluice-error.ts';
 import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import { selects } from '../../src/package/store/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { isVariantOf, ownsPackage, selects, selectsForApproval } from '../../src/package/store/selected-packages.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
-import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
-import { ownersOf } from '../package-variant/plan-variant.ts';
+import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 
 export interface SelectionOptions {
   readonly client: Client;
@@ -38,9 +38,9 @@ export async function readSelection(plan: WavePlan, { client, store }: Selection
   return {
     isSelected: (revision) =>
       revision.namespace === namespace &&
-      selects(packages, revision, repositories.get(revision.key.repository)) &&
+      selectsForApproval(packages, revision, repositories.get(revision.key.repository)) &&
       (dependents === undefined || dependents.has(revision.name)) &&
-      (variants === undefined || ownersOf(revision).some(({ uid }) => uid !== undefined && variants.has(uid))),
+      (variants === undefined || variants(revision).some((variant) => ownsPackage(variant, revision))),
     wavesOf: (revision) =>
       waves
         .filter(
@@ -52,16 +52,17 @@ export async function readSelection(plan: WavePlan, { client, store }: Selection
   };
 }
 
-/** The uids of the variants of a set. */
-async function variantsOf(set: string, namespace: string, client: Client): Promise<ReadonlySet<string>> {
-  const found = await unlessMissing(client.list(packageVariantKind, { namespace }));
-  const isOfSet = ({ kind, name }: { readonly kind: string; readonly name: string }) =>
-    kind === 'PackageVariantSet' && name === set;
-  return new Set(
-    (found?.items ?? [])
-      .filter(({ metadata }) => metadata.ownerReferences?.some(isOfSet))
-      .map(({ metadata }) => metadata.uid),
-  );
+/** The variants of a set, by the package of a revision. */
+async function variantsOf(
+  name: string,
+  namespace: string,
+  client: Client,
+): Promise<(revision: PackageRevision) => readonly Stored<PackageVariant>[]> {
+  const set = await unlessMissing(client.find(packageVariantSetKind, { namespace, name }));
+  const found = set === undefined ? undefined : await unlessMissing(client.list(packageVariantKind, { namespace }));
+  const own = (found?.items ?? []).filter((variant) => set !== undefined && isVariantOf(variant, set));
+  const byPackage = Map.groupBy(own, ({ spec: { downstream } }) => `${downstream.repo}/${downstream.package}`);
+  return ({ key }) => byPackage.get(`${key.repository}/${key.package}`) ?? [];
 }
 
 /** The names of the revisions that were cloned from, or upgraded to, the blueprint. */

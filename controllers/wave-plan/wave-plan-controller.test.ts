@@ -4,6 +4,7 @@ import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/model/revision/lif
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { git } from '../../test/support/git/git-cli.ts';
 import { BY_CONDITION, type WaveBench, waveBench } from '../../test/support/wave-bench.ts';
 import { approvalController } from '../approval/approval-controller.ts';
 
@@ -70,6 +71,31 @@ test('a wave is approved, verified and followed by the next; the plan records wh
     'WaveCompleted: wave all is completed',
     'Completed: every wave is completed',
   ]);
+});
+
+test('the approvals of a wave in one repository are one commit on its main branch, and each names the wave', async () => {
+  const { path } = world.store.repository('apps').git;
+  const commits = () => Number(git(path, ['rev-list', '--first-parent', '--count', 'main']));
+  const packages = Array.from({ length: 20 }, (_, number) => `p${number}`);
+  await bench.propose(...packages);
+  const before = commits();
+  await bench.plan({ waves: [{ name: 'all', percent: 100 }], ...BY_CONDITION });
+  await bench.settle();
+  expect(bench.published()).toHaveLength(20);
+  expect(commits() - before).toBe(1);
+  expect(git(path, ['log', '-1', '--format=%s%n%(trailers:key=Sluice-Reason)', 'main'])).toBe(
+    'Approving 20 package revisions\nSluice-Reason: wave all of WavePlan web',
+  );
+  for (const { outOfBand, tip } of world.store.list({ repository: 'apps' })) {
+    expect(outOfBand).toBeUndefined();
+    if (tip.facts.statement !== undefined)
+      expect(tip.facts.statement.statement.record.steps.at(-1)).toMatchObject({
+        ...{ action: 'approve', by: 'controller:wave-plan', reason: 'wave all of WavePlan web' },
+      });
+  }
+  await bench.verify();
+  await bench.settle();
+  expect((await bench.read()).status).toMatchObject({ phase: 'Completed' });
 });
 
 test('the order is a salted digest: the same for another plan with the salt, and that of a label where one is named', async () => {
@@ -334,11 +360,7 @@ test('an analysis runs for the verified wave, with both cohorts; an inconclusive
 test('a rollback publishes the revisions before as new ones, and says where there is none', async () => {
   await bench.propose('a');
   await world.store.update('apps.a.w1', { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
-  const source = { type: 'copy', source: 'apps.a.w1' } as const;
-  const { name } = await world.store.create('apps', { package: 'a', workspace: 'w2', source }, ANNA);
-  await world.store.change(name, { files: new Map([['a.yaml', Buffer.from('a: changed\n')]]) }, ANNA);
-  await world.settle(name);
-  await world.store.update(name, { action: 'propose' }, ANNA);
+  await bench.proposeNext('a');
   await bench.propose('b');
   await bench.plan({ ...TWO, waves: [{ name: 'all', percent: 100 }], onFailure: 'Rollback' });
   await bench.settle();

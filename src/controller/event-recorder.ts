@@ -23,6 +23,16 @@ const MAX_MESSAGE_CHARACTERS = 1024;
 /** Events that wait to be written; beyond that new ones are dropped and reported to `onError`. */
 const MAX_BACKLOG_EVENTS = 1000;
 
+/** Recorders with events that wait to be written. */
+const writing = new Set<EventRecorder>();
+
+/** Resolves when everything is written that was recorded before the call, by any recorder of this process. False if nothing waited. */
+export async function flushEvents(): Promise<boolean> {
+  const recorders = [...writing];
+  await Promise.all(recorders.map((recorder) => recorder.flush()));
+  return recorders.length > 0;
+}
+
 /**
  * Reports events about objects to users, as core Events. The same object, type, reason and message is one Event with a
  * count. Events are written in order, in the background.
@@ -45,6 +55,7 @@ export class EventRecorder {
       return;
     }
     this.#backlog += 1;
+    writing.add(this);
     // With milliseconds: kubectl lists events in the order of their times.
     const now = new Date(this.#options.clock.now()).toISOString();
     void this.#writes.run(async () => {
@@ -54,6 +65,7 @@ export class EventRecorder {
         this.#options.onError?.(error);
       } finally {
         this.#backlog -= 1;
+        if (this.#backlog === 0) writing.delete(this);
       }
     });
   }

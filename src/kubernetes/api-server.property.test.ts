@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
 import { Informer } from '../controller/informer.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
@@ -153,10 +153,11 @@ test('lists in pages and follows changes', async () => {
   expect(informer.list()).toHaveLength(1100);
   await client.patch(widgetKind, { name: 'w7' }, { spec: { color: 'red' } });
   await client.delete(widgetKind, { name: 'w8' });
-  await vi.waitFor(() => {
-    expect(informer.get({ namespace: 'default', name: 'w7' })?.spec.color).toBe('red');
-    expect(informer.list()).toHaveLength(1099);
+  const seen = () => ({
+    color: informer.get({ namespace: 'default', name: 'w7' })?.spec.color,
+    objects: informer.list().length,
   });
+  await expect.poll(seen).toEqual({ color: 'red', objects: 1099 });
   expect(await informer.isCurrent()).toBe(true);
   await informer.stop();
 });

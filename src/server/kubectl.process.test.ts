@@ -76,7 +76,7 @@ function isInstalled(): boolean {
   }
 }
 
-describe('kubectl', { ...skipFor(!isInstalled() && 'kubectl is not installed'), timeout: 60_000 }, () => {
+describe('kubectl', skipFor(!isInstalled() && 'kubectl is not installed'), () => {
   test('finds the kinds and explains them', async () => {
     expect(await kubectl('api-resources --api-group=test.sluice.dev --no-headers')).toMatch(
       /^widgets +wd +test.sluice.dev\/v1 +true +Widget$/,
@@ -143,16 +143,14 @@ describe('kubectl', { ...skipFor(!isInstalled() && 'kubectl is not installed'), 
       seen += text;
     });
     try {
-      await expect.poll(() => api.server.load.watches, { timeout: 10_000 }).toBe(1);
+      await expect.poll(() => api.server.load.watches).toBe(1);
       await kubectl('create -f -', manifest('z', {}, { finalizers: ['example.org/hold'] }));
-      await expect.poll(() => seen, { timeout: 10_000 }).toMatch(/^z +\S+\n$/);
+      await expect.poll(() => seen).toMatch(/^z +\S+\n$/);
       const ready = kubectl('wait wd/z --for=jsonpath={.status.ready}=true --timeout=10s');
       await kubectl('patch wd z --subresource=status --type merge -p {"status":{"ready":true}}');
       expect(await ready).toBe('widget.test.sluice.dev/z condition met');
       const deleted = kubectl('delete wd z');
-      await expect
-        .poll(() => kubectl('get wd z -o jsonpath={.metadata.deletionTimestamp}'), { timeout: 10_000 })
-        .not.toBe('');
+      await expect.poll(() => kubectl('get wd z -o jsonpath={.metadata.deletionTimestamp}')).not.toBe('');
       await kubectl('patch wd z --type merge -p {"metadata":{"finalizers":null}}');
       expect(await deleted).toBe('widget.test.sluice.dev "z" deleted');
     } finally {

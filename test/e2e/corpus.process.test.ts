@@ -103,5 +103,5 @@ describe('real packages', skipFor(corpusMissing), () => {
     } finally {
       await server.close();
     }
-  }, 180_000);
+  });
 });

@@ -7,7 +7,7 @@ import { runPage } from '../support/run-page.ts';
 
 const page = readFileSync(join(CHECKOUT, 'docs', 'dependencies.md'), 'utf8');
 
-test('the commands of docs/dependencies.md print what the page shows', { timeout: 240_000 }, async () => {
+test('the commands of docs/dependencies.md print what the page shows', async () => {
   const steps = sectionsOf(page).flatMap((section) => section.steps);
   expect(steps).toHaveLength(28);
   const printed = await runPage(steps);

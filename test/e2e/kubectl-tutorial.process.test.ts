@@ -54,29 +54,30 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('the commands of docs/kubectl.md work as written, and are refused where the page shows it', {
-  ...skipFor(!hasKubectl() && 'kubectl is not installed'),
-  timeout: 120_000,
-}, () => {
-  const hasJq = spawnSync('jq', ['--version']).error === undefined;
-  const steps = stepsOf(readFileSync(join(root, 'docs', 'kubectl.md'), 'utf8')).filter(
-    ({ command }) => !NOT_RUN.test(command) && (hasJq || !command.includes('jq ')),
-  );
-  expect(steps.length).toBeGreaterThan(50);
-  const script = steps.map(({ command }) => `${command}\nprintf '\\n== %s\\n' "$?"`).join('\n');
-  const { stdout } = spawnSync('bash', ['--norc', '-c', `exec 2>&1\n${script}`], {
-    cwd: folder,
-    encoding: 'utf8',
-    env: { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, HOME: folder, KUBE_EDITOR: 'edit' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 120_000,
-  });
-  const results = stdout.split(/\n== (?=\d+\n)/).slice(0, -1);
-  const codes = stdout.match(/(?<=\n== )\d+(?=\n)/g) ?? [];
-  const outcomes = steps.map(({ command }, at) => [command, codes[at] === '0' ? 'works' : 'is refused']);
-  const wanted = steps.map(({ command, shown }) => [command, REFUSED.test(shown) ? 'is refused' : 'works']);
-  expect(outcomes, results.join('\n')).toEqual(wanted);
-  // What a refusal says up to the first part that differs between runs.
-  for (const [at, { shown }] of steps.entries())
-    if (REFUSED.test(shown)) expect(results[at]).toContain(shown.split(/ at \d|…|; /, 1)[0]);
-});
+test(
+  'the commands of docs/kubectl.md work as written, and are refused where the page shows it',
+  skipFor(!hasKubectl() && 'kubectl is not installed'),
+  () => {
+    const hasJq = spawnSync('jq', ['--version']).error === undefined;
+    const steps = stepsOf(readFileSync(join(root, 'docs', 'kubectl.md'), 'utf8')).filter(
+      ({ command }) => !NOT_RUN.test(command) && (hasJq || !command.includes('jq ')),
+    );
+    expect(steps.length).toBeGreaterThan(50);
+    const script = steps.map(({ command }) => `${command}\nprintf '\\n== %s\\n' "$?"`).join('\n');
+    const { stdout } = spawnSync('bash', ['--norc', '-c', `exec 2>&1\n${script}`], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, HOME: folder, KUBE_EDITOR: 'edit' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: 290_000,
+    });
+    const results = stdout.split(/\n== (?=\d+\n)/).slice(0, -1);
+    const codes = stdout.match(/(?<=\n== )\d+(?=\n)/g) ?? [];
+    const outcomes = steps.map(({ command }, at) => [command, codes[at] === '0' ? 'works' : 'is refused']);
+    const wanted = steps.map(({ command, shown }) => [command, REFUSED.test(shown) ? 'is refused' : 'works']);
+    expect(outcomes, results.join('\n')).toEqual(wanted);
+    // What a refusal says up to the first part that differs between runs.
+    for (const [at, { shown }] of steps.entries())
+      if (REFUSED.test(shown)) expect(results[at]).toContain(shown.split(/ at \d|…|; /, 1)[0]);
+  },
+);

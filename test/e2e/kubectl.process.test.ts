@@ -213,12 +213,12 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
     try {
       // The order of both does not matter: a list shows the object as added too.
       await kubectl.ok('create cm w --from-literal=a=b');
-      await expect.poll(() => seen, { timeout: 10_000 }).toMatch(/^ADDED +w +1 +\S+$/m);
+      await expect.poll(() => seen).toMatch(/^ADDED +w +1 +\S+$/m);
       const gone = kubectl.ok('wait --for=delete cm/w --timeout=20s');
       await kubectl.ok('label cm w a=b');
       await kubectl.ok('delete cm w');
       expect(await gone).toBe('configmap/w condition met');
-      await expect.poll(() => seen, { timeout: 10_000 }).toMatch(/^ADDED .*\nMODIFIED .*\nDELETED +w /m);
+      await expect.poll(() => seen).toMatch(/^ADDED .*\nMODIFIED .*\nDELETED +w /m);
     } finally {
       watch.kill();
     }
@@ -285,7 +285,7 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
     const jane = new Kubectl(file, join(folder, 'cache-of-jane'));
     expect(await jane.fails('get rpkg')).toContain('User "jane" cannot list resource "packagerevisions"');
     await kubectl.ok('create rolebinding jane --clusterrole=sluice:package-editor --user=jane');
-    await expect.poll(async () => (await jane.run('get rpkg')).code, { timeout: 10_000 }).toBe(0);
+    await expect.poll(async () => (await jane.run('get rpkg')).code).toBe(0);
     const input = revision('queue', 'v1', { type: 'init', init: {} });
     expect(await jane.ok('create -f -', { input })).toMatch(/created$/);
     await jane.ok(`patch rpkg packages.queue.v1 ${propose}`);

@@ -7,7 +7,7 @@ import { comparable, runPage } from '../support/run-page.ts';
 
 const page = readFileSync(join(CHECKOUT, 'docs', 'package-variants.md'), 'utf8');
 
-test('the commands of docs/package-variants.md print what the page shows', { timeout: 240_000 }, async () => {
+test('the commands of docs/package-variants.md print what the page shows', async () => {
   const steps = sectionsOf(page).flatMap((section) => section.steps);
   expect(steps.length).toBeGreaterThan(20);
   const printed = await runPage(steps);

@@ -82,5 +82,5 @@ describe('real packages', skipFor(corpusMissing), () => {
     } finally {
       await rm(top, { recursive: true, force: true });
     }
-  }, 300_000);
+  });
 });

@@ -97,7 +97,7 @@ describe('real pipelines', skipFor(corpusMissing), () => {
     const before = await scratch.git('for-each-ref');
     await world.up();
     expect(await scratch.git('for-each-ref')).toBe(before);
-  }, 240_000);
+  });
 });
 
 const SPLIT = `apiVersion: fn.kpt.dev/v1alpha1
@@ -153,7 +153,7 @@ test('a replacement that splits a cluster name with dashes in every round is sto
   expect(await world.refs()).toContain('refs/tags/upf/v1');
   expect(await world.file('refs/tags/upf/v1', 'upf/upf.yaml')).toMatch(/name: edge-us-1$/);
   expect(await world.file('refs/tags/upf/v1', 'upf/Kptfile')).not.toContain('PipelineSettled');
-}, 120_000);
+});
 
 test('a validator with its own condition closes its gate, names file and field, and opens it again', async () => {
   await using scratch = await scratchRepository();
@@ -184,4 +184,4 @@ test('a validator with its own condition closes its gate, names file and field, 
   await pushDraft(scratch, 'web', new Map([['service.yaml', service('80')]]));
   await world.up();
   expect(await world.refs()).toContain('refs/tags/web/v1');
-}, 60_000);
+});

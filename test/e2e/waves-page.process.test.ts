@@ -7,7 +7,7 @@ import { comparable, runPage } from '../support/run-page.ts';
 
 const page = readFileSync(join(CHECKOUT, 'docs', 'waves.md'), 'utf8');
 
-test('the commands of docs/waves.md print what the page shows', { timeout: 240_000 }, async () => {
+test('the commands of docs/waves.md print what the page shows', async () => {
   const steps = sectionsOf(page).flatMap((section) => section.steps);
   expect(steps.length).toBeGreaterThan(10);
   const printed = await runPage(steps);

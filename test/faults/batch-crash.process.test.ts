@@ -1,12 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { fsck, git } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
-import { GitHubServer } from '../support/github/github-server.ts';
-import { prepare, runScenario, type ScenarioOptions } from './forge-scenario.ts';
-import { resetHost, saveHost } from './reset-host.ts';
+import { runScenario, type ScenarioOptions } from './forge-scenario.ts';
+import { GitHubCrash } from './github-crash.ts';
 import { placesOf, runVictim } from './run-forge-victim.ts';
 
 const PACKAGES = ['api', 'db', 'web'];
@@ -21,38 +17,24 @@ test.each(['review', 'merge'] as const)(
   'a kill between calls of the publication of three packages in one pull request by a %s: one pull request, and none is lost',
   { timeout: TIMEOUT_MS },
   async (publishOn) => {
-    const server = new GitHubServer();
-    await server.listen();
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-batch-crash-'));
+    const crash = await GitHubCrash.open({ publishOn, batch: PACKAGES });
+    const { server, repository, options } = crash;
     try {
-      const repository = server.createRepository('acme', 'packages', ['acme', 'anna']);
-      const options: ScenarioOptions = {
-        ...{ folder: join(folder, 'data'), packages: repository.gitDir, api: server.api, publishOn },
-        ...{ owner: 'acme', name: 'packages', user: 'anna', token: server.createToken('anna') },
-        batch: PACKAGES,
-      };
-      mkdirSync(options.folder);
-      writeFileSync(join(options.folder, 'app.pem'), server.privateKey, { mode: 0o600 });
-      await prepare(options);
-      const saved = join(folder, 'saved');
-      saveHost(repository, options.folder, saved);
-
       const complete = await runVictim(options, 0);
       const places = placesOf(complete);
       expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
       expect(places).toBeLessThan(MAX_PLACES);
       expectPublished(repository, publishOn, 'complete');
       for (let place = 1; place <= places; place += STEP) {
-        resetHost(repository, options.folder, saved);
-        expect(await runVictim(options, place), `place ${place}`).toMatchObject({ killed: true });
+        crash.reset();
+        await runVictim(options, place);
         expect(await runScenario(options), `place ${place}`).toBe('Published');
         expectPublished(repository, publishOn, `place ${place}`);
       }
       fsck(repository.gitDir);
       expect(server.problems).toEqual([]);
     } finally {
-      await server.close();
-      rmSync(folder, { recursive: true, force: true });
+      await crash.close();
     }
   },
 );

@@ -1,14 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { initRepository } from '../../src/git/open/open-repository.ts';
 import { fsck, git } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
-import { GitHubServer } from '../support/github/github-server.ts';
 import { commitFiles } from '../support/scratch-repository.ts';
-import { BRANCH, FILE, prepare, runScenario, type ScenarioOptions } from './forge-scenario.ts';
-import { resetHost, saveHost } from './reset-host.ts';
+import { BRANCH, FILE, runScenario, type ScenarioOptions } from './forge-scenario.ts';
+import { GitHubCrash } from './github-crash.ts';
 import { placesOf, runVictim } from './run-forge-victim.ts';
 
 /** Of each way of publication; both together have about a hundred. */
@@ -24,21 +20,9 @@ test.each(['review', 'merge'] as const)(
   'a kill between any two calls of a publication by a %s: one pull request, nothing that was not judged, and nothing lost',
   { timeout: TIMEOUT_MS },
   async (publishOn) => {
-    const server = new GitHubServer();
-    await server.listen();
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-forge-crash-'));
+    const crash = await GitHubCrash.open({ publishOn });
+    const { server, repository, options } = crash;
     try {
-      const repository = server.createRepository('acme', 'packages', ['acme', 'anna']);
-      const options: ScenarioOptions = {
-        ...{ folder: join(folder, 'data'), packages: repository.gitDir, api: server.api, publishOn },
-        ...{ owner: 'acme', name: 'packages', user: 'anna', token: server.createToken('anna') },
-      };
-      mkdirSync(options.folder);
-      writeFileSync(join(options.folder, 'app.pem'), server.privateKey, { mode: 0o600 });
-      await prepare(options);
-      const saved = join(folder, 'saved');
-      saveHost(repository, options.folder, saved);
-
       const complete = await runVictim(options, 0);
       const places = placesOf(complete);
       expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
@@ -46,12 +30,12 @@ test.each(['review', 'merge'] as const)(
       expectPublished(repository, publishOn, COMPLETE);
 
       // A loaded machine has the same places, so that each of them is met below.
-      resetHost(repository, options.folder, saved);
+      crash.reset();
       expect(placesOf(await runVictim(options, 0, SLOW_POLL_MS))).toBe(places);
       expectPublished(repository, publishOn, COMPLETE);
 
       for (let place = 1; place <= places; place += 1) {
-        resetHost(repository, options.folder, saved);
+        crash.reset();
         expect(await runVictim(options, place), `place ${place}`).toMatchObject({ killed: true });
         // A push at this moment: what was reviewed before it must not open the way for it.
         const isOpen = git(repository.gitDir, ['for-each-ref', `refs/heads/${BRANCH}`]) !== '';
@@ -71,8 +55,7 @@ test.each(['review', 'merge'] as const)(
       fsck(repository.gitDir);
       expect(server.problems).toEqual([]);
     } finally {
-      await server.close();
-      rmSync(folder, { recursive: true, force: true });
+      await crash.close();
     }
   },
 );

@@ -18,7 +18,7 @@ export interface ScenarioHostOptions {
   readonly api: string;
   readonly owner: string;
   readonly name: string;
-  readonly publishOn: 'review' | 'merge';
+  readonly publishOn: 'review' | 'merge' | 'approval';
   /** The user who decides. */
   readonly user: string;
   readonly token: string;
@@ -40,7 +40,10 @@ export function paceOf({ gitea }: Pick<ScenarioHostOptions, 'gitea'>): {
 }
 
 /** The host as Sluice uses it. */
-export function openForge({ folder, api, owner, name, gitea }: ScenarioHostOptions): GiteaForge | GitHubForge {
+export function openForge(
+  { folder, api, owner, name, gitea }: ScenarioHostOptions,
+  mayMerge = false,
+): GiteaForge | GitHubForge {
   const at = { api, owner, name, network: DEFAULT_NETWORK, tokenName: 'Secret default/forge' };
   if (gitea !== undefined) return new GiteaForge({ ...at, token: async () => gitea.token });
   const app = () => ({
@@ -48,7 +51,7 @@ export function openForge({ folder, api, owner, name, gitea }: ScenarioHostOptio
     privateKey: readFileSync(join(folder, 'app.pem'), 'utf8'),
     installation: APP.installation,
   });
-  return new GitHubForge({ ...at, credentials: async () => ({ app: app() }) });
+  return new GitHubForge({ ...at, credentials: async () => ({ app: app() }), mayMerge });
 }
 
 /** What the user does, once. */
@@ -64,6 +67,8 @@ export async function decide(options: ScenarioHostOptions): Promise<void> {
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     return response.json();
   };
+  // It is approved through Sluice.
+  if (publishOn === 'approval') return;
   const [pull] = (await call('GET', '/pulls?state=open')) as Pull[];
   if (pull === undefined) return;
   const path = `/pulls/${pull.number}`;

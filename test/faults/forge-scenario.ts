@@ -2,11 +2,15 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pullRequestController } from '../../controllers/pull-request/pull-request-controller.ts';
+import type { MergeMethod } from '../../src/forge/forge-merging.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { commitFile } from '../support/delivery-pull-request.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
+import { git } from '../support/git/git-cli.ts';
+import { protectMain } from '../support/protected-main.ts';
 import { folderTrust } from '../support/trust.ts';
 import { decide, openForge, paceOf, type ScenarioHostOptions } from './forge-scenario-host.ts';
 
@@ -23,6 +27,10 @@ export interface ScenarioOptions extends ScenarioHostOptions {
   readonly packages: string;
   /** Names of packages whose proposals share a pull request; without them, there is one proposal. */
   readonly batch?: readonly string[];
+  /** The host reserves the main branch for merges by this method; only for a path. */
+  readonly mergeMethod?: MergeMethod;
+  /** Another user changes the main branch once, as soon as the proposal is decided on; only for a path. */
+  readonly movesMain?: boolean;
 }
 
 /** Names of the revisions of a scenario. */
@@ -61,12 +69,17 @@ export async function prepare(options: ScenarioOptions): Promise<void> {
 
 /**
  * A proposal becomes a pull request, a user of the host approves or merges it once, and it is published. Continues whatever an earlier process
- * left. Returns its lifecycle when it is published, or after so many turns.
+ * left. Returns its lifecycle when it is published, or after so many turns; for one that did not come through its gates, the reason.
  */
 export async function runScenario(options: ScenarioOptions, turns = paceOf(options).turns): Promise<string> {
-  const { api, publishOn, user, gitea } = options;
+  const { api, publishOn, user, gitea, mergeMethod } = options;
   const world = await open(options);
   const forge = openForge(options);
+  let merger: ReturnType<typeof openForge> | undefined;
+  const merging = () => {
+    merger ??= openForge(options, true);
+    return merger;
+  };
   // After a poll the controller pauses for several times what it took. By the time of the system, turns without a wait would pass during that
   // pause on a loaded machine, without a look at the host; and how many requests there are would depend on the load.
   const clock = gitea === undefined ? new ManualClock(Date.now()) : systemClock;
@@ -79,12 +92,14 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
           forge: { provider, api, secretRef: { name: 'forge' } },
           ...{ publishOn, approvers: [{ user, subject: 'anna@example.com' }], labels: ['package'] },
           ...(options.batch === undefined ? {} : { batch: {} }),
+          ...(mergeMethod === undefined ? {} : { mergeMethod }),
         },
       },
     });
     const { client, store } = world;
     const names = revisionsOf(options);
     while (world.policyFor(store.get(names[0] ?? '')).review === undefined) await delay(5);
+    if (mergeMethod !== undefined) protectMain(store.repository('apps'));
     const controller = pullRequestController({
       ...{
         client,
@@ -93,7 +108,7 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
         mayApprove: undefined,
         maySetConditions: undefined,
         renderer: undefined,
-        openForge: () => forge,
+        openForge: (_review, _namespace, _address, mayMerge) => (mayMerge === true ? merging() : forge),
       },
       recorder: world.recorder('controller:pull-request'),
     });
@@ -122,13 +137,30 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
       await turnOf();
       if (lifecycle() === undefined) break;
       await decide(options);
+      if (publishOn === 'approval') await approve(world);
+      if (options.movesMain === true) moveMain(options);
       await pass();
       await store.repository('apps').sync();
     }
-    await turnOf();
-    return lifecycle() ?? 'Published';
+    await (options.batch === undefined ? reconcile(REVISION) : turnOf());
+    const outOfBand = names.map((name) => store.get(name).outOfBand?.reason).find((one) => one !== undefined);
+    return outOfBand ?? lifecycle() ?? 'Published';
   } finally {
     await forge.close();
+    await merger?.close();
     await world[Symbol.asyncDispose]();
   }
+}
+
+/** A user approves it through the API, once. */
+async function approve({ store }: Fixture): Promise<void> {
+  const { record } = store.get(REVISION);
+  if ((record?.approvals ?? []).length > 0) return;
+  await store.update(REVISION, { action: 'approve' }, { actor: { name: 'anna@example.com' }, face: 'api' });
+}
+
+function moveMain({ packages }: ScenarioOptions): void {
+  const other = 'other.yaml';
+  const isMoved = git(packages, ['ls-tree', 'main', other]) !== '';
+  if (!isMoved) commitFile(packages, 'main', other, 'a: 1\n');
 }

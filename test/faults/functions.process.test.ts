@@ -109,7 +109,7 @@ test('sluice up: every hostile package is reported in one line, and the others c
   }
   expect(await leftProcesses()).toEqual([]);
   expect(await leftFolders()).toEqual([]);
-}, 60_000);
+});
 
 test('sluice fn render: only the status changes, with a message of one line and exit code 1', async () => {
   for (const name of ['gigabyte', 'moves-out', 'target-field']) {

@@ -78,7 +78,7 @@ for (const transport of ['auto', 'git'] as const)
       new Set(names(50).map((name) => `Approving package revision ${name}/1`)),
     );
     await expectSame(store, world);
-  }, 120_000);
+  });
 
 test('two approvals of one package at once get two numbers', async () => {
   await using world = await start();
@@ -262,4 +262,4 @@ test('concurrent writes and fetches: no fetch reverts a write', async () => {
     expect(seen).toEqual([]);
     await expectSame(store, world);
   }
-}, 120_000);
+});

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { EMPTY_TREE } from '../../src/git/git-repository.ts';
+import { approveTogether } from '../support/approve-together.ts';
 import { openStore } from '../support/open-store.ts';
 import { anna } from '../support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../support/shop.ts';
@@ -115,6 +116,33 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect((await gitea.refs('crowd')).match(/refs\/heads\/drafts/g)).toHaveLength(32);
     await store.repository('packages').sync();
     expect(store.list().filter(({ lifecycle }) => lifecycle === 'Draft')).toHaveLength(32);
+  });
+
+  test('accepts the approvals of a wave as one commit with a tag for each package, and without one whose tag it protects', async () => {
+    const { store } = await writerOf('wave');
+    const approve = async (...paths: string[]) => {
+      const names = await Promise.all(paths.map((path) => draft(store, path)));
+      await Promise.all(names.map((name) => store.update(name, { action: 'propose' }, anna)));
+      const results = await approveTogether(store, names, { ...anna, reason: 'wave all' });
+      return results.flatMap(({ status }, at) => (status === 'rejected' ? (paths[at] ?? []) : []));
+    };
+    expect(await approve('a', 'b', 'c', 'd', 'e')).toEqual([]);
+    const path = `/repos/${OWNER.username}/wave`;
+    const log = await gitea.api('GET', `${path}/commits?sha=main&stat=false&files=false`);
+    const [head] = log as readonly { readonly sha: string; readonly parents: readonly unknown[] }[];
+    expect(head?.parents).toHaveLength(6);
+    await store.repository('packages').sync();
+    const published = () => store.list().filter(({ revision }) => revision > 0);
+    expect(published().map(({ commit, outOfBand }) => [commit, outOfBand])).toEqual(
+      Array(5).fill([head?.sha, undefined]),
+    );
+    const rule = { name_pattern: 'g/*', whitelist_usernames: [OWNER.username] };
+    await gitea.api('POST', `${path}/tag_protections`, rule);
+    expect(await approve('f', 'g', 'h')).toEqual(['g']);
+    await store.repository('packages').sync();
+    expect(published().map(({ path: of, outOfBand }) => [of, outOfBand])).toEqual(
+      ['a', 'b', 'c', 'd', 'e', 'f', 'h'].map((of) => [of, undefined]),
+    );
   });
 
   test('reports why a protected main branch refuses a publication, and nothing is changed', async () => {

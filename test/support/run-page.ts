@@ -6,7 +6,7 @@ import { CHECKOUT } from './page-shell.ts';
 import type { PageStep } from './page-steps.ts';
 
 /** Below the time of a test. */
-const TIMEOUT_MS = 230_000;
+const TIMEOUT_MS = 290_000;
 /** A line that no command prints. */
 const MARK = '== ';
 

@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs';
-import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
+import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 import './skip.ts';
 
 /**
@@ -38,12 +38,21 @@ export default class SuiteReporter implements Reporter {
   }
 }
 
-/** A line for each failed test, and for each file that failed as a whole. */
+/** A line for each failed test, for each file that failed as a whole, and for each suite whose hooks failed. */
 function describeFailures(modules: readonly TestModule[], tests: readonly TestCase[]): string[] {
   const files = modules.filter((module) => module.errors().length > 0).map((module) => module.relativeModuleId);
+  const suites = modules
+    .flatMap((module) => [...module.children.allSuites()])
+    .filter((suite) => suite.errors().length > 0)
+    .map((suite) => `${suite.module.relativeModuleId} > ${suite.fullName} - ${hookFailure(suite)}`);
   const failed = tests.filter((test) => test.result().state === 'failed');
   const names = failed.map((test) => `${test.module.relativeModuleId} > ${test.fullName}`);
-  return [...files, ...names].map((name) => `failed: ${name}\n`);
+  return [...files, ...suites, ...names].map((name) => `failed: ${name}\n`);
+}
+
+/** The first line of what a hook of the suite, or of the file, threw. */
+function hookFailure(suite: TestSuite | TestModule): string {
+  return `a hook failed: ${suite.errors()[0]?.message.split('\n', 1)[0]}`;
 }
 
 /** A line for each test; one for all of a file that have the same reason. */
@@ -59,5 +68,15 @@ function describeSkips(skipped: readonly TestCase[]): string[] {
 function reasonOf(test: TestCase): string {
   const result = test.result();
   const note = result.state === 'skipped' ? result.note : undefined;
-  return note ?? test.meta().skipReason ?? 'no reason is given';
+  return note ?? test.meta().skipReason ?? failedHookOf(test) ?? 'no reason is given';
+}
+
+/** Tests of a suite whose `beforeAll` failed are skipped. */
+function failedHookOf({ parent }: TestCase): string | undefined {
+  let suite: TestSuite | TestModule = parent;
+  while (suite.errors().length === 0) {
+    if (suite.type === 'module') return undefined;
+    suite = suite.parent;
+  }
+  return hookFailure(suite);
 }

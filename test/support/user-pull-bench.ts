@@ -108,6 +108,15 @@ export class UserPullBench {
     await this.world.store.update(name, { action: 'delete' }, ANNA);
   }
 
+  /** Changes the policy, and waits until that is in force. */
+  async setPublishOn(publishOn: 'approval' | 'review' | 'merge'): Promise<void> {
+    const key = { namespace: 'default', name: 'review' };
+    await this.world.client.patch(packagePolicyKind, key, { spec: { review: { publishOn } } });
+    const { name } = await this.world.draft('apps/probe/w1');
+    await expect.poll(() => this.world.policyFor(this.world.store.get(name)).review?.publishOn).toBe(publishOn);
+    await this.world.store.update(name, { action: 'delete' }, ANNA);
+  }
+
   /** Pushes a branch, of a fork if it is none of the repository, and opens its pull request. Returns the commit. */
   async pull(
     files: Readonly<Record<string, string | null>>,

@@ -15,6 +15,8 @@ export interface WaveBench {
   readonly requests: AnalysisRequest[];
   /** Proposes the first revision of each of these packages, of the repository `apps`. */
   propose(...packages: readonly string[]): Promise<void>;
+  /** Proposes the second revision of a package whose first one is published, with another content. Returns its name. */
+  proposeNext(packageName: string): Promise<string>;
   plan(spec: object, name?: string): Promise<void>;
   change(spec: object, name?: string): Promise<void>;
   /** Reconciles until the plan waits for something. */
@@ -54,6 +56,14 @@ export async function waveBench(world: Fixture, options: Partial<WavePlanOptions
         await world.settle(draft.name);
         await store.update(draft.name, { action: 'propose' }, ANNA);
       }
+    },
+    proposeNext: async (packageName) => {
+      const source = { type: 'copy', source: `apps.${packageName}.w1` } as const;
+      const { name } = await store.create('apps', { package: packageName, workspace: 'w2', source }, ANNA);
+      await store.change(name, { files: new Map([['a.yaml', Buffer.from('a: changed\n')]]) }, ANNA);
+      await world.settle(name);
+      await store.update(name, { action: 'propose' }, ANNA);
+      return name;
     },
     plan: async (spec, name = 'web') => {
       await client.create(wavePlanKind, { metadata: { name }, spec: spec as WavePlan['spec'] });

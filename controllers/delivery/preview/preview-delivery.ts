@@ -13,7 +13,7 @@ import { fileChanges, MAX_CHANGED_FILES_BYTES, MAX_PATCHES_BYTES } from '../../.
 import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { RevisionPreview, TargetPreview } from '../../../src/package/model/revision/revision-readings.ts';
 import { hostedFolder } from '../../../src/package/store/open-package-repository.ts';
-import { selects } from '../../../src/package/store/policy-objects.ts';
+import { selects } from '../../../src/package/store/selected-packages.ts';
 import { credentialsOf } from '../../../src/package/upstream/credentials.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';

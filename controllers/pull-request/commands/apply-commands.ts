@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
@@ -12,6 +11,7 @@ import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { pauseAfter } from '../pause-after.ts';
 import { approverAt } from '../reviews/approver-at.ts';
 import { describeCommands, describeUnmapped } from './describe-commands.ts';
+import { isEdited } from './edited-comments.ts';
 import { parseCommand } from './parse-command.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 
@@ -21,8 +21,6 @@ const UNMAPPED = 'unmapped';
 /** Comments that are read at once, and how often. */
 export const MAX_COMMENTS = 500;
 const MAX_LISTS = 20;
-/** No digest. */
-const EDITED = 'edited';
 
 export interface CommandsContext extends CommandContext {
   readonly events: EventDeduplicator;
@@ -105,8 +103,9 @@ async function executeFirst(
   const source = pull.url;
   const { shared } = proposal;
   const isFirst = shared === undefined || shared.names[0] === object.metadata.name;
+  proposal.state.texts ??= new Map();
   for (const comment of comments) {
-    if (!/^\d{1,30}$/.test(comment.id) || isEdited(proposal.state, comment)) continue;
+    if (!/^\d{1,30}$/.test(comment.id) || isEdited(proposal.state.texts, comment)) continue;
     const parsed = parseCommand(comment.body, shared?.names);
     if (parsed === undefined || isExecuted(evaluation.record.commands, source, comment.id)) continue;
     const { target } = parsed;
@@ -141,18 +140,6 @@ async function executeFirst(
     }
   }
   return undefined;
-}
-
-/** True for a comment that was changed after it was written, or after it was read the first time, also within one second. */
-function isEdited(state: CommandState, { id, body, createdAt, updatedAt }: Comment): boolean {
-  const texts = state.texts ?? new Map<string, string>();
-  state.texts = texts;
-  const text = updatedAt === createdAt ? digest(body) : EDITED;
-  const known = texts.get(id) ?? text;
-  texts.set(id, known === text ? text : EDITED);
-  const [oldest = ''] = texts.keys();
-  if (texts.size > MAX_COMMENTS) texts.delete(oldest);
-  return texts.get(id) === EDITED;
 }
 
 /** Reads what decides once more: the pull request, and the revision with its policies. */

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
-import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
+import { BERTA, eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
 
 describe('merges of pull requests', () => {
@@ -22,6 +24,38 @@ describe('merges of pull requests', () => {
       /^MergedOutside: .* was merged by bob on the host, which publishes nothing/,
     );
     expect(at.forge.pulls).toHaveLength(1);
+  });
+
+  test('a merge from before the policy let merges publish stays what it was, and a later one publishes', async () => {
+    await at.policy({ publishOn: 'approval' });
+    const name = await at.propose();
+    await at.reconcile(name);
+    const merge = async (number: number) => {
+      const { files } = await at.world.store.content(name);
+      const squashed = Object.fromEntries([...files].map(([file, data]) => [`app/${file}`, data.toString('utf8')]));
+      const commit = await at.world.push(at.path, { ...squashed, 'other.yaml': `a: ${number}` });
+      at.forge.change(number, { state: 'merged', merged: { commit, by: 'bob' } });
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+    };
+    await merge(1);
+    const key = { namespace: 'default', name: 'review' };
+    await at.world.client.patch(packagePolicyKind, key, { spec: { review: { publishOn: 'merge' } } });
+    await expect.poll(() => at.world.policyFor(at.revision(name)).review?.publishOn).toBe('merge');
+    for (let turn = 0; turn < 2; turn += 1) {
+      await at.reconcile(name);
+      at.restart();
+    }
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(/^MergedOutside: /);
+    // A user proposes it again.
+    await at.world.store.update(name, { action: 'reject' }, ANNA);
+    at.clock.advance(60_000);
+    await at.world.store.update(name, { action: 'propose' }, BERTA);
+    await at.reconcile(name);
+    await merge(2);
+    await at.reconcile(name);
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 
   describe('with publishOn: merge', () => {

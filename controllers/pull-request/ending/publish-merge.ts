@@ -8,7 +8,7 @@ import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { isBatchBranch } from '../batch/batch-name.ts';
-import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
+import { approverOfRecord, withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import { approverAt } from '../reviews/approver-at.ts';
 import type { MayApprove } from '../rights.ts';
@@ -88,9 +88,10 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
 }
 
 /** In the name of the approval that the host merged for. */
-function asDecided({ subject, groups, face, evidence }: Approval, merged: string): RequestContext {
+function asDecided(decision: Approval, merged: string): RequestContext {
+  const { face, evidence } = decision;
   return {
-    actor: { name: subject, ...(groups === undefined ? {} : { groups }) },
+    actor: approverOfRecord(decision),
     face: face as EntryPoint,
     reason: evidence === undefined ? merged : `${merged}, approved by ${evidence}`,
   };

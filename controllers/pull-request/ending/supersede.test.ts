@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import { packageVariantKind } from '../../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { BERTA, eachProposals, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { supersedingOf } from './supersede.ts';
 import { supersededProposals } from './superseded-proposals.ts';
 
+const MALLORY = { ...ANNA, actor: { name: 'mallory' } };
 const OWNER = { apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'PackageVariant', name: 'edge', controller: true };
 
 describe('superseded proposals', () => {
@@ -18,7 +20,7 @@ describe('superseded proposals', () => {
   });
 
   /** Proposes another workspace of the package, a minute later. */
-  async function proposeLater(workspace: string): Promise<string> {
+  async function proposeLater(workspace: string, proposer = BERTA): Promise<string> {
     at.clock.advance(60_000);
     const source = { type: 'copy', source: 'apps.app.w0' } as const;
     const { name } = await at.world.store.create('apps', { package: 'app', workspace, source }, ANNA);
@@ -32,7 +34,7 @@ metadata: {name: ${workspace}}
       ],
     ]);
     await at.world.store.change(name, { files }, ANNA);
-    await at.world.store.update(name, { action: 'propose' }, BERTA);
+    await at.world.store.update(name, { action: 'propose' }, proposer);
     return name;
   }
 
@@ -109,6 +111,31 @@ metadata: {name: ${workspace}}
       await at.reconcile(name);
       expect(at.revision(name).lifecycle).toBe('Proposed');
     }
+  });
+
+  test('an owner that a user has forged supersedes nothing, and the variant itself does', async () => {
+    const spec = {
+      upstream: { repo: 'apps', package: 'app', revision: 1 },
+      downstream: { repo: 'apps', package: 'app' },
+    };
+    const variant = await at.world.client.create(packageVariantKind, { metadata: { name: 'edge' }, spec });
+    const uid = variant.metadata.uid ?? '';
+    const first = await proposeLater('w1');
+    await own(first, uid);
+    await at.reconcile(first);
+    const second = await proposeLater('w2', MALLORY);
+    await own(second, uid);
+    const targets = async (...names: string[]) => {
+      const read = await at.world.client.get(packageVariantKind, { namespace: 'default', name: 'edge' });
+      const downstreamTargets = names.map((name) => ({ name }));
+      await at.world.client.updateStatus(packageVariantKind, { ...read, status: { downstreamTargets } });
+      for (const name of [second, first, first]) await at.reconcile(name);
+    };
+    await targets(first);
+    expect(at.revision(first).lifecycle).toBe('Proposed');
+    expect(comments(1)).toEqual([]);
+    await targets(second);
+    expect(at.revision(first).lifecycle).toBe('Draft');
   });
 
   test('only a publication wakes for the proposals of its package', async () => {

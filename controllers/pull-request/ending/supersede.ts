@@ -8,6 +8,7 @@ import {
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { packageVariantKind } from '../../../src/resource/kinds/porch/package-variant.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { pauseAfter } from '../pause-after.ts';
@@ -20,8 +21,15 @@ const HEADS = 'refs/heads/';
  * The revision of the same package that takes the place of a proposal, if there is one: it was created after it, and since it was proposed it
  * was published, or was proposed by the same controller (the same owner in `ownerReferences`). Of several, the one that was created last. A
  * proposal that is made again afterwards is a decision of its user, and is not superseded by the same revision.
+ *
+ * Each user who may edit a draft may name an owner. So the owner has to name the other revision too, as `variantTargets` returns it, or the same user
+ * has proposed both.
  */
-export function supersedingOf(proposal: Revision, ofPackage: readonly Revision[]): Revision | undefined {
+export function supersedingOf(
+  proposal: Revision,
+  ofPackage: readonly Revision[],
+  targets: ReadonlySet<string> = new Set(),
+): Revision | undefined {
   const proposed = proposedAt(proposal);
   if (proposed === undefined) return undefined;
   const owner = controllerOf(proposal);
@@ -31,13 +39,33 @@ export function supersedingOf(proposal: Revision, ofPackage: readonly Revision[]
     .filter((other) => {
       if (other.lifecycle === 'Published' && other.revision > 0 && other.outOfBand === undefined)
         return other.tip.time > proposed;
-      const isSameOwner = owner !== undefined && controllerOf(other) === owner;
-      return other.lifecycle === 'Proposed' && isSameOwner && (proposedAt(other) ?? 0) > proposed;
+      const isSameOwner = owner !== undefined && controllerOf(other)?.uid === owner.uid;
+      if (!isSameOwner || !(targets.has(other.name) || isOfSameUser(proposal, other))) return false;
+      return other.lifecycle === 'Proposed' && (proposedAt(other) ?? 0) > proposed;
     })
     .reduce<Revision | undefined>(
       (last, other) => (last === undefined || createdAt(other) > createdAt(last) ? other : last),
       undefined,
     );
+}
+
+/**
+ * The revisions that the PackageVariant which owns a proposal reports as its own: only its controller writes the status. It is read only if another
+ * proposal of the package names the same owner.
+ */
+export async function variantTargets(
+  client: Client,
+  proposal: Revision,
+  ofPackage: readonly Revision[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const { kind, name, uid } = controllerOf(proposal) ?? {};
+  if (kind !== packageVariantKind.kind || typeof name !== 'string') return new Set();
+  const isOther = (one: Revision) => one.lifecycle === 'Proposed' && one.name !== proposal.name;
+  if (!ofPackage.some((one) => isOther(one) && controllerOf(one)?.uid === uid)) return new Set();
+  const variant = await client.find(packageVariantKind, { namespace: proposal.namespace, name }, { signal });
+  const own = variant?.metadata.uid === uid ? variant?.status?.downstreamTargets : undefined;
+  return new Set(own?.flatMap((target) => target.name ?? []));
 }
 
 export interface SupersedeContext {
@@ -97,11 +125,21 @@ export function ofSamePackage(store: Pick<RevisionStore, 'list'>, revision: Revi
 }
 
 /** Milliseconds since the epoch; undefined without a record of it. */
-function proposedAt({ record }: Revision): number | undefined {
-  const step = record?.steps.findLast(({ action }) => action === 'propose');
+function proposedAt(revision: Revision): number | undefined {
+  const step = proposalOf(revision);
   return step === undefined ? undefined : Date.parse(step.at);
 }
 
-function controllerOf({ record }: Revision): unknown {
-  return record?.ownerReferences?.find(({ controller }) => controller === true)?.uid;
+function proposalOf({ record }: Revision) {
+  return record?.steps.findLast(({ action }) => action === 'propose');
+}
+
+/** Controllers of Sluice propose for all users, and who pushes is not known. */
+function isOfSameUser(one: Revision, other: Revision): boolean {
+  const [by, otherBy] = [proposalOf(one), proposalOf(other)];
+  return by?.by === otherBy?.by && by?.face === otherBy?.face && by?.face !== 'controller' && by?.face !== 'git';
+}
+
+function controllerOf({ record }: Revision) {
+  return record?.ownerReferences?.find(({ controller }) => controller === true);
 }

@@ -14,7 +14,7 @@ import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../review
 import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
 import { plainLine } from '../text/quote.ts';
 import { rebuildOnMain } from './rebuild-branch.ts';
-import { withdrawnApproval } from './withdrawn-approvals.ts';
+import { approverOfRecord, withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
@@ -155,11 +155,12 @@ export function reportUnmerged(
 async function decide(
   { store, signal }: MergingContext,
   { object, evaluation: { revision } }: ReviewedProposal,
-  { subject, groups, face, evidence, at }: Approval,
+  decision: Approval,
   isFresh: boolean,
 ): Promise<string | undefined> {
+  const { face, evidence, at } = decision;
   const request: RequestContext = {
-    actor: { name: subject, ...(groups === undefined ? {} : { groups }) },
+    actor: approverOfRecord(decision),
     face: face as EntryPoint,
     ...{ reason: `approved at ${at}`, dryRun: isFresh, signal },
   };

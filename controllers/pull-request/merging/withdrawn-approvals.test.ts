@@ -120,6 +120,61 @@ describe('a decision for a merge of the host, whose review does not count any mo
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 
+  /** Eve has approved through the API, as a member of these groups, and the host refuses the merge so far. */
+  async function decideByRequest(groups: readonly string[] | undefined): Promise<void> {
+    await at.policy({ publishOn: 'approval' });
+    name = await at.propose();
+    protectMain(at.world.store.repository('apps'));
+    hostRepository(at.forge, at.path);
+    await at.reconcile(name);
+    at.forge.outcome = BLOCKED;
+    const actor = { name: 'eve', ...(groups === undefined ? {} : { groups: [...groups] }) };
+    await at.world.store.update(name, { action: 'approve' }, { actor, face: groups === undefined ? 'cli' : 'api' });
+    await settle(1);
+    at.forge.outcome = undefined;
+    at.forge.calls.length = 0;
+  }
+
+  test('an approval through the API stops counting when its user loses the right, and that of another user takes its place', async () => {
+    await decideByRequest(['system:authenticated', 'sre']);
+    at.restart({ mayApprove: async (user) => user.name !== 'eve' });
+    await settle();
+    at.clock.advance(3_000_000);
+    await settle();
+    expect(at.forge.calls).not.toContain('merge');
+    expect((await at.world.events(name)).at(-1)).toMatch(/^NotMerged: .*the approval of eve at .* another user has to/);
+    const fay = { actor: { name: 'fay', groups: [] }, face: 'api' } as const;
+    await at.world.store.update(name, { action: 'approve' }, fay);
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
+  test('a merge by a user of the host after the loss of the right is out of band', async () => {
+    await decideByRequest([]);
+    at.restart({ mayApprove: async () => false });
+    mergeByHand('mallory');
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'NotApproved' } });
+  });
+
+  test('the right through any group of the request stays, also when the decision is made again', async () => {
+    await decideByRequest(['system:authenticated', 'sre']);
+    at.restart({ mayApprove: async ({ groups }) => groups?.includes('sre') === true });
+    at.forge.outcome = BLOCKED;
+    at.clock.advance(3_000_000);
+    await settle();
+    at.forge.outcome = undefined;
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
+  test('an approval by a command without an API, which grants no rights, stays', async () => {
+    await decideByRequest(undefined);
+    at.restart({ mayApprove: async () => false });
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
   test('the right through a group of the reviewer stays', async () => {
     await decide({}, { approvers: [{ user: 'bob', subject: 'bob@example.com', groups: ['sre'] }] });
     at.restart({ mayApprove: async ({ groups }) => groups?.includes('sre') === true });
@@ -128,7 +183,7 @@ describe('a decision for a merge of the host, whose review does not count any mo
   });
 
   test.each([{}, { approval: { forbidSelfApproval: true } }])(
-    'another review of the user is taken instead: %j',
+    'another review of the user counts in its place: %j',
     async (spec) => {
       await decide(spec);
       dismiss(0);

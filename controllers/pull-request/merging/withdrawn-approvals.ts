@@ -1,6 +1,7 @@
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approvalsIn } from '../../../src/package/model/record/record.ts';
 import { keyOf } from '../../../src/resource/object/object.ts';
+import type { Actor } from '../../../src/resource/object/request-context.ts';
 import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { ReviewedProposal } from '../reviews/apply-reviews.ts';
 import { approverAt } from '../reviews/approver-at.ts';
@@ -8,12 +9,19 @@ import type { ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
 
+const NO_RIGHT = 'this user may not update packagerevisions/approval in this namespace any more';
 /** Comments that are read to find one by which a proposal was approved. */
 const MAX_COMMENTS = 1000;
 
+/** The user of an approval, with all groups that are known. */
+export function approverOfRecord({ subject: name, groups, allGroups = groups }: Approval): Actor {
+  return allGroups === undefined ? { name } : { name, groups: [...allGroups] };
+}
+
 /**
- * Why an approval that was recorded before the merge, by a review or a comment, does not count any more: it would not be accepted now. The approvals
- * that were given through the API, which have no evidence on the host, stay. Undefined if all of them count.
+ * Why an approval that was recorded before the merge does not count any more: it would not be accepted now. One through the API, which has no evidence
+ * on the host, counts while the user with the groups of the request has the right. Those of controllers and of commands without an API, which grant no
+ * rights, stay. Undefined if all of them count.
  */
 export async function withdrawnApproval(
   { mayApprove, signal }: { readonly mayApprove: MayApprove | undefined; readonly signal: AbortSignal },
@@ -22,8 +30,13 @@ export async function withdrawnApproval(
   { approvals }: Pick<ReviewVerdicts, 'approvals'>,
 ): Promise<string | undefined> {
   const { object, review, forge } = proposal;
-  for (const { subject, evidence } of countedWith(proposal, decision)) {
-    if (evidence === undefined) continue;
+  for (const approval of countedWith(proposal, decision)) {
+    const { subject, evidence, allGroups } = approval;
+    if (evidence === undefined) {
+      if (allGroups === undefined || mayApprove === undefined) continue;
+      if (await mayApprove(approverOfRecord(approval), keyOf(object), signal)) continue;
+      return `the approval of ${plainLine(subject)} at ${approval.at} does not count any more: ${NO_RIGHT}; another user has to approve it`;
+    }
     const refuse = (why: string) =>
       `the approval of ${plainLine(subject)} by ${plainLine(evidence)} does not count any more: ${why}`;
     if (review.publishOn === 'approval')
@@ -40,8 +53,7 @@ export async function withdrawnApproval(
         );
     }
     const { actor } = (await approverAt(forge, review, login, signal)) ?? { actor: { name: subject } };
-    if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal)))
-      return refuse('this user may not update packagerevisions/approval in this namespace any more');
+    if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal))) return refuse(NO_RIGHT);
   }
   return undefined;
 }

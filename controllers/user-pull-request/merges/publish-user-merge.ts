@@ -12,6 +12,7 @@ import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
+import { isMergedBefore } from '../../pull-request/merging/merge-publication.ts';
 import { approverAt } from '../../pull-request/reviews/approver-at.ts';
 import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
@@ -33,6 +34,8 @@ export interface UserMergeContext {
   readonly mayApprove: MayApprove | undefined;
   /** True for the policy of a package whose pull requests this host has. */
   isWanted(review: ReviewPolicy): boolean;
+  /** Since when merges publish by the policy. */
+  mergesSince(review: ReviewPolicy): ReviewPolicy['mergesSince'];
   /** Called for each package once it is published, in band or out of band. */
   onPublished(one: PackageMerge): Promise<void>;
   readonly signal: AbortSignal;
@@ -121,9 +124,9 @@ function outcomeOf(path: string, revision: PackageRevision, refusal?: string): P
   return { path, result: 'out_of_band', revision, refusal: refusal ?? outOfBand.message };
 }
 
-/** Whether a policy lets a merge publish the package. */
+/** Whether a policy lets a merge publish the package, and did so when it was merged. */
 async function isForMerges(
-  { repository, isWanted }: UserMergeContext,
+  { repository, isWanted, mergesSince, signal }: UserMergeContext,
   { path, after }: PackageAtMerge,
   commit: string,
 ): Promise<boolean> {
@@ -131,7 +134,9 @@ async function isForMerges(
   const [file] = after === undefined ? [] : await git.readObjects([`${commit}:${path}/Kptfile`]);
   const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
   const { review } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
-  return review !== undefined && review.publishOn !== 'approval' && isWanted(review);
+  if (review === undefined || review.publishOn === 'approval' || !isWanted(review)) return false;
+  const since = mergesSince(review);
+  return since !== undefined && !(await isMergedBefore(repository, commit, since, signal));
 }
 
 async function publishPackage(

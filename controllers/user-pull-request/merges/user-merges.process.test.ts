@@ -16,7 +16,6 @@ describe('merges of pull requests that users open, rare cases', () => {
     at = open();
   });
   const revision = (name: string) => at.world.store.find(name);
-  const _tags = async () => (await at.refs('refs/tags/')).map((name) => name.slice('refs/tags/'.length));
 
   test.each(['squash', 'rebase', 'fast-forward'] as const)('end in the same revision as a %s', async (style) => {
     await at.policy({ publishOn: 'merge' });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { eachUserPulls, GATE, GATES, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
 
@@ -129,6 +130,44 @@ describe('merges of pull requests that users open', () => {
     at.forge.calls.length = 0;
     await at.poll();
     expect(at.forge.calls).toEqual(['listUpdated']);
+  });
+
+  test('from before a policy lets merges publish publish nothing, also after a restart; later ones do', async () => {
+    await at.policy();
+    const merge = async (number: number, name: string) => {
+      await at.pull({ [`${name}/Kptfile`]: KPTFILE() }, { branch: name });
+      await at.poll();
+      await at.merge(number, 'bob');
+    };
+    await merge(1, 'web');
+    await at.setPublishOn('merge');
+    for (let turn = 0; turn < 2; turn += 1) {
+      at.restart();
+      await at.poll();
+    }
+    expect(await tags()).toEqual([]);
+    await merge(2, 'db');
+    at.restart();
+    await at.poll();
+    expect(await tags()).toEqual(['db/v1']);
+    // What is merged in between, and not looked at then, does not count later either.
+    await at.setPublishOn('approval');
+    await at.poll();
+    await merge(3, 'cache');
+    await at.setPublishOn('merge');
+    at.restart();
+    await at.poll();
+    expect(await tags()).toEqual(['db/v1']);
+  });
+
+  test('since the creation of the policy count, although it is read later', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.merge(1, 'bob');
+    await at.poll();
+    expect(await tags()).toEqual(['web/v1']);
+    const { status } = await at.world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
+    expect(status?.mergePublication).toEqual([{ repository: 'apps', publishOn: 'merge' }]);
   });
 
   test('with publishOn: approval publish nothing', async () => {

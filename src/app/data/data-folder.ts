@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import { FolderLock } from './folder-lock.ts';
 
 /** Used where neither --data nor SLUICE_DATA names another folder. */
 export const DEFAULT_DATA_FOLDER = '.sluice';
@@ -64,11 +64,11 @@ export function createDataFolder(folder: DataFolder): Promise<void> {
  * Creates the folder of a replica in a cluster, before anything starts: a wrong option must end the process. Returns the lock of the folder,
  * since two processes would damage the mirrors of each other; Busy with its holder if another process keeps it.
  */
-export async function takeCacheFolder(folder: DataFolder, clock: Clock): Promise<ProcessLock> {
+export async function takeCacheFolder(folder: DataFolder, clock: Clock): Promise<FolderLock> {
   await makeOrExplain(folder, 'cache folder', 'InvalidInput', '--cache-dir');
   try {
     const holder = { since: timestamp(clock.now()) };
-    return await ProcessLock.acquire(folder.replicaLock, { holder });
+    return await FolderLock.acquire(folder.path, folder.replicaLock, { holder });
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;
     const message = `another replica uses the cache folder ${folder.path}: ${error.message}, or give each replica a folder of its own with --cache-dir`;

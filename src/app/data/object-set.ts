@@ -1,4 +1,3 @@
-import { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -14,6 +13,7 @@ import { ObjectDatabase } from '../../resource/storage/sqlite/object-database.ts
 import type { Storage } from '../../resource/storage/storage.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
 import { type DataFolder, exists } from './data-folder.ts';
+import { FolderLock } from './folder-lock.ts';
 import type { SessionObjects } from './session-objects.ts';
 
 export interface ObjectSetOptions {
@@ -33,10 +33,10 @@ const WRITE_TIMEOUT_MS = 10_000;
 export class ObjectSet implements SessionObjects {
   readonly log: EventLog;
   readonly database: ObjectDatabase;
-  readonly #lock: ProcessLock | undefined;
+  readonly #lock: FolderLock | undefined;
   readonly #storages = new Map<string, ObjectStorage>();
 
-  private constructor(database: ObjectDatabase, clock: Clock, lock: ProcessLock | undefined) {
+  private constructor(database: ObjectDatabase, clock: Clock, lock: FolderLock | undefined) {
     this.database = database;
     this.#lock = lock;
     // A process that only reads makes no versions either.
@@ -102,9 +102,9 @@ function idOf(kind: Kind): string {
   return `${kind.apiVersion} ${kind.kind}`;
 }
 
-async function takeLock({ databaseLock, path }: DataFolder, clock: Clock): Promise<ProcessLock> {
+async function takeLock({ databaseLock, path }: DataFolder, clock: Clock): Promise<FolderLock> {
   try {
-    return await ProcessLock.acquire(databaseLock, {
+    return await FolderLock.acquire(path, databaseLock, {
       holder: { since: timestamp(clock.now()) },
       timeoutMs: WRITE_TIMEOUT_MS,
     });

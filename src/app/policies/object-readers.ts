@@ -6,16 +6,18 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { FreezeRule } from '../../package/model/policy/approval-rules.ts';
 import { freezeRuleOf } from '../../package/store/freeze-objects.ts';
 import type { SourcedPolicy } from '../../package/store/policy-objects.ts';
+import type { VariantReader } from '../../package/store/selected-packages.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
-import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
+import { type PackageVariant, packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { freezeKind, SYSTEM_NAMESPACE } from '../../resource/kinds/sluice/freeze.ts';
 import { functionPolicyKind } from '../../resource/kinds/sluice/function-policy.ts';
 import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import { type KubernetesObject, keyOf, type ObjectKey } from '../../resource/object/object.ts';
+import { type DeepReadonly, type KubernetesObject, keyOf, type ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { NamedLists } from './named-lists.ts';
 import type { PackagesInFlight } from './packages-in-flight.ts';
@@ -46,8 +48,10 @@ export class ObjectReaders {
   readonly repositoryPolicies;
   readonly functionPolicies;
   readonly freezes;
-  /** By whose owners policies select. */
+  /** By whose downstream packages and sets policies select. */
   readonly variants;
+  readonly variantSets;
+  readonly variantReader: VariantReader;
   readonly systemNamespace: string;
   /** Set by the session, whose packages are counted. */
   inFlight: PackagesInFlight | undefined;
@@ -81,6 +85,15 @@ export class ObjectReaders {
     this.functionPolicies = reader(functionPolicyKind);
     this.freezes = reader(freezeKind);
     this.variants = reader(packageVariantKind);
+    this.variants.informer.addIndex(BY_DOWNSTREAM, ({ metadata, spec }) => [
+      downstreamOf(metadata.namespace, spec.downstream),
+    ]);
+    this.variantSets = reader(packageVariantSetKind);
+    this.variantReader = {
+      variant: (key) => this.variants.get(key),
+      variantsOf: (namespace, downstream) => this.variants.byIndex(BY_DOWNSTREAM, downstreamOf(namespace, downstream)),
+      set: (key) => this.variantSets.get(key),
+    };
     this.systemNamespace = systemNamespace ?? SYSTEM_NAMESPACE;
     this.lists = new NamedLists({ ...common, repositories: this.repositories.informer });
     this.repositoryPolicies = new RepositoryPolicies({ repositories: this.repositories.informer, clock });
@@ -176,13 +189,32 @@ export class ObjectReaders {
     manager.share(this.functionPolicies.informer);
     manager.share(this.freezes.informer);
     manager.share(this.variants.informer);
+    manager.share(this.variantSets.informer);
     manager.share(this.targets.informer);
     manager.share(this.deliveries.informer);
   }
 
   #all(): Pick<ObjectReader<KubernetesObject>, 'start' | 'stop'>[] {
-    const { repositories, policies, functionPolicies, freezes, variants, targets, deliveries, signingSecret } = this;
-    const always = [repositories, policies, functionPolicies, freezes, variants, targets, deliveries];
+    const { repositories, policies, functionPolicies, freezes, targets, deliveries, signingSecret } = this;
+    const always = [
+      repositories,
+      policies,
+      functionPolicies,
+      freezes,
+      this.variants,
+      this.variantSets,
+      targets,
+      deliveries,
+    ];
     return signingSecret === undefined ? always : [...always, signingSecret];
   }
 }
+
+/** The index of variants by their downstream packages. */
+const BY_DOWNSTREAM = 'downstream';
+
+function downstreamOf(namespace = '', { repo, package: path }: Downstream): string {
+  return `${namespace}/${repo}/${path}`;
+}
+
+type Downstream = DeepReadonly<PackageVariant>['spec']['downstream'];

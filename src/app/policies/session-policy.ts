@@ -12,14 +12,11 @@ import {
   type PolicySurroundings,
   parseHostUsers,
   parsePeople,
-  type SelectedRevision,
-  selects,
 } from '../../package/store/policy-objects.ts';
-import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
-import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
+import { isSelectedBy, type SelectedRevision, variantSetsOf } from '../../package/store/selected-packages.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
-import type { DeepReadonly, OwnerReference, Stored } from '../../resource/object/object.ts';
+import type { DeepReadonly, Stored } from '../../resource/object/object.ts';
 import type { ObjectReaders } from './object-readers.ts';
 import type { SelectsPackage } from './packages-in-flight.ts';
 import { sharingRepositories } from './shared-repositories.ts';
@@ -33,12 +30,16 @@ export function policyOf(readers: ObjectReaders, revision: PolicySubject, namesp
   const repository = readers.repositories.get({ namespace, name: revision.key.repository });
   const policiesOf = (where: string) => readers.policiesIn(where);
   // Only what needs a list fails where it was not read.
-  const surroundingsIn = (where: string, named: Stored<Repository> | undefined): PolicySurroundings => ({
+  const surroundingsIn = (
+    where: string,
+    named: Stored<Repository> | undefined,
+    there: SelectedRevision = revision,
+  ): PolicySurroundings => ({
     people: () => (named === undefined ? NO_PEOPLE : peopleFor(readers, named)),
     hostUsers: () => (named === undefined ? undefined : hostUsersFor(readers, named)),
     freezes: () => readers.freezesIn(where),
     policyProblems: () => readers.repositoryPolicies.problemsIn(where),
-    variantSets: () => variantSetsOf(readers, revision, where),
+    variantSets: () => variantSetsOf(readers.variantReader, there, where),
     inFlight: (policy) => inFlightUnder(readers, policy, { ...revision, namespace: where }),
   });
   const own = effectivePolicy(revision, repository, policiesOf(namespace), surroundingsIn(namespace, repository));
@@ -48,38 +49,21 @@ export function policyOf(readers: ObjectReaders, revision: PolicySubject, namesp
     const { namespace: where = '' } = other.metadata;
     return there === undefined
       ? policy
-      : combinePolicies(policy, effectivePolicy(there, other, policiesOf(where), surroundingsIn(where, other)), {
+      : combinePolicies(policy, effectivePolicy(there, other, policiesOf(where), surroundingsIn(where, other, there)), {
           namespace: where,
           isSameBranch: branchOf(other) === branchOf(repository),
         });
   }, own);
 }
 
-/** Names of the sets of the variants that own a revision. */
-function variantSetsOf(readers: ObjectReaders, { record }: SelectedRevision, namespace: string): string[] {
-  const owners = (record?.ownerReferences ?? []) as readonly Partial<OwnerReference>[];
-  return owners.flatMap(({ kind, name, uid }) => {
-    if (kind !== packageVariantKind.kind || name === undefined) return [];
-    const variant = readers.variants.get({ namespace, name });
-    // Another variant may have the name by now.
-    if (variant === undefined || variant.metadata.uid !== uid) return [];
-    const sets = (variant.metadata.ownerReferences ?? []).filter((one) => one.kind === packageVariantSetKind.kind);
-    return sets.map((set) => set.name);
-  });
-}
-
 /** Other revisions in flight that a policy selects. */
 function inFlightUnder(
   readers: ObjectReaders,
-  { spec: { selector } }: DeepReadonly<PackagePolicy>,
+  policy: DeepReadonly<PackagePolicy>,
   revision: Pick<PolicySubject, 'namespace' | 'key' | 'name'>,
 ): RevisionInFlight[] {
-  const { variantSets } = selector;
-  const isSelected: SelectsPackage = (other, repository) => {
-    if (!selects(selector, other, repository)) return false;
-    if (variantSets === undefined) return true;
-    return variantSetsOf(readers, other, other.namespace).some((name) => variantSets.includes(name));
-  };
+  const isSelected: SelectsPackage = (other, repository) =>
+    isSelectedBy(policy, other, repository, () => variantSetsOf(readers.variantReader, other, other.namespace));
   return readers.inFlight?.others(revision, isSelected) ?? [];
 }
 

@@ -30,7 +30,7 @@ beforeEach(async () => {
     spec: {
       selector: { variantSets: ['fleet', 'sites'] },
       requiredGates: [{ conditionType: 'tested' }],
-      approval: { quorum: { required: 2 } },
+      approval: { automatic: true, quorum: { required: 2 } },
     },
   });
   readers = new ObjectReaders({ client, clock: systemClock });
@@ -39,57 +39,70 @@ beforeEach(async () => {
 afterEach(() => readers.stop());
 
 /** Creates a variant, of a set unless that is undefined, and returns its uid. */
-async function variant(name: string, set: string | undefined): Promise<string> {
-  const owner =
-    set &&
-    (await client.create(packageVariantSetKind, {
-      metadata: { name: set },
-      spec: { upstream: UPSTREAM, targets: [{ repositories: [{ name: 'edge' }] }] },
-    }));
+async function variant(path: string, set: string | undefined, name = path): Promise<string> {
+  const owner = set && ((await client.find(packageVariantSetKind, key(set))) ?? (await createSet(set)));
   const { apiVersion, kind } = packageVariantSetKind;
-  const ownerReferences = owner ? [{ apiVersion, kind, name: owner.metadata.name, uid: owner.metadata.uid }] : [];
+  const ownerReferences = owner
+    ? [{ apiVersion, kind, name: owner.metadata.name, uid: owner.metadata.uid, controller: true }]
+    : [];
   const made = await client.create(packageVariantKind, {
     metadata: { name, ownerReferences },
-    spec: { upstream: UPSTREAM, downstream: { repo: 'edge', package: name } },
+    spec: { upstream: UPSTREAM, downstream: { repo: 'edge', package: path } },
   });
   return made.metadata.uid;
 }
 
-/** The gates and quorums that the policy adds to a draft which an object owns. */
-async function required(owner: { readonly kind?: string; readonly name: string; readonly uid: string } | undefined) {
+const createSet = (name: string) =>
+  client.create(packageVariantSetKind, {
+    metadata: { name },
+    spec: { upstream: UPSTREAM, targets: [{ repositories: [{ name: 'edge' }] }] },
+  });
+
+/** What the policy adds to a draft of a package, which a variant may own: gates and quorums, and whether it approves it. */
+async function policyFor(
+  path: string,
+  owner?: { readonly kind?: string; readonly name: string; readonly uid: string },
+) {
   await readers.variants.refresh();
+  await readers.variantSets.refresh();
   const { apiVersion, kind } = packageVariantKind;
   const ownerReferences = owner === undefined ? [] : [{ apiVersion, kind, ...owner }];
   const revision = {
-    ...{ namespace: 'default', name: 'edge.web.v1', path: 'web' },
-    key: { repository: 'edge', package: 'web', workspace: 'v1' },
+    ...{ namespace: 'default', name: `edge.${path}.v1`, path },
+    key: { repository: 'edge', package: path, workspace: 'v1' },
     record: { ownerReferences },
   } as unknown as PackageRevision;
-  const { requiredGates, approvalRules } = policyOf(readers, revision, 'default');
-  return { gates: requiredGates.length, quorums: approvalRules.length };
+  const { requiredGates, approvalRules, automatic } = policyOf(readers, revision, 'default');
+  return [requiredGates.length, approvalRules.length, automatic.length];
 }
 
-const CONCERNED = { gates: 1, quorums: 1 };
-const UNCONCERNED = { gates: 0, quorums: 0 };
+const OWNED = [1, 1, 1];
+const RESTRICTED = [1, 1, 0];
+const UNCONCERNED = [0, 0, 0];
 
-test('a policy with variantSets concerns only revisions of the variants of these sets', async () => {
+test('a policy with variantSets restricts the packages of their variants, and approves what these own', async () => {
   const uid = await variant('web', 'fleet');
-  expect(await required({ name: 'web', uid })).toEqual(CONCERNED);
-  expect(await required({ name: 'site', uid: await variant('site', 'sites') })).toEqual(CONCERNED);
-  expect(await required({ name: 'far', uid: await variant('far', 'others') })).toEqual(UNCONCERNED);
-  expect(await required({ name: 'single', uid: await variant('single', undefined) })).toEqual(UNCONCERNED);
-  expect(await required(undefined)).toEqual(UNCONCERNED);
+  expect(await policyFor('web', { name: 'web', uid })).toEqual(OWNED);
+  expect(await policyFor('web')).toEqual(RESTRICTED);
   // An owner of another kind, although a variant has its name and uid.
-  expect(await required({ kind: 'ConfigMap', name: 'web', uid })).toEqual(UNCONCERNED);
+  expect(await policyFor('web', { kind: 'ConfigMap', name: 'web', uid })).toEqual(RESTRICTED);
+  expect(await policyFor('site', { name: 'site', uid: await variant('site', 'sites') })).toEqual(OWNED);
+  expect(await policyFor('far', { name: 'far', uid: await variant('far', 'others') })).toEqual(UNCONCERNED);
+  expect(await policyFor('single', { name: 'single', uid: await variant('single', undefined) })).toEqual(UNCONCERNED);
+  expect(await policyFor('none')).toEqual(UNCONCERNED);
+  // The owner of another package.
+  expect(await policyFor('none', { name: 'web', uid })).toEqual(RESTRICTED);
 });
 
-test('it concerns them until their variant is deleted after its set, and no variant that has the name later', async () => {
+test('it approves nothing after the set is deleted, also if another one has its name', async () => {
   const uid = await variant('web', 'fleet');
   await client.delete(packageVariantSetKind, key('fleet'));
-  expect(await required({ name: 'web', uid })).toEqual(CONCERNED);
+  expect(await policyFor('web', { name: 'web', uid })).toEqual(RESTRICTED);
+  await createSet('fleet');
+  expect(await policyFor('web', { name: 'web', uid })).toEqual(RESTRICTED);
   await client.delete(packageVariantKind, key('web'));
-  expect(await required({ name: 'web', uid })).toEqual(UNCONCERNED);
+  expect(await policyFor('web', { name: 'web', uid })).toEqual(UNCONCERNED);
   const later = await variant('web', 'fleet');
-  expect(await required({ name: 'web', uid })).toEqual(UNCONCERNED);
-  expect(await required({ name: 'web', uid: later })).toEqual(CONCERNED);
+  expect(await policyFor('web', { name: 'web', uid })).toEqual(RESTRICTED);
+  expect(await policyFor('web', { name: 'web', uid: later })).toEqual(OWNED);
 });

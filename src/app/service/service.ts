@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
-import { EventRecorder } from '../../controller/event-recorder.ts';
+import { EventRecorder, flushEvents } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
@@ -326,7 +326,9 @@ export class SluiceService {
         const error = this.#errors.get(`${controller} ${key}`);
         return failures < RACES && (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy'));
       });
-      if (!retried) return;
+      // What an event reports is logged too.
+      if (!retried && !(await flushEvents())) return;
+      if (!retried) continue;
       await sleep(clock, 20, signal);
       signal.throwIfAborted();
     }

@@ -50,6 +50,7 @@ import { SessionRenderer } from '../functions/session-renderer.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
 import { PackagesInFlight } from '../policies/packages-in-flight.ts';
 import { mainBranches } from '../policies/repository/policy-folder.ts';
+import { readSelectionCheck } from '../policies/selection-check.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import { sharingRepositories } from '../policies/shared-repositories.ts';
 import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
@@ -206,6 +207,7 @@ export class Session {
       preview: (context, revision, target) => this.preview(context, revision, target),
       deployments: (revision) =>
         deploymentsOf(revision, this.readers.targets.listIn(revision.namespace), this.readers.delivered),
+      selection: (repository, signal) => readSelectionCheck(this, repository, signal),
       ...this.#memory,
     });
     this.#revisions = revisions.table;

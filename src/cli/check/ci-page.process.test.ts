@@ -36,7 +36,7 @@ data:
 `;
 
 /** A clone of a repository in which a server has published, with a branch whose packages have mistakes, and a base that has moved. */
-describe('docs/ci.md and its action', { timeout: 120_000 }, () => {
+describe('docs/ci.md and its action', () => {
   let cli: CliFixture;
   let shell: PageShell;
 

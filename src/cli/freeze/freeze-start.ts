@@ -1,4 +1,4 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
@@ -29,17 +29,23 @@ export async function freezeStart(options: FreezeStartOptions, invocation: Invoc
       const end = until === undefined ? undefined : endOf(until, now);
       const namespace = freezeNamespace(access, options);
       const name = options.name ?? `freeze-${timestamp(now).replace(/[-:Z]/g, '').replace('T', '-')}`;
-      await access.client.create(freezeKind, {
-        metadata: { name, namespace },
-        spec: {
-          ...{ reason, startedBy: actorOf(options, environment, access.server !== undefined).name },
-          ...(end === undefined ? {} : { until: end }),
-        },
+      const spec = {
+        ...{ reason, startedBy: actorOf(options, environment, access.server !== undefined).name },
+        ...(end === undefined ? {} : { until: end }),
+      };
+      const command = commandFor(options, invocation);
+      const all = options.allNamespaces === true ? ['--all-namespaces'] : [];
+      await access.client.create(freezeKind, { metadata: { name, namespace }, spec }).catch((error: unknown) => {
+        if (!isSluiceError(error, 'AlreadyExists')) throw error;
+        const next = `"${command('freeze', 'get', ...all)}" shows it; give another name with --name, or end that one first: ${command('freeze', 'end', name, ...all)}`;
+        throw new SluiceError(
+          'AlreadyExists',
+          `there is a Freeze "${name}" in namespace ${namespace} already; ${next}`,
+        );
       });
       const where = options.allNamespaces === true ? 'all namespaces are' : `namespace ${namespace} is`;
       terminal.line(`${where} frozen until ${end ?? 'the freeze is ended'}: ${printable(reason)}`);
-      const all = options.allNamespaces === true ? ['--all-namespaces'] : [];
-      terminal.line(`Next: ${commandFor(options, invocation)('freeze', 'end', name, ...all)}`);
+      terminal.line(`Next: ${command('freeze', 'end', name, ...all)}`);
       return 0;
     },
     true,

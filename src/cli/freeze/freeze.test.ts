@@ -46,6 +46,30 @@ test('a freeze stops approvals, is shown by every command about it, and ends', a
   expect(await cli.run('rpkg', 'approve', 'one.web.v1')).toMatchObject({ code: 0, stderr: '' });
 });
 
+test('marks that reorder text are visible wherever the reason of a freeze is shown, and a name that exists has a next step', async () => {
+  await using cli = await cliFixture();
+  await cli.run('repo', 'reg', cli.bare('one.git'));
+  await cli.run('rpkg', 'init', 'web', '--repository', 'one', '--workspace', 'v1');
+  await cli.run('rpkg', 'propose', 'one.web.v1');
+  expect((await cli.run('freeze', '--reason', 'a \u202eb', '--name', 'core')).code).toBe(0);
+  const again = await cli.run('freeze', '--reason', 'c', '--name', 'core');
+  expect(again).toMatchObject({ code: 1, stdout: '' });
+  expect(again.stderr).toMatch(
+    /there is a Freeze "core" in namespace default already; ".*freeze get.*" shows it; .*or end that one first: .*freeze end core/,
+  );
+  const shown = [
+    await cli.run('rpkg', 'approve', 'one.web.v1'),
+    await cli.run('why', 'one.web.v1', '-o', 'json'),
+    await cli.run('why', 'freeze/core'),
+    await cli.run('up', '--until-idle'),
+    await cli.run('freeze', 'get'),
+  ].map(({ stdout, stderr }) => stdout + stderr);
+  for (const text of shown) {
+    expect(text).toMatch(/a \\+u202eb/);
+    expect(text).not.toContain('\u202e');
+  }
+});
+
 const RULES = `apiVersion: sluice.dev/v1alpha1
 kind: PackagePolicy
 metadata: {name: two}

@@ -114,7 +114,8 @@ function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void
       'after',
       `
 "source" is the published revision that it was copied from, or else the latest; "latest" is the highest published revision of
-the package. Exit code 0 if nothing differs, 1 if something does.`,
+the package. After "sluice rpkg rebase" the comparison is still with the published revision, so that it shows what came from the main
+branch too; name the revision of the branch, such as packages.web-shop.main, to leave that out. Exit code 0 if nothing differs, 1 if something does.`,
     );
   examples(
     withOutput(withPlace(diff), ['patch', 'json', 'yaml']),
@@ -232,10 +233,9 @@ other, and another user approves it.`,
         .default('resource-merge'),
     )
     .addOption(
-      new Option('--discover <side>', 'only list: updates of packages, or packages for updates').choices([
-        'upstream',
-        'downstream',
-      ]),
+      new Option('--discover <upstream|downstream>', 'only list: updates of packages, or packages for updates').choices(
+        ['upstream', 'downstream'],
+      ),
     )
     .addHelpText(
       'after',

@@ -130,6 +130,7 @@ test('other kinds and missing objects are reported with the next step', async ()
     stderr: expect.stringContaining('packagevariant/<name> or packagevariantset/<name> or waveplan/<name>'),
     code: 2,
   });
+  expect((await cli.run('why', 'PackageVarient/a')).stderr).toContain('did you mean "sluice why packagevariant/a"');
   expect(await cli.run('why', 'packagevariant/gone')).toMatchObject({
     stderr: expect.stringContaining('there is no PackageVariant "gone" in namespace default; there is none'),
     code: 1,

@@ -4,6 +4,7 @@ import { describeSet } from '../../../controllers/package-variant-set/describe-s
 import { describePlan } from '../../../controllers/wave-plan/describe-plan.ts';
 import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind, SET_LABEL } from '../../resource/kinds/porch/package-variant-set.ts';
 import { analysisRunKind } from '../../resource/kinds/sluice/analysis-run.ts';
@@ -64,9 +65,11 @@ export async function explainObject(access: Access, text: string): Promise<Objec
   const explain = Object.hasOwn(EXPLAINED, kind) ? EXPLAINED[kind] : undefined;
   if (explain !== undefined) return explain(access, text.slice(slash + 1));
   const known = EXPLAINED_KINDS;
+  const near = nearMisses(kind, known);
+  const meant = near.map((one) => `"sluice why ${one}${text.slice(slash)}"`).join(' or ');
   throw new SluiceError(
     'InvalidInput',
-    `cannot explain objects of the kind "${kind}"; use the name of a package revision, or ${known.join('/<name> or ')}/<name>`,
+    `cannot explain objects of the kind "${kind}"; ${near.length === 0 ? '' : `did you mean ${meant}? Otherwise `}use the name of a package revision, or ${known.join('/<name> or ')}/<name>`,
   );
 }
 

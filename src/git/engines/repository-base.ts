@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import type { SluiceError } from '../../foundation/sluice-error.ts';
 import { diskUse } from '../disk/disk-use.ts';
@@ -216,7 +217,11 @@ export abstract class RepositoryBase {
     } catch (error) {
       if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
       const { ref } = error.details;
-      if (!(await this.#staleLocks.release(ref === undefined ? refs : [ref, ...refs]))) throw error;
+      if (!(await this.#staleLocks.release(ref === undefined ? refs : [ref, ...refs]))) {
+        if (ref === undefined) throw error;
+        const next = `if that does not help and no Git program works there, remove ${join(this.path, ref)}.lock`;
+        throw new RefConflictError(error.details, `${error.message}; ${next}`, error);
+      }
       return await action();
     }
   }

@@ -8,6 +8,7 @@ import type { GitRepository, ObjectSigner } from '../git-repository.ts';
 import { DEFAULT_NETWORK, type GitNetwork } from '../network/git-network.ts';
 import { DEFAULT_TIMEOUTS, type EngineOptions, type GitTimeouts } from '../process/engine-options.ts';
 import { type Quarantine, runGit } from '../process/git-process.ts';
+import { releaseLeftLocks } from '../refs/held-folders.ts';
 
 const ENGINES = ['auto', 'native', 'isomorphic-git'] as const;
 
@@ -50,6 +51,7 @@ export async function openRepository(path: string, options: RepositoryOptions = 
   // A start opens hundreds, which must not delay timers and requests.
   await yieldToEventLoop();
   const realPath = await checkRepository(path, options.readOnly);
+  await releaseLeftLocks(realPath);
   const engineOptions: EngineOptions = {
     clock: options.clock ?? systemClock,
     runningTime: options.runningTime,

@@ -1,10 +1,11 @@
-import { closeSync, openSync, renameSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errnoOf, removeFile, syncFolder } from '../../foundation/files/file-system.ts';
 import type { PackedRefs } from './packed-refs.ts';
 import type { RefFiles } from './ref-files.ts';
+import { createLock } from './ref-lock.ts';
 import { lockedError } from './ref-updates.ts';
 
 /** As long as Git waits. Rewriting the file takes some ten milliseconds at 30,000 refs. */
@@ -55,7 +56,7 @@ export async function withPackedRefs<T>(
 async function takeLock(path: string): Promise<void> {
   for (let waited = 0; ; waited += 20) {
     try {
-      closeSync(openSync(path, 'wx'));
+      createLock(path);
       return;
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;

@@ -1,6 +1,7 @@
-import { closeSync, linkSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs';
+import { linkSync, mkdirSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errnoOf, isMissing } from '../../foundation/files/file-system.ts';
+import { lockMark } from './held-folders.ts';
 import { ancestors, lockedError } from './ref-updates.ts';
 
 const MAX_ATTEMPTS = 5;
@@ -36,7 +37,12 @@ function create(path: string, linkTo: string | undefined): void {
       if (!NO_LINK.has(errnoOf(error) ?? '')) throw error;
     }
   }
-  closeSync(openSync(path, 'wx'));
+  createLock(path);
+}
+
+/** Creates a lock file that says whose it is. Throws EEXIST if it is there. */
+export function createLock(path: string): void {
+  writeFileSync(path, lockMark(), { flag: 'wx' });
 }
 
 export function unlockRef(gitDir: string, ref: string): void {

@@ -1,10 +1,13 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeFile } from '../../foundation/files/file-system.ts';
 import { ObservedFiles } from '../disk/observed-files.ts';
+import { isLeftLock } from './held-folders.ts';
 
 /**
  * Releases refs whose lock was left by a killed writer. Git never does that, so the ref would stay locked forever. A lock counts as
- * left when this process has observed the same file twice, `staleAfter` milliseconds of its own running time apart.
+ * left if its writer held a folder that this process holds now (see held-folders.ts), or else when this process has observed the same file
+ * twice, `staleAfter` milliseconds of its own running time apart.
  */
 export class StaleLocks {
   readonly #gitDir: string;
@@ -29,6 +32,11 @@ export class StaleLocks {
   }
 
   async #release(path: string): Promise<boolean> {
+    if (isLeftLock(path)) {
+      // At once: another writer of this process may take the lock during a pause.
+      rmSync(path, { force: true });
+      return true;
+    }
     const age = await this.#observed.age(path);
     // Observed for the first time, its writer may be at work, even if `staleAfter` is 0.
     if (age === undefined || age === 0 || age < this.#staleAfter) return false;

@@ -2,6 +2,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { EventLog } from '../../resource/watch/event-log.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './objects/field-owners.ts';
+import type { ReadSelectionCheck } from './requests/refuse-selection.ts';
 import { PackageResourcesStorage } from './storages/package-resources-storage.ts';
 import type { ComputedReadings } from './storages/package-revision-readings.ts';
 import { type Alert, PackageRevisionStorage, type ReadDeployments } from './storages/package-revision-storage.ts';
@@ -20,13 +21,15 @@ export interface PackageStoragesOptions extends ComputedReadings {
   readonly alert?: Alert | undefined;
   /** Default: none. */
   readonly deployments?: ReadDeployments | undefined;
+  /** Default: labels and owners decide about no approval. */
+  readonly selection?: ReadSelectionCheck | undefined;
 }
 
 /** The storages of all kinds that show packages in Git, over one store. */
 export function packageStorages(options: PackageStoragesOptions) {
-  const { store, log, clock, owners, versions, alert, explain, preview, deployments } = options;
+  const { store, log, clock, owners, versions, alert, explain, preview, deployments, selection } = options;
   const revisions = new PackageRevisionStorage(store, log, {
-    ...{ clock, alert, explain, preview, deployments },
+    ...{ clock, alert, explain, preview, deployments, selection },
     ...(owners === undefined ? {} : { owners: owners.revisions }),
     ...(versions === undefined ? {} : { versions }),
   });

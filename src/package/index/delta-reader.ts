@@ -26,7 +26,7 @@ import type { MainLines } from './facts/main-lines.ts';
 import type { TipFact } from './facts/tip-fact.ts';
 import type { IndexDelta, MainDelta } from './state/index-delta.ts';
 import type { IndexState } from './state/index-state.ts';
-import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './trust/signature-checks.ts';
+import { carrierOf, checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './trust/signature-checks.ts';
 
 export interface DeltaReaderOptions {
   readonly origin: Origin;
@@ -163,7 +163,7 @@ export class DeltaReader {
       if (fact?.signed !== undefined && fact.signer === undefined) unchecked.push({ oid, package: packageName, fact });
     }
     const isFew = unchecked.length <= MAX_CHECKED_AT_ONCE;
-    const isOwn = ({ oid }: Unchecked) => this.#cache.own.signerOf(oid) !== undefined;
+    const isOwn = (item: Unchecked) => this.#cache.own.signerOf(carrierOf(item)) !== undefined;
     const now = isFew ? unchecked : unchecked.filter(isOwn);
     await checkSignatures(now, this.#trust, this.#cache.own);
     await this.lookForMain(now, head);

@@ -105,7 +105,7 @@ test('incremental changes lead to the same index as a new one', async () => {
     }),
     { numRuns: runs(25, 5) },
   );
-}, 120_000);
+});
 
 async function expectLikeFresh(
   index: RevisionIndex,
@@ -238,10 +238,10 @@ async function fill(): Promise<Pool> {
         tree: (await git.statObjects([`${tree}:${path}`]))[0]?.oid ?? '',
       };
       const revision = { ...annotation, revision: '1' };
-      const approve = { annotation: revision, context, action: 'approve' };
+      const approve = { annotations: [revision], context, action: 'approve' };
       const messages = [
         'pushed\n',
-        formatCommitMessage('edit', { annotation, context, action: 'edit' }),
+        formatCommitMessage('edit', { annotations: [annotation], context, action: 'edit' }),
         `${formatCommitMessage('approve', approve)}Sluice-Record: ${JSON.stringify(record)}\n`,
         formatCommitMessage('approve', { ...approve, statement: asWritten(fakeSigned(statement, 'own')) }),
         formatCommitMessage('approve', { ...approve, statement: asWritten(fakeSigned(statement, 'foreign')) }),

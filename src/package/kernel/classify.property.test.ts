@@ -37,13 +37,14 @@ function approval(signed = true, overrides: Partial<PublicationStatement> = {}):
     ...overrides,
   };
   const message = formatCommitMessage('Approving package revision upf/1', {
-    annotation: { package: 'upf', workspaceName: 'w1', revision: '1' },
+    annotations: [{ package: 'upf', workspaceName: 'w1', revision: '1' }],
     context: { actor: { name: 'ann' }, face: 'cli' },
     action: 'approve',
     ...(signed ? { statement: asWritten(fakeSigned(statement, 'own')) } : {}),
   });
   const claim = signed ? '' : `Sluice-Record: ${JSON.stringify(record)}\n`;
   return {
+    oid: 'a',
     parents: ['m', 'd'],
     subject: '',
     commit: parseCommitMessage(message + claim),

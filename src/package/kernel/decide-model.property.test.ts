@@ -12,6 +12,7 @@ const COME_EVERYWHERE = SEQUENCES >= 100_000;
 /** Every kind of attack that came about this often at least, for each 100,000 sequences. */
 const MIN_TIMES = 100;
 const ATTACKS = [
+  'copied shared commit',
   'lost ledger',
   'moved tag',
   'plain tag',
@@ -31,6 +32,7 @@ const ATTACKS = [
   'tag with a broken signature',
   'tag with a copied signature',
   'tag with a copied statement',
+  'tag with the statement of another package',
   'unsigned record',
   'unsigned tag',
 ];
@@ -154,6 +156,7 @@ describe('the kernel against its model', () => {
     brokeGlass: 0,
     pending: 0,
     merged: 0,
+    shared: 0,
     mergeBypass: 0,
     decided: 0,
     judgedBefore: 0,
@@ -162,7 +165,7 @@ describe('the kernel against its model', () => {
     done: new Map<string, number>(),
   };
 
-  function count(decision: Decision, action: string): void {
+  function count(decision: Decision, { action, isShared }: NonNullable<Step['request']>): void {
     seen.requests += 1;
     if (decision.allowed) {
       seen.done.set(action, (seen.done.get(action) ?? 0) + 1);
@@ -171,6 +174,7 @@ describe('the kernel against its model', () => {
       if (decision.approvals?.isDecided === true) seen.decided += 1;
       else if (decision.approvals !== undefined) seen.pending += 1;
       if (decision.judgedAt !== undefined) seen.judgedBefore += 1;
+      if (isShared && decision.plan.some(({ become }) => become.kind === 'approval')) seen.shared += 1;
       if (decision.plan.some(({ become }) => become.kind === 'statement')) {
         if (decision.mergeBypass === undefined) seen.merged += 1;
         else seen.mergeBypass += 1;
@@ -193,7 +197,7 @@ describe('the kernel against its model', () => {
           checkRefs(driver);
           checkPlaces(driver);
           checkPublications(driver);
-          if (request !== undefined) count(request.decision, request.action);
+          if (request !== undefined) count(request.decision, request);
         }
       }),
       { numRuns: SEQUENCES },
@@ -217,8 +221,9 @@ describe('the kernel against its model', () => {
       'WrongState',
     ]);
     expect([...seen.attacks.keys()].sort()).toEqual(ATTACKS);
-    const { done, codes, attacks, bypassed, brokeGlass, pending, merged, mergeBypass, decided, judgedBefore } = seen;
-    const counts = [bypassed, brokeGlass, pending, merged, mergeBypass, decided, judgedBefore];
+    const { done, codes, attacks, bypassed, brokeGlass, pending, merged, shared, mergeBypass, decided, judgedBefore } =
+      seen;
+    const counts = [bypassed, brokeGlass, pending, merged, shared, mergeBypass, decided, judgedBefore];
     const all = [...done.values(), ...codes.values(), ...attacks.values(), ...counts];
     expect(Math.min(...all)).toBeGreaterThan((MIN_TIMES * SEQUENCES) / 100_000);
   });

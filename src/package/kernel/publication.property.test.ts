@@ -40,7 +40,7 @@ function statement(overrides: Partial<PublicationStatement> = {}): PublicationSt
 /** The message of an approval commit. */
 function message(overrides: Partial<PublicationStatement> = {}): string {
   return formatCommitMessage('Approving package revision dir/upf/3', {
-    annotation,
+    annotations: [annotation],
     context: { actor: { name: 'ann' }, face: 'cli' },
     action: 'approve',
     statement: asWritten(fakeSigned(statement(overrides), 'own')),
@@ -50,7 +50,7 @@ function message(overrides: Partial<PublicationStatement> = {}): string {
 /** As earlier versions approved. */
 function unsigned(action = 'approve', folded = JSON.stringify(record)): string {
   const plain = formatCommitMessage('Approving package revision dir/upf/3', {
-    annotation,
+    annotations: [annotation],
     context: { actor: { name: 'ann' }, face: 'cli' },
     action,
   });
@@ -59,6 +59,7 @@ function unsigned(action = 'approve', folded = JSON.stringify(record)): string {
 
 function facts(text: string, overrides: Partial<PublicationFacts> = {}): PublicationFacts {
   return {
+    oid: 'a',
     parents: ['m', 'd1'],
     branch: 'main',
     subject: text.split('\n')[0] ?? '',
@@ -88,6 +89,15 @@ describe('evaluatePublication', () => {
     }
   });
 
+  test('a statement that names the commit counts for it, whatever its other parents are', () => {
+    const parents = ['m', 'd0', 'd1', 'd2'];
+    expect(evaluatePublication(facts(message({ sharedCommit: 'a' }), { oid: 'a', parents }))).toEqual({ inBand: true });
+    expect(evaluatePublication(facts(message({ sharedCommit: 'a' }), { oid: 'b', parents }))).toEqual({
+      ...{ inBand: false, reason: 'OtherCommit' },
+      message: 'dir/upf/v3 carries a copy of a statement that was made for the commit a',
+    });
+  });
+
   test.each<[string, PublicationFacts, string]>([
     ['a plain commit', facts('hello\n', { parents: ['m'] }), 'NotAnApproval'],
     ['the first commit', facts('hello\n', { parents: [] }), 'NotAnApproval'],
@@ -106,6 +116,7 @@ describe('evaluatePublication', () => {
     ['another repository', facts(message({ repository: 'other' })), 'OtherRepository'],
     ['another branch', facts(message({ branch: 'dev' })), 'OtherBranch'],
     ['a copy of the statement in another commit', facts(message(), { parents: ['n', 'd1'] }), 'OtherCommit'],
+    ['a copy of the statement of a shared commit', facts(message({ sharedCommit: 'b' })), 'OtherCommit'],
     ['a copy in a first commit', facts(message(), { parents: [] }), 'OtherCommit'],
     ['another package', facts(message(), { path: 'dir/smf' }), 'OtherRevision'],
     ['a package of another directory', facts(message(), { path: 'upf' }), 'OtherRevision'],

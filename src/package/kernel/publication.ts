@@ -4,6 +4,8 @@ import type { TrustFlaw } from '../trust/distrust.ts';
 
 /** The content of a published tag and of its commit. */
 export interface PublicationFacts {
+  /** The commit itself. */
+  readonly oid: Oid;
   /** Parents of the commit. */
   readonly parents: readonly Oid[];
   /** First line of its message. */
@@ -87,6 +89,12 @@ export function evaluatePublication(facts: PublicationFacts): PublicationEvaluat
     return flawed(
       'OtherCommit',
       `${what} carries a copy of a statement that was made for a commit on top of ${statement.onto}`,
+    );
+  }
+  if (statement.sharedCommit !== undefined && statement.sharedCommit !== facts.oid) {
+    return flawed(
+      'OtherCommit',
+      `${what} carries a copy of a statement that was made for the commit ${statement.sharedCommit}`,
     );
   }
   const { gates = [], gatesBypassed, breakGlass, rulesBypassed = [], mergeBypass } = statement.record;

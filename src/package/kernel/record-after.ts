@@ -18,7 +18,7 @@ export interface DecidedOn {
 }
 
 /**
- * The record after an allowed step: a proposal adds the gates that it requires, an approval adds itself, a rejection takes both back.
+ * The record after an allowed step: a proposal adds the gates and the policies that it requires, an approval adds itself, a rejection takes both back.
  * An approval that is not enough is no step yet.
  */
 export function recordAfter(
@@ -28,7 +28,8 @@ export function recordAfter(
   policy: EffectivePolicy,
 ): RevisionRecord {
   if (approvals !== undefined) {
-    const proposal = { gates: record.proposal?.gates ?? [], approvalsNeeded: approvals.needed };
+    const { gates = [], policies } = record.proposal ?? {};
+    const proposal = { gates, ...(policies === undefined ? {} : { policies }), approvalsNeeded: approvals.needed };
     const isDecided = approvals.isDecided === true && approval !== undefined;
     const given = isDecided ? { ...approval, mergeOf: step.commit } : approval;
     return { ...record, commit: step.commit, approvals: approvalsWith(record, given), proposal };
@@ -38,7 +39,8 @@ export function recordAfter(
   const taken = gates.length === 0 ? step : { ...step, gates };
   if (next?.lifecycle === 'Proposed') {
     const required = evaluateGates(state.facts, policy, step.at).map(({ type }) => type);
-    return withStep({ ...rest, proposal: { gates: required } }, taken);
+    const policies = policy.approvedBy.length === 0 ? {} : { policies: [...policy.approvedBy] };
+    return withStep({ ...rest, proposal: { gates: required, ...policies } }, taken);
   }
   if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || approval === undefined)
     return withStep(rest, taken);

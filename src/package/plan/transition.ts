@@ -4,14 +4,10 @@ import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { decide } from '../kernel/decide.ts';
 import { recordAfter } from '../kernel/record-after.ts';
-import { evaluateGates } from '../model/gates/gates.ts';
-import { revisionName } from '../model/identity/identity.ts';
-import { recordRef, tagRef, tombstoneRef } from '../model/identity/layout.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
-import { formatCommitMessage, type PublicationStatement } from '../model/record/commit-message.ts';
-import { hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
+import type { RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type {
   Action,
@@ -21,14 +17,11 @@ import type {
   Refused,
   RevisionState,
 } from '../model/revision/revision-state.ts';
-import { deletionDigest, publicationDigest } from '../trust/ledger/publication-mark.ts';
-import { DELETED, deletedContentScope, type NewMark } from '../trust/ledger/trust-ledger.ts';
-import type { OwnStatementFact } from '../trust/repository-trust.ts';
-import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import type { MergedFacts } from './merged-facts.ts';
-import { markOf, type RepositoryContext, signatures, type WritePlan, writeRecord } from './ports/repository-context.ts';
-import { readState, type StateReading } from './read-state.ts';
-import { commitAuthors } from './records/record-chain.ts';
+import { type RepositoryContext, type WritePlan, writeRecord } from './ports/repository-context.ts';
+import { readState } from './read-state.ts';
+import { type DecidedStep, tagFor, type WrittenObjects, writeObjects } from './step-objects.ts';
+import { recordUpdates } from './step-records.ts';
 
 export interface Transition {
   readonly action: Action;
@@ -75,6 +68,17 @@ export async function planTransition(
   context: RequestContext,
   mainHead?: Oid,
 ): Promise<WritePlan> {
+  return planStep(await decideTransition(repo, revision, transition, context, mainHead));
+}
+
+/** Decides on a lifecycle step and writes nothing; see `planTransition`. */
+export async function decideTransition(
+  repo: RepositoryContext,
+  revision: PackageRevision,
+  transition: Transition,
+  context: RequestContext,
+  mainHead?: Oid,
+): Promise<DecidedStep> {
   if (needsStatement(revision, transition.action)) repo.trust.expectOwnKey();
   const policy = repo.policyFor(revision);
   const at = timestamp(repo.clock.now());
@@ -99,6 +103,7 @@ export async function planTransition(
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
     namespace: revision.namespace,
     ...groupsForQuorums(policy.approvalRules, context.actor.groups),
+    ...groupsForMerges(policy, context.actor.groups),
     ...(evidence === undefined ? {} : { evidence }),
   };
   const step = {
@@ -107,19 +112,40 @@ export async function planTransition(
     ...(context.reason === undefined ? {} : { reason: context.reason }),
   };
   const record = recordAfter(decision, { ...reading, approval }, step, policy);
-  if (decision.approvals !== undefined) return planApproval(repo, revision, record, decision.approvals, context);
-
+  const { closedNow } = how;
   // The statement has the gates as they were at the decision.
-  const decided = { ...request, at: decision.judgedAt ?? at };
-  const written = await writeObjects(repo, revision, decision, { ...reading, record }, policy, decided, context);
+  return { repo, revision, action, decision, reading, record, policy, at: decision.judgedAt ?? at, closedNow, context };
+}
+
+/** Plans a step that was decided, with a commit of its own where it makes one. */
+export async function planStep(step: DecidedStep): Promise<WritePlan> {
+  const { repo, revision, record, decision, context } = step;
+  if (decision.approvals !== undefined) return planApproval(repo, revision, record, decision.approvals, context);
+  return planWith(step, await writeObjects(step));
+}
+
+/** Plans the refs of a step whose objects were written. */
+export async function planWith(step: DecidedStep, written: WrittenObjects): Promise<WritePlan> {
+  const { revision, action, decision } = step;
   const { made, statementTag } = written;
-  const tag = statementTag ?? (made && (await tagFor(repo, revision, decision, made, context)));
-  const updates = decision.plan.map((step) =>
-    refUpdate(step, revision, step.ref.startsWith('refs/tags/') ? tag : made),
-  );
-  const recorded = await recordUpdates(repo, revision, decision, record, written, context);
+  const tag = statementTag ?? (made && (await tagFor(step, made)));
+  const updates = decision.plan.map((one) => refUpdate(one, revision, one.ref.startsWith('refs/tags/') ? tag : made));
+  const recorded = await recordUpdates(step, written);
   updates.push(...recorded.updates);
   return { updates, name: revision.name, marks: recorded.marks, revokes: REVOKING_ACTIONS.has(action) };
+}
+
+/** Groups of a user that an approval records. */
+const MAX_GROUPS = 100;
+
+/** The groups by which the right to approve is checked again before a merge of the Git host, unless there are too many to record. */
+function groupsForMerges(
+  { review }: EffectivePolicy,
+  groups: readonly string[] | undefined,
+): { readonly allGroups?: string[] } {
+  const mayMerge = review !== undefined && review.publishOn !== 'merge';
+  if (!mayMerge || groups === undefined || groups.length > MAX_GROUPS) return {};
+  return { allGroups: [...new Set(groups)].sort() };
 }
 
 /** Steps after which earlier data must not count again. */
@@ -174,147 +200,6 @@ function expectedIn(revision: PackageRevision, state: RevisionState, { expectedC
   return isPlaceholder(revision) && expectedCommit === revision.commit ? state.commit : expectedCommit;
 }
 
-/** The objects of a step. */
-interface WrittenObjects {
-  /** The commit of an approval or a removal. */
-  readonly made?: Oid;
-  /** The commit of the Git host that is published instead, and the tag on it that has the statement. */
-  readonly merged?: Oid;
-  readonly statementTag?: Oid;
-  /** The statement of a publication. */
-  readonly fact?: OwnStatementFact;
-}
-
-/** Writes the commit for a plan's `approval` or `removal`, or the tag for its `statement`; nothing if it has none of them. */
-async function writeObjects(
-  repo: RepositoryContext,
-  revision: PackageRevision,
-  decision: Allowed,
-  { state, content, record, mergedTree }: StateReading,
-  policy: EffectivePolicy,
-  { closedNow, at }: Pick<Transition, 'closedNow'> & { readonly at: string },
-  context: RequestContext,
-): Promise<WrittenObjects> {
-  const { become } = decision.plan.find(({ become: { kind } }) => WRITTEN_KINDS.has(kind)) ?? {};
-  const head = state.mainHead;
-  if (become === undefined || head === undefined) return {};
-  const { kind } = become;
-  const number = decision.next?.revision ?? 0;
-  if (kind === 'removal') {
-    const base = await repo.git.readCommit(head);
-    const scope = { package: revision.path, workspace: revision.key.workspace };
-    const removal: RecordStatement = {
-      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: repo.trust.repository, ...scope },
-      ...repo.trust.next(scope, revision.statement),
-      // For this head only: the package may be restored later.
-      record: { ...record, commit: head, verdicts: [] },
-    };
-    const { signed } = await repo.trust.sign(removal);
-    const made = await repo.git.writeCommit({
-      tree: await repo.git.editTree(base.tree, new Map([[revision.path, null]])),
-      parents: [head],
-      ...signatures(repo, context),
-      message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete', statement: signed }),
-    });
-    return { made };
-  }
-  if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
-  const scope = { package: revision.path, workspace: revision.key.workspace };
-  const commits = await commitAuthors(repo, revision, record.contributors);
-  const onto = kind === 'statement' ? (state.merge?.onto ?? '') : head;
-  const { mergeBypass } = decision;
-  const areIgnored = decision.bypassed.some(({ gate }) => gate !== undefined) && mergeBypass?.gates !== true;
-  const rules = decision.bypassed.flatMap(({ blockedBy }) => blockedBy ?? []);
-  const statement: PublicationStatement = {
-    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: repo.trust.repository, ...scope },
-    ...repo.trust.next(scope, revision.statement),
-    ...{ revision: number, tree: mergedTree ?? content.tree, draft: revision.commit, branch: repo.layout.branch, onto },
-    record: {
-      verdicts: record.verdicts,
-      steps: record.steps,
-      content: content.content,
-      gates: evaluateGates(state.facts, policy, at).map(({ type, requiredBy, state }) => ({
-        ...{ type, requiredBy },
-        state: type === closedNow && state === 'Open' ? 'NotTrue' : state,
-      })),
-      contributors: record.contributors ?? [],
-      approvals: record.approvals ?? [],
-      ...(commits.length === 0 ? {} : { commits }),
-      ...(record.task === undefined ? {} : { task: record.task }),
-      ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
-      ...(areIgnored ? { gatesBypassed: true } : {}),
-      ...(decision.brokeGlass === true ? { breakGlass: { by: context.actor.name, reason: context.reason ?? '' } } : {}),
-      ...(rules.length === 0 ? {} : { rulesBypassed: rules.slice(0, MAX_STATED_RULES).map(({ message }) => message) }),
-      ...(mergeBypass === undefined ? {} : { mergeBypass: bypassOf(mergeBypass) }),
-    },
-  };
-  const { signed, fact } = await repo.trust.sign(statement);
-  const message = formatCommitMessage(`Approving package revision ${revision.path}/${number}`, {
-    annotation: { package: revision.path, workspaceName: revision.key.workspace, revision: `${number}` },
-    context,
-    action: 'approve',
-    statement: signed,
-  });
-  if (become.kind === 'statement') {
-    const statementTag = await writeTag(repo, revision, number, { on: become.on, message }, context);
-    repo.index.noteSigner(statementTag, fact.signer);
-    return { merged: become.on, statementTag, fact };
-  }
-  const base = await repo.git.readCommit(head);
-  const made = await repo.git.writeCommit({
-    tree: await repo.git.editTree(base.tree, new Map([[revision.path, { oid: content.tree, mode: '040000' }]])),
-    parents: [head, revision.commit],
-    ...signatures(repo, context),
-    message,
-  });
-  repo.index.noteSigner(made, fact.signer);
-  return { made, fact };
-}
-
-/** Rules of policies that a statement names as bypassed. */
-const MAX_STATED_RULES = 20;
-const WRITTEN_KINDS: ReadonlySet<string> = new Set(['approval', 'statement', 'removal']);
-
-function bypassOf({
-  notApproved,
-  objection,
-}: Allowed['mergeBypass'] & {}): PublicationStatement['record']['mergeBypass'] & {} {
-  return {
-    ...(notApproved === undefined ? {} : { notApproved }),
-    ...(objection === undefined ? {} : { objection }),
-  };
-}
-
-/**
- * Returns the target of a publication's tag: the approval itself, as in Porch, or with signing a tag object, since a lightweight
- * tag could be set to another signed commit. `made` also without a publication.
- */
-async function tagFor(
-  repo: RepositoryContext,
-  revision: PackageRevision,
-  { next }: Allowed,
-  made: Oid,
-  context: RequestContext,
-): Promise<Oid> {
-  if (!repo.git.signs || next === undefined) return made;
-  return writeTag(repo, revision, next.revision, { on: made, message: `${revision.name}\n` }, context);
-}
-
-function writeTag(
-  repo: RepositoryContext,
-  revision: PackageRevision,
-  number: number,
-  { on, message }: { readonly on: Oid; readonly message: string },
-  context: RequestContext,
-): Promise<Oid> {
-  const ref = tagRef(repo.layout, revision.key.package, `v${number}`);
-  const name = ref.slice('refs/tags/'.length);
-  return repo.git.writeTag({
-    ...{ object: on, type: 'commit', name, message },
-    tagger: signatures(repo, context).committer,
-  });
-}
-
 function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefined): RefUpdate {
   const { ref } = step;
   // The kernel speaks of commits; a tag made by hand can be a tag object.
@@ -327,93 +212,4 @@ function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefin
   }
   if (next === undefined) throw new SluiceError('Internal', `no commit was made for ${ref}`);
   return old === null ? { type: 'create', ref, new: next } : { type: 'update', ref, old, new: next };
-}
-
-/**
- * The record moves in the same transaction; publication folds it into the approval commit, deletion ends it. Of a published
- * revision that is deleted the last record stays in the place of its tag, so that it
- * stays known that it was deleted in order, by which actor and why.
- */
-async function recordUpdates(
-  repo: RepositoryContext,
-  revision: PackageRevision,
-  decision: Allowed,
-  record: RevisionRecord,
-  { made, merged, statementTag, fact }: WrittenObjects,
-  context: RequestContext,
-): Promise<{ updates: RefUpdate[]; marks: NewMark[] }> {
-  const { layout, index } = repo;
-  const { package: packageName } = revision.key;
-  const { next } = decision;
-  const commit = made ?? merged ?? revision.commit;
-  const published = next?.lifecycle === 'Published' && revision.lifecycle === 'Proposed';
-  const before = revision.recordOid;
-  const step = record.steps.at(-1);
-  const subject = `${step?.action} ${revision.name} by ${context.actor.name}${context.reason === undefined ? '' : `: ${context.reason}`}`;
-  const note = { subject, action: step?.action ?? 'edit' };
-  // The body of a message follows its statement.
-  const subjectOf = fact === undefined ? revision : { ...revision, statement: fact };
-  const marks: NewMark[] = fact === undefined ? [] : [markOf(fact)];
-  // An earlier publication with this number does not count again.
-  if (fact !== undefined && next !== undefined)
-    marks.push(
-      repo.trust.markOfPublication(revision.path, `v${next.revision}`, publicationDigest({ commit, statementTag })),
-    );
-  if (next !== undefined && !(published && !hasObjectMetadata(record))) {
-    const { approvals: _approvals, contributors: _contributors, ...rest } = record;
-    const kept = published
-      ? { ...rest, commit, verdicts: [], steps: [], published: `v${next.revision}` }
-      : { ...record, commit };
-    const { update, mark } = await writeRecord(repo, subjectOf, kept, note, context);
-    marks.push(mark);
-    return { updates: published ? [update, ...dropTombstone(repo, packageName, next.revision)] : [update], marks };
-  }
-  const updates: RefUpdate[] =
-    before === undefined
-      ? []
-      : [{ type: 'delete', ref: recordRef(layout, revision.path, revision.key.workspace), old: before }];
-  if (published && next !== undefined) updates.push(...dropTombstone(repo, packageName, next.revision));
-  if (next === undefined && revision.ref.startsWith('refs/tags/')) {
-    const deleted = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
-    const ref = tombstoneRef(layout, packageName, deleted);
-    const { update, mark } = await writeRecord(repo, revision, { ...record, commit, deleted }, note, context);
-    const old = index.ref(ref);
-    const { new: last } = update;
-    updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-    marks.push(mark, publicationDeleted(repo, revision), ...deletedContentMark(repo, revision));
-  } else if (next === undefined) marks.push(deletionMark(repo, revision));
-  return { updates, marks };
-}
-
-/** Its tag, which a push can bring back, must not count again. */
-function publicationDeleted({ trust }: RepositoryContext, { path, ref, refOid, tip }: PackageRevision): NewMark {
-  const statementTag = refOid === tip.oid ? undefined : tip.statementTag;
-  const version = ref.slice(ref.lastIndexOf('/') + 1);
-  return trust.markOfPublication(path, version, deletionDigest({ commit: tip.oid, statementTag }));
-}
-
-/** Its folder stays on the main branch, and is the published content until another commit changes it. */
-function deletedContentMark(
-  { trust, index, layout }: RepositoryContext,
-  { key, path, tip }: PackageRevision,
-): NewMark[] {
-  const placeholder = index.get(revisionName({ ...key, workspace: layout.branch }));
-  if (tip.tree === undefined || placeholder?.tip.tree !== tip.tree) return [];
-  const scope = deletedContentScope(path);
-  const sequence = (trust.mark(scope)?.sequence ?? 0) + 1;
-  return [{ scope: { ...scope, repository: trust.repository }, sequence, digest: tip.tree, proven: true }];
-}
-
-/** Deleting a draft writes no record; but its last record must not count again. */
-function deletionMark({ trust }: RepositoryContext, { path, key, statement }: PackageRevision): NewMark {
-  const scope = { package: path, workspace: key.workspace };
-  const { sequence } = trust.next(scope, statement);
-  return { scope: { ...scope, repository: trust.repository }, sequence, digest: DELETED, proven: true };
-}
-
-/** A new publication with the number removes the tombstone. */
-function dropTombstone({ layout, index }: RepositoryContext, packageName: string, revision: number): RefUpdate[] {
-  const ref = tombstoneRef(layout, packageName, `v${revision}`);
-  const old = index.ref(ref);
-  return old === undefined ? [] : [{ type: 'delete', ref, old }];
 }

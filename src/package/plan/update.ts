@@ -6,7 +6,8 @@ import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Action, MergedProposal } from '../model/revision/revision-state.ts';
 import { planChange, type RevisionChange } from './edit/change.ts';
 import type { RepositoryContext, WritePlan } from './ports/repository-context.ts';
-import { planTransition } from './transition.ts';
+import type { DecidedStep } from './step-objects.ts';
+import { decideTransition, planTransition } from './transition.ts';
 
 /** One request on a revision: a change, then a lifecycle step; either may be missing. */
 export interface RevisionUpdate {
@@ -65,6 +66,19 @@ async function planRequest(
     marks: [...changed.marks, ...moved.marks],
     revokes: changed.revokes || moved.revokes,
   };
+}
+
+/** Decides on an approval that may share a commit with others; see `planTogether`. */
+export function decideApproval(
+  repo: RepositoryContext,
+  name: string,
+  { change: _change, action: _action, ...how }: RevisionUpdate,
+  context: RequestContext,
+  mainHead: Oid | undefined,
+): Promise<DecidedStep> {
+  return traced('package.decide', {}, async () =>
+    decideTransition(repo, await repo.current(name), { action: 'approve', ...how }, context, mainHead),
+  );
 }
 
 /** Two sets of ref updates, of which the second starts where the first ends, as one. */

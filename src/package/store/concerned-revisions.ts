@@ -1,7 +1,8 @@
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object/object.ts';
 import type { PackageRevision, PolicySubject } from '../model/revision/package-revision.ts';
-import { type PolicyChange, type SelectedRevision, selects } from './policy-objects.ts';
+import type { PolicyChange } from './policy-objects.ts';
+import { type SelectedRevision, selects } from './selected-packages.ts';
 
 /** Whether a change concerns a revision, by the id of its repository; no revision of other repositories is concerned. */
 export type ConcernedRevisions = ReadonlyMap<string, (revision: PackageRevision) => boolean>;

@@ -1,3 +1,4 @@
+import { withVisibleDirection } from '../../foundation/text/direction.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { type Freeze, freezeKind, SYSTEM_NAMESPACE } from '../../resource/kinds/sluice/freeze.ts';
 import type { Stored } from '../../resource/object/object.ts';
@@ -8,8 +9,9 @@ export function freezeRuleOf({ metadata, spec }: Stored<Freeze>, systemNamespace
   const { namespace = '', name, creationTimestamp } = metadata;
   const until = spec.until === undefined ? undefined : Date.parse(spec.until);
   return {
-    ...{ name, namespace, isInstallation: namespace === systemNamespace, reason: spec.reason },
-    ...{ since: creationTimestamp, startedBy: spec.startedBy },
+    ...{ name, namespace, isInstallation: namespace === systemNamespace, reason: withVisibleDirection(spec.reason) },
+    since: creationTimestamp,
+    ...(spec.startedBy === undefined ? {} : { startedBy: withVisibleDirection(spec.startedBy) }),
     // What is no time ends nothing.
     ...(until === undefined || Number.isNaN(until) ? {} : { until }),
   };

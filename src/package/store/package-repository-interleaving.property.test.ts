@@ -47,7 +47,7 @@ for (const [kind, open] of [
       }),
       { numRuns: runs(5, 2) },
     );
-  }, 60_000);
+  });
 }
 
 async function openMirror(scratch: Scratch, number: number): Promise<Process> {

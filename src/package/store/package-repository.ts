@@ -26,8 +26,10 @@ import { type MergedPackage, planMergedPackage } from '../plan/create/merged-pac
 import { checkPlace } from '../plan/create/place.ts';
 import type { Renderer } from '../plan/ports/renderer.ts';
 import type { RepositoryContext, WritePlan } from '../plan/ports/repository-context.ts';
+import { planTogether } from '../plan/shared-commit.ts';
 import { mayMoveMain } from '../plan/transition.ts';
-import { planUpdate, type RevisionUpdate } from '../plan/update.ts';
+import { decideApproval, planUpdate, type RevisionUpdate } from '../plan/update.ts';
+import type { SharedWrite } from '../transaction/pending-write.ts';
 import type { RefusalNote } from '../transaction/refused-pushes.ts';
 import type { ShownRefs } from '../transaction/shown-refs.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
@@ -379,8 +381,12 @@ export class PackageRepository implements RepositoryContext {
         return isDryRun ? this.#foresee(planned) : this.#queue.add({ ...write, plan: planned });
       };
       let after: PackageRevision | undefined;
-      if (wholePackage && !isDryRun) after = await this.#queue.add({ ...write, plan });
-      else if (write.urgent) after = await commit(await plan());
+      if (wholePackage && !isDryRun) {
+        const shared = this.#sharedApproval(name, update, context);
+        // All of the group are in the queue before it sends the first.
+        if (shared !== undefined) await context.together?.arrive();
+        after = await this.#queue.add({ ...write, plan, shared });
+      } else if (write.urgent) after = await commit(await plan());
       else after = await this.#slots.requests.run(async () => commit(await this.#slots.plan(plan)));
       if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
       return after;
@@ -389,6 +395,14 @@ export class PackageRepository implements RepositoryContext {
     } finally {
       release();
     }
+  }
+
+  /** How an approval shares a commit with others that its caller requests at the same time; undefined for one that does not. */
+  #sharedApproval(name: string, update: RevisionUpdate, context: RequestContext): SharedWrite | undefined {
+    const { action, change, merged } = update;
+    const group = context.together?.group;
+    if (group === undefined || action !== 'approve' || change !== undefined || merged !== undefined) return undefined;
+    return { group, decide: (head) => decideApproval(this, name, update, context, head), plan: planTogether };
   }
 
   /**

@@ -1,9 +1,9 @@
+import { withVisibleDirection } from '../../foundation/text/direction.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
-import { labelSelector, matchesLabels } from '../../resource/selector/label-selector.ts';
 import type {
   ApprovalRule,
   FreezeRule,
@@ -23,7 +23,7 @@ import {
 } from '../model/policy/people.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy, reviewOf } from '../model/policy/review-policy.ts';
-import type { PackageRevision } from '../model/revision/package-revision.ts';
+import { isSelectedBy, mayApproveBy, type SelectedRevision, selects, type VariantSets } from './selected-packages.ts';
 
 /** The policies with reviews that can select packages of a repository. */
 export function reviewsOf(
@@ -32,13 +32,23 @@ export function reviewsOf(
 ): readonly ReviewPolicy[] {
   const revision = { key: { repository: repository.metadata.name, package: '', workspace: '' } };
   return policies.flatMap(
-    ({ metadata: { name: policy, creationTimestamp: createdAt }, spec: { review, selector } }) => {
+    ({ metadata: { name: policy, creationTimestamp: createdAt }, spec: { review, selector }, status }) => {
       const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
       return review === undefined || !selects(ofRepository, revision, repository)
         ? []
-        : { ...review, policy, createdAt };
+        : { ...review, policy, createdAt, ...mergesSince(review, status, repository.metadata.name) };
     },
   );
+}
+
+function mergesSince(
+  { publishOn }: Pick<ReviewPolicy, 'publishOn'>,
+  status: DeepReadonly<PackagePolicy['status']>,
+  repository: string,
+): Pick<ReviewPolicy, 'mergesSince'> {
+  const begun = status?.mergePublication?.find((one) => one.repository === repository);
+  const isOther = publishOn !== 'approval' && begun?.publishOn !== publishOn;
+  return begun === undefined || isOther ? {} : { mergesSince: { commit: begun.commit } };
 }
 
 /** Annotation of a Repository: how far gates are enforced in it. */
@@ -55,26 +65,14 @@ export interface PolicyChange {
   readonly policies: readonly DeepReadonly<PackagePolicy>[] | undefined;
 }
 
-/** The fields of a revision that policies select by. */
-export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
-
-/** A package with the labels of its Kptfile and of its record. */
-interface LabelledPackage {
-  readonly key: PackageRevision['key'];
-  readonly kptfile?:
-    | { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> | undefined } | undefined }
-    | undefined;
-  readonly record?: { readonly labels?: Readonly<Record<string, string>> | undefined } | undefined;
-}
-
 /** Reads what a decision about a revision depends on besides policies, when it needs it. */
 export interface PolicySurroundings {
   people(): People;
   hostUsers?(): HostUsers | undefined;
   /** The Freeze objects of the namespace and of the installation. */
   freezes?(): readonly FreezeRule[];
-  /** Names of the PackageVariantSets whose variants own the revision. */
-  variantSets?(): readonly string[];
+  /** The PackageVariantSets that the revision belongs to. */
+  variantSets?(): VariantSets;
   /** Why policies of repositories are not known, by the text that names them. */
   policyProblems?(): ReadonlyMap<string, RuleProblem>;
   /** Other revisions in flight that a policy selects. */
@@ -88,12 +86,11 @@ export function effectivePolicy(
   policies: readonly SourcedPolicy[],
   lists?: PolicySurroundings,
 ): EffectivePolicy {
-  const selecting = policies.filter((policy) => selectedBy(policy, revision, repository, lists));
+  const selecting = policies.filter((policy) => isSelectedBy(policy, revision, repository, lists?.variantSets));
   // A repository adds limits to those that hold without it.
   const hasOwnLimits = selecting.some(({ origin }) => origin === undefined);
-  // Each user who may push can write labels into the Kptfile.
-  const isAutomatic = (policy: DeepReadonly<PackagePolicy>) =>
-    policy.spec.approval.automatic && selectedBy(policy, { ...revision, kptfile: undefined }, repository, lists);
+  const granting = selecting.filter((policy) => mayApproveBy(policy, revision, repository, lists?.variantSets));
+  const lasting = policies.filter((policy) => !selecting.includes(policy) && isOfProposal(policy, revision));
   const gateDeadlines: Record<string, number> = {};
   for (const { conditionType, after } of selecting.flatMap((policy) => policy.spec.gateDeadlines)) {
     const milliseconds = parseDuration(after) ?? Number.POSITIVE_INFINITY;
@@ -130,15 +127,17 @@ export function effectivePolicy(
     pinnedValidators: selecting.flatMap((policy) =>
       policy.spec.validatorConditions.flatMap(({ image, ...rule }) => (image === undefined ? [] : { ...rule, image })),
     ),
-    kptfileApprovals: selecting.some((policy) => policy.spec.kptfileApprovals),
+    kptfileApprovals: granting.some((policy) => policy.spec.kptfileApprovals),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
-    forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
+    forbidSelfApproval: [...selecting, ...lasting].some((policy) => policy.spec.approval.forbidSelfApproval),
     alsoApprovedIn: [],
     approvalRules: [
       ...unknownRules(lists?.policyProblems?.()),
       ...selecting.flatMap((policy) => approvalRuleOf(policy, lists)),
+      ...lasting.flatMap(lastingRule),
     ],
-    automatic: selecting.filter(isAutomatic).map(({ metadata }) => metadata.name),
+    automatic: granting.filter((policy) => policy.spec.approval.automatic).map(({ metadata }) => metadata.name),
+    approvedBy: [...selecting, ...lasting].filter(requiresUsers).map(keyOfPolicy),
     get freezes() {
       return lists?.freezes?.() ?? [];
     },
@@ -205,6 +204,7 @@ export function combinePolicies(
     ],
     // As with what is proposed automatically.
     automatic: own.automatic,
+    approvedBy: [...new Set([...own.approvedBy, ...other.approvedBy])],
     get freezes() {
       return mergedFreezes(own.freezes, other.freezes);
     },
@@ -313,6 +313,27 @@ function mergedFreezes(own: readonly FreezeRule[], other: readonly FreezeRule[])
   return [...own, ...other.filter(({ namespace, name }) => !known.has(`${namespace}/${name}`))];
 }
 
+/** True for a policy that requires approvals of users, and not only a time or a place. */
+function requiresUsers({ spec: { approval } }: SourcedPolicy): boolean {
+  return approval.forbidSelfApproval || approval.quorum !== undefined;
+}
+
+/** True for a policy that required approvals of users when the revision was proposed. */
+function isOfProposal(policy: SourcedPolicy, { record }: SelectedRevision): boolean {
+  return requiresUsers(policy) && record?.proposal?.policies?.includes(keyOfPolicy(policy)) === true;
+}
+
+function keyOfPolicy({ metadata: { namespace = '', name } }: SourcedPolicy): string {
+  return `${namespace}/${name}`;
+}
+
+/** The quorum of a policy that does not select the revision any more. */
+function lastingRule({ metadata, origin, spec }: SourcedPolicy): ApprovalRule[] {
+  const { quorum } = spec.approval;
+  if (quorum === undefined) return [];
+  return [{ policy: metadata.name, origin, quorum, windows: [], freezes: [], soak: {}, inFlight: [] }];
+}
+
 /** One rule for each problem, which blocks all approvals. */
 function unknownRules(problems: ReadonlyMap<string, RuleProblem> = new Map()): ApprovalRule[] {
   return [...problems].map(([policy, problem]) => ({
@@ -342,42 +363,12 @@ export function approvalRuleOf(policy: SourcedPolicy, lists?: PolicySurroundings
 
 function recurrenceOf({ cron, duration, timeZone, reason }: RecurrenceField): NamedRecurrence {
   // What cannot be read is no valid recurrence, so that it blocks.
-  return { cron, durationMs: parseDuration(duration) ?? Number.NaN, timeZone, reason };
+  const durationMs = parseDuration(duration) ?? Number.NaN;
+  return { cron, durationMs, timeZone, reason: reason === undefined ? undefined : withVisibleDirection(reason) };
 }
 
 type RecurrenceField = DeepReadonly<PackagePolicy>['spec']['approval']['windows'][number];
 
 function durationOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : (parseDuration(text) ?? Number.POSITIVE_INFINITY);
-}
-
-function selectedBy(
-  { spec: { selector } }: DeepReadonly<PackagePolicy>,
-  revision: SelectedRevision,
-  repository: DeepReadonly<Repository> | undefined,
-  lists: PolicySurroundings | undefined,
-): boolean {
-  if (!selects(selector, revision, repository)) return false;
-  const { variantSets } = selector;
-  if (variantSets === undefined) return true;
-  return (lists?.variantSets?.() ?? []).some((name) => variantSets.includes(name));
-}
-
-/** True if a package selector matches a revision. An absent field is no restriction. */
-export function selects(
-  selector: Omit<DeepReadonly<PackagePolicy>['spec']['selector'], 'variantSets'>,
-  revision: LabelledPackage,
-  repository: DeepReadonly<Repository> | undefined,
-): boolean {
-  if (selector.repositories !== undefined && !selector.repositories.includes(revision.key.repository)) return false;
-  if (selector.packages !== undefined && !selector.packages.includes(revision.key.package)) return false;
-  if (
-    selector.repositorySelector !== undefined &&
-    !matchesLabels(labelSelector(selector.repositorySelector), repository?.metadata.labels)
-  ) {
-    return false;
-  }
-  if (selector.packageSelector === undefined) return true;
-  const labels = { ...revision.kptfile?.metadata?.labels, ...revision.record?.labels };
-  return matchesLabels(labelSelector(selector.packageSelector), labels);
 }

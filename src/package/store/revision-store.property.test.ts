@@ -31,7 +31,7 @@ beforeAll(async () => {
   await git.transaction(numbers(PACKAGES).map((n) => ({ type: 'create', ref: draftRef(n), new: first })));
   await git.close();
   await (await opened()).close();
-}, 60_000);
+});
 
 afterAll(() => scratch[Symbol.asyncDispose]());
 
@@ -160,7 +160,7 @@ test('property: a listener has the current revisions at any time, while reposito
   };
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 14 }), fc.boolean(), run), { numRuns: runs(25, 4) });
   if (ALL_RUNS) expect(during).toBeGreaterThan(0);
-}, 120_000);
+});
 
 test('opening and closing a repository yields to other work between two parts', async () => {
   const store = new RevisionStore();

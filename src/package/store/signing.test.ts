@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { generateKey } from 'openpgp';
 import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { approveTogether } from '../../../test/support/approve-together.ts';
 import { CONTEXT, configMap, controllerOn } from '../../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { fsck, git, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
@@ -167,6 +168,17 @@ describe('signed repositories', () => {
       for (const commit of line) verify(path, 'commit', commit);
       expect([...refsOf(path).keys()].filter((ref) => ref.startsWith('refs/tags/'))).toHaveLength(3);
       fsck(path);
+      // And to those of one commit.
+      const together = await Promise.all(['d', 'e'].map((path) => world.draft(`apps/${path}/w1`)));
+      for (const draft of together) await world.store.update(draft.name, { action: 'propose' }, ANNA);
+      const names = together.map((draft) => draft.name);
+      await approveTogether(world.store, names, BERTA);
+      verify(path, 'commit', 'main');
+      for (const draft of names) {
+        expect(world.store.get(draft)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+        expect(world.store.get(draft).commit).toBe(git(path, ['rev-parse', 'main']));
+        verify(path, 'tag', world.store.get(draft).refOid);
+      }
       const name = 'apps.a.w1';
       await world.store.update(name, { action: 'propose-deletion' }, ANNA);
       await world.store.update(name, { action: 'delete' }, BERTA);

@@ -1,12 +1,17 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
+import { RequestGroup } from '../../resource/object/request-group.ts';
 import { chooseBatch } from './choose-batch.ts';
+
+const ONE = new RequestGroup(0);
+const OTHER = new RequestGroup(0);
 
 const write = fc.record({
   package: fc.constantFrom('a', 'a/b', 'a/b/c', 'b', 'c', 'd', 'e/f'),
   wholePackage: fc.boolean(),
   urgent: fc.boolean(),
+  shared: fc.constantFrom(undefined, { group: ONE }, { group: OTHER }),
 });
 
 test('a batch is as large as it may be where no step is in it, of independent writes, and the one that waits longest is in it', () => {
@@ -21,6 +26,29 @@ test('a batch is as large as it may be where no step is in it, of independent wr
       if (chosen.length < most) for (const one of left) expect(chosen.some((other) => related(one, other))).toBe(true);
     }),
     { numRuns: runs(100) },
+  );
+});
+
+test('with one of a group a batch has all of them that are independent, as far as it may be larger for that', () => {
+  fc.assert(
+    fc.property(
+      fc.array(write, { minLength: 1, maxLength: 30 }),
+      fc.integer({ min: 1, max: 6 }),
+      fc.integer({ min: 1, max: 12 }),
+      (waiting, most, mostShared) => {
+        const chosen = chooseBatch(waiting, most, mostShared);
+        expect(chosen.length).toBeLessThanOrEqual(Math.max(most, mostShared));
+        expect(chosen.slice(0, chooseBatch(waiting, most).length)).toEqual(chooseBatch(waiting, most));
+        for (const one of chosen)
+          for (const other of chosen) if (one !== other) expect(related(one, other)).toBe(false);
+        if (chosen.length >= Math.max(most, mostShared)) return;
+        const groups = new Set(chosen.map(({ shared }) => shared?.group));
+        for (const one of waiting)
+          if (one.shared !== undefined && groups.has(one.shared.group) && !chosen.includes(one))
+            expect(chosen.some((other) => related(one, other))).toBe(true);
+      },
+    ),
+    { numRuns: runs(1000) },
   );
 });
 

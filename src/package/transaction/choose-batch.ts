@@ -1,7 +1,9 @@
 import { PackageFolders } from '../index/state/package-folders.ts';
-import type { PendingWrite } from './pending-write.ts';
+import type { PendingWrite, SharedWrite } from './pending-write.ts';
 
-type Choice = Pick<PendingWrite, 'package' | 'wholePackage' | 'urgent'>;
+type Choice = Pick<PendingWrite, 'package' | 'wholePackage' | 'urgent'> & {
+  readonly shared?: Pick<SharedWrite, 'group'> | undefined;
+};
 
 /** Of so many places in a batch one is kept for creations and edits, however many lifecycle steps wait. */
 const EDIT_SHARE = 4;
@@ -10,8 +12,14 @@ const EDIT_SHARE = 4;
  * Chooses at most `most` of the waiting writes for one batch. They are independent of each other, so that each can be planned on the
  * state before all of them; only on the main branch they are sequential. Lifecycle steps come first; a quarter of the places is for
  * other writes, and the longest-waiting write is always included.
+ *
+ * With a write that shares a commit the batch has the waiting ones of its group, up to `mostShared` in all, so that they make one commit.
  */
-export function chooseBatch<Write extends Choice>(waiting: readonly Write[], most: number): Write[] {
+export function chooseBatch<Write extends Choice>(
+  waiting: readonly Write[],
+  most: number,
+  mostShared: number = most,
+): Write[] {
   const chosen = new Set<Write>();
   const packages = new Packages();
   const take = (writes: readonly Write[], upTo: number) => {
@@ -28,6 +36,9 @@ export function chooseBatch<Write extends Choice>(waiting: readonly Write[], mos
   take(steps, most);
   // A step does not wait for a request as large as may be.
   if (![...chosen].some(({ urgent }) => urgent)) take(others, most);
+  const groups = new Set([...chosen].flatMap(({ shared }) => shared?.group ?? []));
+  const sharing = groups.size === 0 ? [] : waiting.filter(({ shared }) => shared && groups.has(shared.group));
+  take(sharing, Math.max(most, mostShared));
   return [...chosen];
 }
 

@@ -2,6 +2,8 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, movedError, newValue } from '../../git/refs/ref-updates.ts';
 import type { WritePlan } from '../plan/ports/repository-context.ts';
+import { SharedStepError } from '../plan/shared-commit.ts';
+import type { DecidedStep } from '../plan/step-objects.ts';
 import { inSequence } from '../plan/update.ts';
 import type { PendingWrite } from './pending-write.ts';
 
@@ -16,6 +18,7 @@ export interface RefView {
 
 export interface Planned<Write> {
   readonly write: Write;
+  /** Of writes that share a commit each moves the main branch to it. */
   readonly plan: WritePlan;
 }
 
@@ -30,36 +33,119 @@ export interface Batch<Write> {
   readonly later: readonly Write[];
 }
 
-/** Makes one transaction of writes. Those that move the main branch are planned here, each on top of the one before it. */
+/**
+ * Makes one transaction of writes. Those that move the main branch are planned here, each on top of the one before it, and those of one group
+ * as one commit.
+ */
 export async function gatherBatch<Write extends PendingWrite>(
   writes: readonly Write[],
   view: RefView,
 ): Promise<Batch<Write>> {
-  const planned: Planned<Write>[] = [];
-  const failed: { write: Write; error: unknown }[] = [];
-  const later: Write[] = [];
-  const touched = new Set<string>();
-  let updates: RefUpdate[] = [];
-  let head = view.ref(view.main);
+  const batch = new GrowingBatch<Write>(view);
+  const groups = Map.groupBy(writes, ({ shared }) => shared?.group);
   for (const write of writes) {
+    const group = write.shared?.group;
+    const together = (group === undefined ? undefined : groups.get(group)) ?? [write];
+    if (together.length === 1) await batch.add(write);
+    // With its first write the whole group is added.
+    else if (together[0] === write) await batch.addTogether(together);
+  }
+  return batch;
+}
+
+class GrowingBatch<Write extends PendingWrite> implements Batch<Write> {
+  readonly planned: Planned<Write>[] = [];
+  readonly failed: { write: Write; error: unknown }[] = [];
+  readonly later: Write[] = [];
+  updates: RefUpdate[] = [];
+  readonly #view: RefView;
+  readonly #touched = new Set<string>();
+  #head: Oid | undefined;
+
+  constructor(view: RefView) {
+    this.#view = view;
+    this.#head = view.ref(view.main);
+  }
+
+  async add(write: Write): Promise<void> {
     try {
       write.check?.();
-      const plan = typeof write.plan === 'function' ? await write.plan(head) : write.plan;
+      const plan = typeof write.plan === 'function' ? await write.plan(this.#head) : write.plan;
       if (plan === undefined) throw new SluiceError('Internal', `a lifecycle step of ${write.package} changes nothing`);
-      if (plan.updates.some(({ ref }) => ref !== view.main && touched.has(ref))) {
-        later.push(write);
-        continue;
-      }
-      checkExpectations(plan, head, view);
-      updates = inSequence(updates, plan.updates);
-      for (const { ref } of plan.updates) touched.add(ref);
-      head = headAfter(plan, view.main, head);
-      planned.push({ write, plan });
+      if (this.#isPossible({ write, plan })) this.#include([{ write, plan }]);
     } catch (error) {
-      failed.push({ write, error });
+      this.failed.push({ write, error });
     }
   }
-  return { planned, updates, failed, later };
+
+  /** Each write is decided at the same head. Where one turns out to be impossible, the others are planned again without it. */
+  async addTogether(writes: readonly Write[]): Promise<void> {
+    const decided = new Map<Write, DecidedStep>();
+    for (const write of writes) {
+      try {
+        write.check?.();
+        const step = await write.shared?.decide(this.#head);
+        if (step !== undefined) decided.set(write, step);
+      } catch (error) {
+        this.failed.push({ write, error });
+      }
+    }
+    while (decided.size > 0) {
+      const planned = await this.#planTogether(decided);
+      const impossible = planned.filter((one) => !this.#isPossible(one));
+      if (impossible.length === 0 && planned.length === decided.size) return this.#include(planned);
+      for (const { write } of impossible) decided.delete(write);
+    }
+  }
+
+  /** Returns the plans of all; none if one of them failed, which is in `decided` no more. */
+  async #planTogether(decided: Map<Write, DecidedStep>): Promise<Planned<Write>[]> {
+    const [first] = decided.keys();
+    try {
+      const plans = (await first?.shared?.plan([...decided.values()])) ?? [];
+      return [...decided.keys()].map((write, at) => {
+        const plan = plans[at];
+        if (plan === undefined) throw new SluiceError('Internal', `the approval of ${write.package} was not planned`);
+        return { write, plan };
+      });
+    } catch (error) {
+      for (const [write, step] of decided) {
+        if (error instanceof SharedStepError && error.step !== step) continue;
+        this.failed.push({ write, error: error instanceof SharedStepError ? error.cause : error });
+        decided.delete(write);
+      }
+      return [];
+    }
+  }
+
+  /** A plan that is not possible is among those that failed, or that have to wait. */
+  #isPossible({ write, plan }: Planned<Write>): boolean {
+    if (plan.updates.some(({ ref }) => ref !== this.#view.main && this.#touched.has(ref))) {
+      this.later.push(write);
+      return false;
+    }
+    try {
+      checkExpectations(plan, this.#head, this.#view);
+      return true;
+    } catch (error) {
+      this.failed.push({ write, error });
+      return false;
+    }
+  }
+
+  /** Adds writes that were planned at the present head; several of them move the main branch to the same commit. */
+  #include(planned: readonly Planned<Write>[]): void {
+    const { main } = this.#view;
+    let head = this.#head;
+    for (const { plan } of planned) {
+      const isThere = head !== this.#head;
+      this.updates = inSequence(this.updates, isThere ? plan.updates.filter(({ ref }) => ref !== main) : plan.updates);
+      for (const { ref } of plan.updates) this.#touched.add(ref);
+      if (!isThere) head = headAfter(plan, main, head);
+    }
+    this.#head = head;
+    this.planned.push(...planned);
+  }
 }
 
 /** A difference that is known before needs no request. */

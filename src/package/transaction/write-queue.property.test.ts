@@ -8,9 +8,12 @@ import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { PushRefusedError, unknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, movedError, newValue } from '../../git/refs/ref-updates.ts';
+import { RequestGroup } from '../../resource/object/request-group.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
+import { SharedStepError } from '../plan/shared-commit.ts';
+import type { DecidedStep } from '../plan/step-objects.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
-import { MAX_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
+import { MAX_SHARED_WRITES, MAX_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
 
 const MAIN = 'refs/heads/main';
 
@@ -123,21 +126,63 @@ function create(queue: WriteQueue, number: number, revokes = false): Promise<unk
   return queue.add({ package: `p${number}`, wholePackage: true, urgent: false, plan });
 }
 
+function planOf(number: number, head: string, commit: string) {
+  return {
+    ...{ marks: [markOf(`t${number}`)], revokes: false },
+    name: `t${number}`,
+    updates: [
+      { type: 'update', ref: MAIN, old: head, new: commit } as const,
+      { type: 'create', ref: `refs/tags/p${number}/v1`, new: commit } as const,
+    ],
+  };
+}
+
 /** Moves main, and makes a tag at the same commit. */
 function publish(queue: WriteQueue, number: number, signal?: AbortSignal): Promise<unknown> {
   const plan = async (head = '') => {
     await setImmediate();
-    const commit = `${head}<t${number}`;
-    return {
-      ...{ marks: [markOf(`t${number}`)], revokes: false },
-      name: `t${number}`,
-      updates: [
-        { type: 'update', ref: MAIN, old: head, new: commit } as const,
-        { type: 'create', ref: `refs/tags/p${number}/v1`, new: commit } as const,
-      ],
-    };
+    return planOf(number, head, `${head}<t${number}`);
   };
   return queue.add({ package: `p${number}`, wholePackage: true, urgent: true, plan, signal });
+}
+
+/** Why a publication of a group fails before it is sent. */
+interface Unfit {
+  readonly refused: ReadonlySet<number>;
+  readonly tooLarge: ReadonlySet<number>;
+}
+
+/** Moves main to a commit with others of the group, such as `t1+t2`. */
+function share(
+  queue: WriteQueue,
+  number: number,
+  group: RequestGroup,
+  { refused, tooLarge }: Unfit = { refused: new Set(), tooLarge: new Set() },
+): Promise<unknown> {
+  const decide = async (head = '') => {
+    await setImmediate();
+    if (refused.has(number)) throw new SluiceError('Refused', 'a gate is closed');
+    return { number, head, revision: { name: `t${number}` } } as unknown as DecidedStep;
+  };
+  const plan = async (steps: readonly DecidedStep[]) => {
+    const decided = steps as unknown as readonly { readonly number: number; readonly head: string }[];
+    const [first] = decided;
+    const commit = `${first?.head}<${decided.map((one) => `t${one.number}`).join('+')}`;
+    return decided.map((one, at) => {
+      const step = steps[at];
+      if (step !== undefined && tooLarge.has(one.number))
+        throw new SharedStepError(step, new SluiceError('LimitExceeded', 'its statement is too large'));
+      return planOf(one.number, one.head, commit);
+    });
+  };
+  const alone = async (head?: string) => {
+    const [only] = await plan([await decide(head)]).catch((error: Error) => {
+      throw error instanceof SharedStepError ? error.cause : error;
+    });
+    return only;
+  };
+  const shared = { group, decide, plan };
+  return queue.add({ package: `p${number}`, wholePackage: true, urgent: true, plan: alone, shared });
 }
 
 test('operations that are ready together share a push, and the first one does not wait', async () => {
@@ -386,12 +431,61 @@ test('what has to wait for the next request has no part in what becomes of this 
   expect(remote.refs.get(draftRef(1))).toBe('b');
 });
 
+test('a group is one commit, also with more publications than other requests have, between those of others', async () => {
+  const remote = new Remote();
+  const queue = new WriteQueue(remote, NO_PAUSE);
+  const group = new RequestGroup(200);
+  const writes = Array.from({ length: 200 }, (_, number) => share(queue, number, group));
+  await Promise.all([...writes, publish(queue, 300), create(queue, 301)]);
+  const history = (remote.refs.get(MAIN) ?? '').split('<').map((commit) => commit.split('+').length);
+  expect(history.sort((a, b) => a - b)).toEqual([1, 1, 200]);
+  expect(MAX_SHARED_WRITES).toBeGreaterThan(200);
+});
+
+test('after a request of a group failed as a whole the next ones are smaller, and grow again', async () => {
+  const remote = new Remote();
+  const queue = new WriteQueue(remote, NO_PAUSE);
+  const all = () => {
+    const group = new RequestGroup(100);
+    return Promise.allSettled(Array.from({ length: 100 }, (_, number) => share(queue, number, group)));
+  };
+  remote.lost = 'before';
+  expect((await all()).every(({ status }) => status === 'rejected')).toBe(true);
+  expect((await all()).every(({ status }) => status === 'fulfilled')).toBe(true);
+  expect(
+    remote.refs
+      .get(MAIN)
+      ?.split('<')
+      .map((commit) => commit.split('+').length),
+  ).toEqual([1, 50, 50]);
+});
+
+test('of a group in which a rule refuses one the others are one commit where the rule names it, and none is lost where not', async () => {
+  for (const words of ['named', 'unnamed'] as const) {
+    const remote = new Remote();
+    remote.words = words;
+    remote.refuses = (ref) => ref === 'refs/tags/p5/v1';
+    const queue = new WriteQueue(remote, NO_PAUSE);
+    const group = new RequestGroup(16);
+    const all = await Promise.allSettled(Array.from({ length: 16 }, (_, number) => share(queue, number, group)));
+    expect(all.flatMap(({ status }, number) => (status === 'rejected' ? number : []))).toEqual([5]);
+    const commits = (remote.refs.get(MAIN) ?? '').split('<').slice(1);
+    expect(commits.join('+').split('+')).toHaveLength(15);
+    expect(commits.length).toBeLessThanOrEqual(words === 'named' ? 1 : Math.log2(16));
+  }
+});
+
 const request = fc.record({
-  what: fc.constantFrom('create', 'publish'),
+  what: fc.constantFrom('create', 'publish', 'share'),
+  group: fc.nat(1),
   /** How long it waits before it is asked for, in turns of the event loop. */
   after: fc.nat(6),
 });
 const world = fc.record({
+  unfit: fc.record({
+    refused: fc.array(fc.nat(39), { maxLength: 3 }),
+    tooLarge: fc.array(fc.nat(39), { maxLength: 2 }),
+  }),
   requests: fc.array(request, { minLength: 1, maxLength: 40 }),
   refused: fc.array(fc.nat(39), { maxLength: 4 }),
   words: fc.constantFrom<Words>('named', 'unnamed'),
@@ -403,7 +497,7 @@ const world = fc.record({
 
 test('writes are serialisable, and acknowledged ones are present', async () => {
   await fc.assert(
-    fc.asyncProperty(world, async ({ requests, refused, words, moves, takes, lost }) => {
+    fc.asyncProperty(world, async ({ requests, refused, words, moves, takes, lost, unfit }) => {
       const remote = new Remote();
       remote.words = words;
       const bad = new Set(refused.flatMap((number) => [draftRef(number), `refs/tags/p${number}/v1`]));
@@ -423,23 +517,31 @@ test('writes are serialisable, and acknowledged ones are present', async () => {
           remote.lost = lost[1] as 'before' | 'after';
         });
       const queue = new WriteQueue(remote, NO_PAUSE);
+      const groups = [new RequestGroup(0), new RequestGroup(0)];
+      const unfits = { refused: new Set(unfit.refused), tooLarge: new Set(unfit.tooLarge) };
       const results = await Promise.allSettled(
-        requests.map(async ({ what, after }, number) => {
+        requests.map(async ({ what, after, group }, number) => {
           for (let turn = 0; turn < after; turn += 1) await setImmediate();
-          await (what === 'create' ? create : publish)(queue, number);
+          if (what === 'share') await share(queue, number, groups[group] ?? new RequestGroup(0), unfits);
+          else await (what === 'create' ? create : publish)(queue, number);
         }),
       );
       // Main never went anywhere but forward, one publication on top of the other.
       for (const [position, value] of remote.mains.entries())
         if (position > 0) expect(value.startsWith(`${remote.mains[position - 1]}<`)).toBe(true);
-      const history = (remote.refs.get(MAIN) ?? '').split('<');
+      const history = (remote.refs.get(MAIN) ?? '').split(/[<+]/);
       expect(new Set(history).size).toBe(history.length);
+      // Only what has one group shares a commit.
+      for (const commit of (remote.refs.get(MAIN) ?? '').split('<').map((text) => text.split('+')))
+        if (commit.length > 1)
+          expect(new Set(commit.map((name) => placeOf(requests[Number(name.slice(1))]))).size).toBe(1);
       for (const [number, result] of results.entries()) {
-        const publishes = requests[number]?.what === 'publish';
+        const what = requests[number]?.what;
+        const publishes = what !== 'create';
         const ref = publishes ? `refs/tags/p${number}/v1` : draftRef(number);
         const value = remote.refs.get(ref);
         const there = publishes ? history.includes(`t${number}`) : value === `d${number}`;
-        if (publishes) expect(value?.endsWith(`<t${number}`) ?? false).toBe(there);
+        if (publishes) expect(value?.split('<').at(-1)?.split('+').includes(`t${number}`) ?? false).toBe(there);
         const name = `${publishes ? 't' : 'd'}${number}`;
         const isMarked = remote.raised.some(({ marks }) => marks.some(({ digest }) => digest === name));
         if (isMarked) expect(there).toBe(true);
@@ -452,9 +554,16 @@ test('writes are serialisable, and acknowledged ones are present', async () => {
         if (reason.details?.outcome === 'unknown') continue;
         expect(there).toBe(false);
         const codes = [...(bad.has(ref) ? ['PushRefused'] : []), ...(taken.has(number) ? ['Conflict'] : [])];
+        if (what === 'share' && unfits.refused.has(number)) codes.push('Refused');
+        if (what === 'share' && unfits.tooLarge.has(number)) codes.push('LimitExceeded');
         expect(codes).toContain(reason.code);
       }
     }),
     { numRuns: runs(500) },
   );
 });
+
+/** What a commit with several publications consists of. */
+function placeOf(one: { readonly what: string; readonly group: number } | undefined): string {
+  return `${one?.what} ${one?.group}`;
+}

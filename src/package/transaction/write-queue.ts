@@ -41,6 +41,8 @@ export interface WriteTarget extends RefView {
 export const MAX_WRITES = 64;
 /** Maximum for local repositories: half as many requests sync and rewrite `packed-refs` half as often. */
 export const MAX_LOCAL_WRITES = 128;
+/** Maximum of a request with publications that share a commit, whose number it does not divide: as many as a wave approves at a time. */
+export const MAX_SHARED_WRITES = 512;
 const MAX_WAITING_WRITES = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
 const CLOSE_TIMEOUT_MS = 2000;
@@ -76,6 +78,8 @@ export class WriteQueue {
   #wasGroup = false;
   /** Fewer after a request that failed as a whole, which its size may be the reason of. */
   #most: number;
+  /** The same for requests with a shared commit. */
+  #mostShared = MAX_SHARED_WRITES;
   readonly #limit: number;
   readonly #pause: (milliseconds: number) => Promise<unknown>;
   readonly #planned: () => Promise<void> | undefined;
@@ -110,10 +114,13 @@ export class WriteQueue {
         ),
       );
     const trace = currentTrace();
-    const { plan: planned } = write;
+    const { plan: planned, shared } = write;
     const plan =
       typeof planned === 'function' ? (head: Oid | undefined) => inTrace(trace, () => planned(head)) : planned;
-    const entry: QueuedWrite = { ...write, plan, races: 0, trace, over: Promise.withResolvers() };
+    const sharing = shared && {
+      shared: { ...shared, decide: (head: Oid | undefined) => inTrace(trace, () => shared.decide(head)) },
+    };
+    const entry: QueuedWrite = { ...write, plan, ...sharing, races: 0, trace, over: Promise.withResolvers() };
     this.#waiting.push(entry);
     if (entry.urgent || this.#waiting.length >= this.#most) this.#endGathering();
     // Later rounds serve other requests.
@@ -197,7 +204,7 @@ export class WriteQueue {
     const group = this.#wasGroup && this.#waiting.length > 0 ? undefined : this.#groups.shift();
     this.#wasGroup = group !== undefined;
     if (group !== undefined) return group;
-    const chosen = new Set(chooseBatch(this.#waiting, this.#most));
+    const chosen = new Set(chooseBatch(this.#waiting, this.#most, this.#mostShared));
     this.#waiting = this.#waiting.filter((entry) => !chosen.has(entry));
     return [...chosen];
   }
@@ -211,6 +218,7 @@ export class WriteQueue {
       return;
     }
     this.#most = Math.min(this.#limit, this.#most * 2);
+    this.#mostShared = Math.min(MAX_SHARED_WRITES, this.#mostShared * 2);
     for (const { plan } of planned) this.#target.notePush(plan.name, undefined);
     const mustBeDurable = planned.some(({ plan }) => plan.revokes);
     try {
@@ -240,8 +248,10 @@ export class WriteQueue {
 
   async #refused(planned: Batch<QueuedWrite>['planned'], error: unknown): Promise<void> {
     const { failed, again, overtaken, changed } = splitRefusedBatch(error, planned, this.#target.main);
-    if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout'))
-      this.#most = Math.max(1, Math.floor(planned.length / 2));
+    if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout')) {
+      this.#mostShared = Math.max(1, Math.floor(planned.length / 2));
+      this.#most = Math.min(this.#limit, this.#mostShared);
+    }
     // Refs with unexpected values are read again, so that the next attempt uses the current state.
     if (changed || (failed.length > 0 && isSluiceError(error, 'Conflict')))
       await this.#target.refetch(error instanceof RefConflictError ? error.details?.ref : undefined);

@@ -1,6 +1,6 @@
 import type { KptfileEdit } from '../../../kptfile-schema/index.ts';
 import type { IssuedCondition } from '../model/gates/verdict.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
+import type { WrittenMetadata } from '../model/record/object-metadata.ts';
 
 /** A draft to be made. */
 export interface NewRevision {
@@ -10,7 +10,7 @@ export interface NewRevision {
   /** Gates, labels and annotations that the Kptfile gets besides what the source brings. */
   readonly kptfile?: readonly KptfileEdit[];
   /** Object metadata to begin with; it lives in the record. */
-  readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
+  readonly metadata?: WrittenMetadata;
   /** Returns changes of the files that the source brings. They are part of the commit that creates the draft, and what its creator wrote. */
   readonly adapt?: (files: ReadonlyMap<string, Buffer>) => Promise<Adaptation>;
 }

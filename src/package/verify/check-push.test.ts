@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { approveTogether } from '../../../test/support/approve-together.ts';
 import { configMap, publish, publishNext, remove } from '../../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
-import { git as gitCli } from '../../../test/support/git/git-cli.ts';
+import { GIT_ENVIRONMENT, git as gitCli } from '../../../test/support/git/git-cli.ts';
 import { newServerTrust, newSigner } from '../../../test/support/trust.ts';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { ZERO_OID } from '../../git/git-repository.ts';
@@ -254,6 +257,78 @@ describe('the hook on the main branch', () => {
       refused,
       expect.stringMatching(/^refs\/tags\/web\/v1: /),
     ]);
+  });
+});
+
+describe('the hook on a commit of several publications', () => {
+  let push: Record<string, string | null>;
+  let made: string;
+  beforeEach(async () => {
+    const names = ['a', 'b'].map((path) => `apps.${path}.w1`);
+    for (const path of ['a', 'b'])
+      await world.store.create('apps', { package: path, workspace: 'w1', source: { type: 'init' } }, ANNA);
+    for (const name of names) await world.store.update(name, { action: 'propose' }, ANNA);
+    const BERTA = { actor: { name: 'berta' }, face: 'controller' } as const;
+    push = await pushOf(() => approveTogether(world.store, names, BERTA));
+    made = push[MAIN] ?? '';
+  });
+  const TAG = 'refs/tags/a/v1';
+
+  /** A commit like the one of the server, with one more file. */
+  const withFile = (path: string) => {
+    const index = join(apps.git.path, 'index-of-test');
+    const words = ['--git-dir', apps.git.path];
+    const inIndex = (...more: string[]) =>
+      execFileSync('git', [...words, ...more], {
+        env: { ...GIT_ENVIRONMENT, GIT_INDEX_FILE: index },
+        encoding: 'utf8',
+      });
+    inIndex('read-tree', made);
+    inIndex('update-index', '--add', '--cacheinfo', `100644,${oid(`${made}:a/Kptfile`)},${path}`);
+    const tree = inIndex('write-tree').trim();
+    return git('commit-tree', tree, '-p', `${made}^1`, '-p', `${made}^2`, '-p', `${made}^3`, '-m', 'more');
+  };
+
+  test('it is let in with the tags of all packages that it changes', async () => {
+    expect(await hook(push)).toEqual([]);
+    const { [TAG]: _tag, ...without } = push;
+    expect(await hook(without)).toEqual([`${MAIN}: commit ${made}: it also changes a/Kptfile, which is no part of b`]);
+    expect(await hook({ [MAIN]: made })).toEqual([
+      `${MAIN}: commit ${made}: it carries no signed statement; publish through Sluice`,
+    ]);
+  });
+
+  test('the tag of one package does not stand for another one', async () => {
+    expect(await hook({ ...push, [TAG]: push['refs/tags/b/v1'] ?? null })).toEqual([
+      `${MAIN}: commit ${made}: ${TAG} has the statement of b/v1`,
+      expect.stringMatching(/^refs\/tags\/a\/v1: it is no publication: a\/v1 carries a statement for b\/v1/),
+    ]);
+  });
+
+  test('what else it changes, or another commit with its statements, is refused', async () => {
+    const other = withFile('c/Kptfile');
+    const text = git('cat-file', '-p', push[TAG] ?? '');
+    git('tag', '--force', '--annotate', '--cleanup=verbatim', '-m', text, 'moved', other);
+    const tag = oid('refs/tags/moved');
+    git('tag', '-d', 'moved');
+    expect(await hook({ ...push, [MAIN]: other, [TAG]: tag })).toEqual(
+      expect.arrayContaining([`${MAIN}: commit ${other}: it carries no signed statement; publish through Sluice`]),
+    );
+    // On top of the one of the server.
+    const later = git('commit-tree', `${other}^{tree}`, '-p', made, '-m', 'more');
+    expect(await hook({ ...push, [MAIN]: later })).toEqual([
+      `${MAIN}: commit ${later}: it carries no signed statement; publish through Sluice`,
+    ]);
+  });
+
+  test('what a key signs after it was revoked does not count', async () => {
+    const before = signing;
+    signing = newSigner();
+    const { fingerprint, publicKey } = signing;
+    const at = '2026-01-02T00:00:00Z';
+    trust.ledger.addKey({ fingerprint, publicKey, comment: 'next', origin: 'own', addedAt: at });
+    trust.ledger.revokeKey(before.fingerprint, at);
+    expect(await hook(push)).toContainEqual(expect.stringMatching(/^refs\/heads\/main: commit .*revoked/));
   });
 });
 

@@ -94,7 +94,7 @@ class PushCheck {
     this.#after = after;
     this.#hasRecords = recordPrefixIn([...this.#before.keys()]) === layout.recordPrefix;
     this.#trust = trust;
-    this.#main = new MainPush({ git, layout, trust, after });
+    this.#main = new MainPush({ git, layout, trust, after, pushed });
   }
 
   static async open(options: Options): Promise<PushCheck> {

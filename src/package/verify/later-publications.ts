@@ -16,12 +16,15 @@ interface Published {
   readonly commit: Oid;
   /** `<path>/v<number>`. */
   readonly name: string;
+  /** Its statement names the commit as one of several publications. */
+  readonly isShared: boolean;
 }
 
 /**
  * Names of publications in whose place a later one stands on the main branch, with the commit of that one. A number is given again only after its
  * publication was deleted, and a push can set the tag back to it. A ledger has marks of that; where there is none, the main branch proves
- * it. It does not find a deleted publication whose number was not reused, nor a statement in a tag.
+ * it. Which publications share a commit is in its message, and one statement on the commit proves it. Not found are a deleted publication whose
+ * number was not reused, and one whose statement is in a tag on a commit of a Git host.
  */
 export async function findLaterPublications(
   { git, trust, branch, head }: MainBranch,
@@ -44,7 +47,9 @@ export async function findLaterPublications(
     wanted.delete(oid);
     // What a tag shows here was verified before.
     const name = shown.length > 0 ? undefined : await publicationIn(commit, names, trust, branch);
-    if (name !== undefined && !last.has(name)) last.set(name, oid);
+    const others = shown.some(({ isShared }) => isShared) ? parseCommitMessage(commit.message).annotations : [];
+    for (const other of [name, ...others.map((one) => `${one.package}/v${one.revision}`)])
+      if (other !== undefined && names.has(other) && !last.has(other)) last.set(other, oid);
     oid = commit.parents[0];
   }
   return found;

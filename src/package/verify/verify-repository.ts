@@ -16,6 +16,7 @@ import { isPlaceholder, isPublished, type PackageRevision } from '../model/revis
 import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import { findLaterPublications } from './later-publications.ts';
 import { findId, readOnlyTrust } from './read-only-trust.ts';
+import { readTagStatement } from './tag-statement.ts';
 
 export interface VerifyOptions {
   readonly git: GitRepository;
@@ -88,7 +89,13 @@ export async function verifyRepository({
     const { statement } = row.tip.facts.statement ?? {};
     return row.outOfBand !== undefined || statement === undefined || !isPublished(row)
       ? []
-      : [{ commit: row.tip.oid, name: `${row.path}/v${statement.revision}` }];
+      : [
+          {
+            commit: row.tip.oid,
+            name: `${row.path}/v${statement.revision}`,
+            isShared: statement.sharedCommit !== undefined,
+          },
+        ];
   });
   const main = { git, branch: layout.branch, head: values.get(mainRef(layout)) };
   const later = await findLaterPublications({ ...main, trust: readOnlyTrust(ledger, known, layout.branch) }, published);
@@ -188,7 +195,15 @@ async function idOfPublications(
 ): Promise<string | undefined> {
   const head = refs.find(({ name }) => name === mainRef(layout))?.oid;
   if (head === undefined) return undefined;
-  return parseCommitMessage((await git.readCommit(head)).message).statement?.statement.repository;
+  const { statement, annotations } = parseCommitMessage((await git.readCommit(head)).message);
+  if (statement !== undefined) return statement.statement.repository;
+  // The statements of several publications are in their tags.
+  const tags = new Set(annotations.map((one) => `refs/tags/${one.package}/v${one.revision}`));
+  for (const { oid } of refs.filter(({ name }) => tags.has(name))) {
+    const signed = (await readTagStatement(git, oid))?.statement;
+    if (signed?.sharedCommit === head) return signed.repository;
+  }
+  return undefined;
 }
 
 /** The finding that a server has by its marks. */

@@ -1,5 +1,6 @@
 import type { KubernetesObject, ObjectKey, Stored } from '../object/object.ts';
 import type { Actor, EntryPoint } from '../object/request-context.ts';
+import type { GroupMember } from '../object/request-group.ts';
 import type { MergePatch } from '../patch/merge-patch.ts';
 import type { Kind } from '../schema/kind.ts';
 import type { FieldSelector } from '../selector/field-selector.ts';
@@ -11,6 +12,8 @@ export interface CallOptions {
   readonly reason?: string;
   /** Address of the review in which the caller approved; recorded with the approval. */
   readonly evidence?: string;
+  /** See `RequestContext.together`. Only storages in this process use it. */
+  readonly together?: GroupMember;
   readonly signal?: AbortSignal;
 }
 

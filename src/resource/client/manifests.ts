@@ -1,5 +1,6 @@
 import { Composer, type Document, isMap, isScalar, LineCounter, type Node, Parser, visit } from 'yaml';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type FieldCause, fieldPath, type InvalidObjectDetails } from '../object/invalid-object.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject, keyOf, keyText } from '../object/object.ts';
 import { positionOf } from '../object/yaml-positions.ts';
@@ -215,7 +216,13 @@ function unknownKind(apiVersion: string, name: string, known: ReadonlyMap<string
   if (versions.length > 0) return `${name} is not known in ${apiVersion}; it is known in ${versions.join(', ')}`;
   if (name === 'PackageRevision' || name === 'PackageRevisionResources')
     return `${name} is not configuration: packages live in Git repositories; write it with "kubectl apply -f" while "sluice up" runs`;
-  const names = [...known.values()].map((kind) => `${kind.kind} (${kind.apiVersion})`).sort();
+  const kinds = [...known.values()];
+  const near = nearMisses(name, new Set(kinds.map((kind) => kind.kind)));
+  if (near.length > 0) {
+    const meant = kinds.filter((kind) => near.includes(kind.kind)).map((kind) => `${kind.kind} (${kind.apiVersion})`);
+    return `${name} (${apiVersion}) is not known; did you mean ${meant.join(' or ')}?`;
+  }
+  const names = kinds.map((kind) => `${kind.kind} (${kind.apiVersion})`).sort();
   return `${name} (${apiVersion}) is not known; known kinds are ${names.join(', ')}`;
 }
 

@@ -134,12 +134,13 @@ export class RegistryClient implements Client {
   }
 
   #context(options: CallOptions = {}): RequestContext {
-    const { reason, evidence, signal } = options;
+    const { reason, evidence, together, signal } = options;
     return {
       actor: this.actor,
       face: this.face,
       ...(reason === undefined ? {} : { reason }),
       ...(evidence === undefined ? {} : { evidence }),
+      ...(together === undefined ? {} : { together }),
       ...(signal === undefined ? {} : { signal }),
       ...(this.#warn === undefined ? {} : { warn: this.#warn }),
     };

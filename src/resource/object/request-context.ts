@@ -1,3 +1,5 @@
+import type { GroupMember } from './request-group.ts';
+
 /** The caller. Sluice records it with each change. */
 export interface Actor {
   /** A user's or a controller's name, such as `anna` or `controller:approval`. */
@@ -34,6 +36,8 @@ export interface RequestContext {
   readonly mayReadTarget?: (target: { readonly namespace: string; readonly name: string }) => Promise<boolean>;
   /** The caller changes the object whatever it is by now: the request names no version that they read. */
   readonly namesNoVersion?: boolean;
+  /** The caller makes other requests at the same time, with which this one may be carried out as one change. */
+  readonly together?: GroupMember;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
   /** Called with a human-readable sentence about a deviation from the request. */

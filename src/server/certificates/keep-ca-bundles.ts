@@ -3,10 +3,10 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { validatingWebhookConfigurationKind } from '../../resource/kinds/admissionregistration/validating-webhook-configuration.ts';
-import { apiServiceKind } from '../../resource/kinds/apiregistration/api-service.ts';
+import { type ApiService, apiServiceKind } from '../../resource/kinds/apiregistration/api-service.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
-import { publishCaBundle, publishWebhookCaBundle, type ServiceName } from './publish-ca-bundle.ts';
+import { isOwnService, publishCaBundle, publishWebhookCaBundle, type ServiceName } from './publish-ca-bundle.ts';
 import type { ServingCertificates } from './serving-certificates.ts';
 
 export interface KeepCaBundlesOptions {
@@ -21,6 +21,8 @@ export interface KeepCaBundlesOptions {
   readonly service: ServiceName;
   /** The present certificates of the server. */
   readonly certificates: () => ServingCertificates;
+  /** Called with each state of the APIService; undefined if it is deleted or names another Service. */
+  readonly onApiService?: (object: ApiService | undefined) => void;
   /** Called with failures, after which it tries again, and with a missing APIService; once while the same one repeats. */
   readonly onError: (error: unknown) => void;
 }
@@ -47,13 +49,14 @@ const MAX_ABSENCE_MS = 30_000;
  * another writer (an installation that is applied again has no authorities), and when the certificates change.
  */
 export function keepCaBundles(options: KeepCaBundlesOptions): KeptCaBundles {
-  const { client, service, apiService, webhookConfiguration } = options;
+  const { client, service, apiService, webhookConfiguration, onApiService } = options;
   const kept = [
     keepOne(
       options,
       apiServiceKind,
       apiService,
       () => publishCaBundle(client, apiService, service, options.certificates()),
+      (object) => onApiService?.(isOwnService(object?.spec.service, service) ? object : undefined),
       `there is no APIService ${apiService}, so that the cluster sends no requests for packages; apply the manifests again`,
     ),
     keepOne(options, validatingWebhookConfigurationKind, webhookConfiguration, () =>
@@ -78,6 +81,7 @@ function keepOne<T extends KubernetesObject>(
   kind: Kind<T>,
   name: string,
   write: () => Promise<boolean>,
+  onObject?: (object: T | undefined) => void,
   absence?: string,
 ): KeptCaBundles {
   const selection = { fieldSelector: `metadata.name=${name}` };
@@ -142,6 +146,7 @@ function keepOne<T extends KubernetesObject>(
   informer.addHandler(({ type, object }) => {
     if (object.metadata.name !== name) return;
     cancelAbsence();
+    onObject?.(type === 'delete' ? undefined : object);
     if (type === 'delete') noteAbsence();
     else publish();
   });

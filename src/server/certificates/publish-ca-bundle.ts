@@ -27,7 +27,7 @@ export async function publishCaBundle(
 ): Promise<boolean> {
   const caBundle = encoded(certificates);
   const { metadata, spec } = await client.get(apiServiceKind, { name: apiService });
-  if (!isSame(spec.service, own)) throw foreign('APIService', apiService, spec.service, own);
+  if (!isOwnService(spec.service, own)) throw foreign('APIService', apiService, spec.service, own);
   if (spec.caBundle === caBundle || isInjected(metadata)) return false;
   await client.patch(apiServiceKind, { name: apiService }, { spec: { caBundle } });
   return true;
@@ -45,10 +45,10 @@ export async function publishWebhookCaBundle(
   if (found === undefined || isInjected(found.metadata)) return false;
   const { metadata, webhooks } = found;
   if (!webhooks?.length) return false;
-  if (!webhooks.some(({ clientConfig }) => isSame(clientConfig.service, own)))
+  if (!webhooks.some(({ clientConfig }) => isOwnService(clientConfig.service, own)))
     throw foreign('ValidatingWebhookConfiguration', name, webhooks[0]?.clientConfig.service, own);
   const isStale = ({ clientConfig }: (typeof webhooks)[number]) =>
-    isSame(clientConfig.service, own) && clientConfig.caBundle !== caBundle;
+    isOwnService(clientConfig.service, own) && clientConfig.caBundle !== caBundle;
   if (!webhooks.some(isStale)) return false;
   const trusting = webhooks.map((webhook) =>
     isStale(webhook) ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } } : webhook,
@@ -62,7 +62,8 @@ export async function publishWebhookCaBundle(
 
 type NamedService = { readonly namespace?: string | undefined; readonly name?: string | undefined } | null | undefined;
 
-function isSame(service: NamedService, own: ServiceName): boolean {
+/** True if an object names the Service of this server. */
+export function isOwnService(service: NamedService, own: ServiceName): boolean {
   return service?.namespace === own.namespace && service.name === own.name;
 }
 

@@ -31,13 +31,16 @@ async function waves(): Promise<void> {
   for (const perRepository of [TARGETS_PER_REPOSITORY, WAVE_TARGETS]) {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
     try {
-      const { targets, repositories, elapsed, pushes } = await waveOf(folder, { targets: WAVE_TARGETS, perRepository });
-      rows.push([`${targets}`, `${repositories}`, milliseconds(elapsed), `${pushes}`]);
+      const { targets, repositories, elapsed, pushes, commits } = await waveOf(folder, {
+        targets: WAVE_TARGETS,
+        perRepository,
+      });
+      rows.push([`${targets}`, `${repositories}`, milliseconds(elapsed), `${pushes}`, `${commits}`]);
     } finally {
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
     }
   }
-  printTable(['approvals', 'repositories', 'wave', 'pushes'], rows);
+  printTable(['approvals', 'repositories', 'wave', 'pushes', 'commits'], rows);
 }
 
 async function fanOuts(sizes: readonly number[], perRepository: number): Promise<void> {

@@ -12,6 +12,8 @@ export interface WaveFigures {
   /** Milliseconds from the creation of the plan until it records all approvals. */
   readonly elapsed: number;
   readonly pushes: number;
+  /** On the main branches, by the wave. */
+  readonly commits: number;
 }
 
 const PLANS = '/apis/sluice.dev/v1alpha1/namespaces/default/waveplans';
@@ -55,7 +57,13 @@ export async function waveOf(
     const elapsed = performance.now() - began;
     const { pushes } = await server.traffic();
     await up.end();
-    return { targets: total, repositories, elapsed, pushes };
+    let commits = 0;
+    for (const name of edges) {
+      const count = await git(['-C', join(folder, `${name}.git`), 'rev-list', '--first-parent', '--count', 'main']);
+      // The first one was there before.
+      commits += Number(count) - 1;
+    }
+    return { targets: total, repositories, elapsed, pushes, commits };
   } finally {
     server.stop();
   }

@@ -29,7 +29,8 @@ describe('Argo CD syncs what Sluice delivers', { ...skipFor(missing), concurrent
   let world: GitOpsWorld;
   let engine: ArgoCd;
   let site: Scenario;
-  let failed = false;
+  /** Keeps the logs, of a start that failed too. */
+  let failed = true;
 
   beforeAll(async () => {
     const cluster = await clusterPrograms(() => undefined);
@@ -38,6 +39,7 @@ describe('Argo CD syncs what Sluice delivers', { ...skipFor(missing), concurrent
     const logs = join(world.plane.folder, 'logs');
     engine = await ArgoCd.start({ cluster, argocd, redis }, world.plane.kubeconfig, logs);
     site = new Scenario(world, new ArgoCdEngine(world.cluster));
+    failed = false;
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === 'fail';

@@ -30,7 +30,8 @@ describe('Flux syncs what Sluice delivers', { ...skipFor(missing), concurrent: t
   let flux: Flux;
   let receiver: ReceiverStandIn;
   let site: Scenario;
-  let failed = false;
+  /** Keeps the logs, of a start that failed too. */
+  let failed = true;
 
   beforeAll(async () => {
     const programs = await clusterPrograms(() => undefined);
@@ -40,6 +41,7 @@ describe('Flux syncs what Sluice delivers', { ...skipFor(missing), concurrent: t
     flux = await Flux.start(programs, world.plane.kubeconfig, definitions, log);
     receiver = await ReceiverStandIn.start(world.plane.kubeconfig);
     site = new Scenario(world, new FluxEngine(world.cluster));
+    failed = false;
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === 'fail';

@@ -41,7 +41,8 @@ describe('docs/gitops-walkthrough.md', { ...skipFor(missing), timeout: 300_000 }
   let git: GitServer;
   let sluice: RunningUp | undefined;
   let shell: PageShell;
-  let failed = false;
+  /** Keeps the logs, of a start that failed too. */
+  let failed = true;
 
   beforeAll(async () => {
     const cluster = await clusterPrograms(() => undefined);
@@ -62,6 +63,7 @@ describe('docs/gitops-walkthrough.md', { ...skipFor(missing), timeout: 300_000 }
     const [east, west] = await Promise.all([start('east'), start('west')]);
     engines.push(await ArgoCd.start({ cluster, argocd, redis }, east.kubeconfig, east.logs));
     engines.push(await Flux.start(cluster, west.kubeconfig, definitions, join(west.logs, 'kustomize-controller.log')));
+    failed = false;
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === 'fail';

@@ -5,6 +5,9 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 /** Milliseconds that a program has to end by itself. What it would still write is in a folder that is deleted. */
 const MAX_STOP_MS = 3000;
 
+/** Milliseconds within which each program must work, on a loaded machine. */
+export const MAX_START_MS = 120_000;
+
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');

@@ -5,13 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KubeApi } from '../../support/api/kube-api.ts';
 import { freePort } from '../../support/free-port.ts';
-import { Component } from './component.ts';
+import { Component, MAX_START_MS } from './component.ts';
 import { type Credentials, createCredentials } from './credentials.ts';
 import { apiServerFlags, controllerManagerFlags, etcdFlags, kwokFlags } from './flags.ts';
 import type { ClusterPrograms } from './programs.ts';
 
-/** Milliseconds within which each program must work, on a loaded machine. */
-const MAX_START_MS = 120_000;
 /** Another process can take a port between its choice and its use. */
 const MAX_ATTEMPTS = 3;
 const PORT_TAKEN = /address already in use/;

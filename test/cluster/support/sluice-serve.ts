@@ -10,6 +10,7 @@ import { eventually } from '../../support/api/eventually.ts';
 import { KubeApi } from '../../support/api/kube-api.ts';
 import { freePort } from '../../support/free-port.ts';
 import { applyObjects } from './apply-objects.ts';
+import { MAX_START_MS } from './component.ts';
 import { readManifests } from './render.ts';
 
 const BINARY = fileURLToPath(new URL('../../../bin/sluice.js', import.meta.url));
@@ -19,6 +20,12 @@ const SERVICES = `/api/v1/namespaces/${NAMESPACE}/services`;
 const API_SERVICE = 'v1alpha1.porch.kpt.dev';
 const API_SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
 const PACKAGES = '/apis/porch.kpt.dev/v1alpha1/packagerevisions';
+/**
+ * How long the kube-apiserver can hold the API unavailable after its server serves: 6 seconds for a check that gets no response and has
+ * begun before, 30 seconds until the next one, and 6 for that (`AvailableConditionController` of k8s.io/kube-aggregator). Sluice requests
+ * checks earlier.
+ */
+const MAX_UNAVAILABLE_MS = 42_000;
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:sluice`;
 
 /** A control plane as `ControlPlane` and the one of the project are. */
@@ -112,7 +119,7 @@ export class Replica implements AsyncDisposable {
   }
 
   async #until(what: string, condition: () => Promise<boolean>): Promise<void> {
-    const holds = await eventually(condition, (held) => held || !this.#isRunning).catch(() => false);
+    const holds = await eventually(condition, (held) => held || !this.#isRunning, MAX_START_MS).catch(() => false);
     if (!holds) throw new Error(`not in time: the replica ${what}:\n${this.lines.join('\n')}`);
   }
 
@@ -200,25 +207,45 @@ export class Installation implements AsyncDisposable {
     return replica;
   }
 
-  /** Waits until the package kinds are served through the kube-apiserver. */
+  /** Waits until a replica leads and the package kinds are served through the kube-apiserver. */
   async served(): Promise<void> {
-    const answer = await eventually(
-      () => this.admin.get(PACKAGES),
-      ({ status }) => status === 200,
-    ).catch(() => undefined);
-    if (answer !== undefined) return;
-    const logs = this.replicas.map(({ lines }) => lines.join('\n')).join('\n---\n');
-    throw new Error(`the package kinds are not served: ${(await this.admin.get(PACKAGES)).text}\n${logs}`);
+    try {
+      await eventually(
+        async () => (await this.#leader()) !== undefined,
+        (leads) => leads,
+        MAX_START_MS,
+      );
+      await eventually(
+        () => this.admin.get(PACKAGES),
+        ({ status }) => status === 200,
+        MAX_UNAVAILABLE_MS,
+      );
+    } catch (cause) {
+      const answers = [await this.admin.get(PACKAGES), await this.admin.get(`${API_SERVICES}/${API_SERVICE}`)];
+      const logs = this.replicas.map(({ lines }) => lines.join('\n')).join('\n---\n');
+      const texts = answers.map(({ text }) => text).join('\n');
+      throw new Error(`the package kinds are not served: ${texts}\n${logs}`, { cause });
+    }
   }
 
-  async #forward(socket: Socket): Promise<void> {
-    this.#track(socket);
+  /** The replica that leads and serves packages. */
+  async #leader(): Promise<Replica | undefined> {
     const probes = this.replicas
       .filter(({ role }) => role !== 'controllers')
       .map(async (replica) => ((await replica.isLeading()) ? replica : Promise.reject(new Error('it does not lead'))));
     // One that stands still does not respond.
-    const replica = await Promise.any(probes).catch(() => undefined);
-    if (replica === undefined) return void socket.resetAndDestroy();
+    return Promise.any(probes).catch(() => undefined);
+  }
+
+  async #forward(socket: Socket): Promise<void> {
+    this.#track(socket);
+    const replica = await this.#leader();
+    if (replica === undefined) {
+      // The error of a reset names the port of the client. The aggregator writes each other error into the APIService, and checks at each
+      // change of it: without a leader it would do nothing else, and occupy a core.
+      socket.once('data', () => socket.end());
+      return;
+    }
     const target = connect(replica.port, '127.0.0.1');
     this.#track(target);
     socket.pipe(target).pipe(socket);

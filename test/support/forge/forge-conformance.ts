@@ -44,7 +44,7 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
     test('reports whether a user may push, as far as the host does', async () => {
       const { forge, names } = await start();
       expect(await forge.mayWrite(names.anna, NO_SIGNAL)).toBe(names.permissions.writer);
-      expect(await forge.mayWrite('nobody-here', NO_SIGNAL)).toBe(names.permissions.other);
+      expect(await forge.mayWrite('missing-user', NO_SIGNAL)).toBe(names.permissions.other);
     });
 
     test('reports who is a member of a team now', async () => {
@@ -55,7 +55,7 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       await join(names.ben);
       await leave(names.anna);
       expect([await isMember(names.anna), await isMember(names.ben)]).toEqual([false, true]);
-      expect(await isMember('nobody-here')).toBe(false);
+      expect(await isMember('missing-user')).toBe(false);
       await expect(forge.isTeamMember('team', names.ben, NO_SIGNAL)).rejects.toThrow(/<organization>\/<team>/);
     });
 

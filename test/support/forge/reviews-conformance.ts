@@ -48,9 +48,9 @@ export function describeReviews({ start, startWithPull, pageSize }: Suite): void
 
   test('reports reviewers that the host refuses, and requests the others', async () => {
     const { forge, names, pull, requested, secrets } = await startWithPull();
-    const wantedUsers = { users: ['nobody-here', names.anna, names.sluice, names.ben], teams: ['no-such-team'] };
+    const wantedUsers = { users: ['missing-user', names.anna, names.sluice, names.ben], teams: ['no-such-team'] };
     const refused = await forge.requestReviewers(pull.number, wantedUsers, NO_SIGNAL);
-    expect(refused.map(({ name: user }) => user)).toEqual(['nobody-here', names.sluice, 'no-such-team']);
+    expect(refused.map(({ name: user }) => user)).toEqual(['missing-user', names.sluice, 'no-such-team']);
     for (const { reason } of refused) {
       expect(reason.length).toBeGreaterThan(10);
       for (const secret of secrets) expect(reason).not.toContain(secret);

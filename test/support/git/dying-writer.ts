@@ -1,12 +1,15 @@
 /**
  * A process that makes one ref transaction by a new packed-refs, and kills itself before a certain change of files.
- * Arguments: repository, JSON of the updates, how many changes of files are made before. Prints `done` if it lived on.
+ * Arguments: repository, JSON of the updates, how many changes of files are made before, the folder whose lock it has (default: none).
+ * Prints `done` if it lived on.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { openRepository } from '../../../src/git/open/open-repository.ts';
+import { holdFolder } from '../../../src/git/refs/held-folders.ts';
 
-const [path = '', updates = '[]', steps = '0'] = process.argv.slice(2);
+const [path = '', updates = '[]', steps = '0', held = ''] = process.argv.slice(2);
+if (held !== '') holdFolder(held);
 const repository = await openRepository(path, { engine: 'native', packRefsFrom: 1 });
 let left = Number(steps);
 function die<Call extends (...parameters: never[]) => unknown>(call: Call): Call {

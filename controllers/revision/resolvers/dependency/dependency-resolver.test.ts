@@ -229,7 +229,11 @@ test('a new revision of a provider wakes the draft, which locks it; a proposal c
 
 test('without a provider, and after the deletion of one, the gate is closed with the reason', async () => {
   const { name } = await consumer();
-  expect(await conditionOf(name)).toMatchObject({ status: 'False', reason: 'NoProvider' });
+  await world.draft('edge01/free5gc-upff/w1');
+  expect(await conditionOf(name)).toMatchObject({
+    ...{ status: 'False', reason: 'NoProvider' },
+    message: 'no package free5gc-upf is selected; publish one, or did you mean free5gc-upff?',
+  });
   const draft = await world.draft('edge01/free5gc-upf/w1', { 'upf.yaml': deployment('upf') });
   expect(await conditionOf(name)).toMatchObject({
     ...{ reason: 'ProviderNotReady', message: 'edge01/free5gc-upf is not published' },

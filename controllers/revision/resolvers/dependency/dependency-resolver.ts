@@ -22,7 +22,7 @@ import {
   readDependency,
 } from './dependency-object.ts';
 import { dependencySources } from './dependency-sources.ts';
-import { findCycle } from './find-cycle.ts';
+import { findDependencyCycle } from './find-dependency-cycle.ts';
 import { injectedFile, writeInjected } from './inject-objects.ts';
 import { type DependencyOutcome, resolveDependency } from './resolve-dependency.ts';
 import { deploymentProblem, type ProviderWorld, packageId } from './select-providers.ts';
@@ -116,7 +116,7 @@ export function dependencyResolver(options: DependencyOptions): DependencyResolv
       ...{ value: `v${one.revision} ${one.commit}`, time: new Date(one.tip.time).toISOString() },
     }));
     if (creators.length === 0) return unread.length === 0 ? undefined : { ...base, ...awaiting(unread) };
-    const cycle = await findCycle(revision, ids, store);
+    const cycle = await findDependencyCycle(revision, ids, store);
     if (cycle !== undefined)
       return {
         ...{ ...base, external, status: 'False', reason: 'DependencyCycle' },

@@ -1,9 +1,10 @@
 import { canonicalJson } from '../../../../src/foundation/text/canonical-json.ts';
+import { nearMisses } from '../../../../src/foundation/text/near-misses.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
 import type { ExternalFact } from '../../../../src/package/model/record/record.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { type Dependency, type LockedProvider, lockOf, PROVIDER_SOURCE } from './dependency-object.ts';
-import { findCycle } from './find-cycle.ts';
+import { findDependencyCycle } from './find-dependency-cycle.ts';
 import { type InjectedObject, injectedObjects } from './inject-objects.ts';
 import { type Provider, type ProviderWorld, packageId, type Selection, selectProviders } from './select-providers.ts';
 
@@ -47,13 +48,19 @@ async function conditionOf(
 ): Promise<Pick<IssuedCondition, 'status' | 'reason' | 'message'>> {
   const closed = (reason: string, message: string) => ({ status: 'False' as const, reason, message });
   const ids = [...ready.map(({ revision }) => packageId(revision)), ...waiting.map(({ id }) => id)];
-  const cycle = await findCycle(consumer, ids, store);
+  const cycle = await findDependencyCycle(consumer, ids, store);
   if (cycle !== undefined)
     return closed(
       'DependencyCycle',
       `${cycle.join(' requires ')}; none of them can be first: remove one of the Dependency objects`,
     );
-  if (ids.length === 0) return closed('NoProvider', `no package ${packageName} is selected; publish one`);
+  if (ids.length === 0) {
+    const { namespace } = consumer;
+    const names = new Set(store.list().flatMap((row) => (row.namespace === namespace ? row.key.package : [])));
+    const near = nearMisses(packageName, names);
+    const hint = near.length === 0 ? '' : `, or did you mean ${near.join(' or ')}?`;
+    return closed('NoProvider', `no package ${packageName} is selected; publish one${hint}`);
+  }
   const { minCount } = spec;
   const reasons = listed(waiting.map(({ message }) => message));
   if (minCount === undefined && waiting.length > 0) return closed('ProviderNotReady', reasons);

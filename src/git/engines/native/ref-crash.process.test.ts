@@ -10,9 +10,7 @@ import { openRepository } from '../../open/open-repository.ts';
 
 const WRITER = new URL('../../../../test/support/git/dying-writer.ts', import.meta.url).pathname;
 
-test('killed at any step, a transaction that packs refs is there as a whole or not at all, and can be made again', {
-  timeout: 120_000,
-}, async () => {
+test('killed at any step, a transaction that packs refs is there as a whole or not at all, and can be made again', async () => {
   const folder = temporaryFolder();
   const origin = initBare(join(folder.path, 'origin.git'));
   const repository = await openRepository(origin);

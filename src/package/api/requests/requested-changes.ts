@@ -110,9 +110,10 @@ export function changeOf(
   stored: RevisionObject,
   object: RevisionObject,
   revision: PackageRevision,
+  approves: boolean,
 ): RevisionChange | undefined {
   const kptfile = kptfileEdits(stored, object);
-  const metadata = metadataChange(stored, object, revision);
+  const metadata = metadataChange(stored, object, revision, approves);
   if (kptfile.length > 0 && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
     throw invalidRevision(
       object,
@@ -161,10 +162,12 @@ function metadataChange(
   stored: RevisionObject,
   object: RevisionObject,
   { namespace, record }: PackageRevision,
+  approves: boolean,
 ): RevisionChange['metadata'] | undefined {
   const wanted = ownMetadata(object);
   if (sameValue(ownMetadata(stored), wanted)) return undefined;
-  return { ...wanted, ownerReferences: ownersWritten(namespace, record, wanted.ownerReferences) };
+  const ownerReferences = ownersWritten(namespace, record, wanted.ownerReferences);
+  return { ...wanted, ownerReferences, byEditor: !approves };
 }
 
 /**

@@ -32,12 +32,20 @@ import { narrowestKey } from '../../../resource/watch/index-key.ts';
 import { isComputedType } from '../../model/gates/ready-type.ts';
 import type { IssuedCondition } from '../../model/gates/verdict.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../../model/identity/identity.ts';
+import { packagePath } from '../../model/identity/layout.ts';
 import { ownersWritten } from '../../model/record/owners.ts';
+import { emptyRecord } from '../../model/record/record.ts';
 import { type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
 import type { RevisionUpdate } from '../../plan/update.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { type FieldOwners, memoryFieldOwners } from '../objects/field-owners.ts';
 import type { RevisionEntry } from '../objects/revision-entry.ts';
+import {
+  changesSelection,
+  type ReadSelectionCheck,
+  refuseSelection,
+  type SelectionCheck,
+} from '../requests/refuse-selection.ts';
 import {
   affirmedTypeOf,
   breakGlassOf,
@@ -73,6 +81,8 @@ export interface PackageStorageOptions extends ComputedReadings {
   readonly versions?: RevisionVersions;
   readonly alert?: Alert | undefined;
   readonly deployments?: ReadDeployments | undefined;
+  /** Default: labels and owners decide about no approval. */
+  readonly selection?: ReadSelectionCheck | undefined;
 }
 
 /** The targets that deliver a revision, and what their engines report. */
@@ -100,6 +110,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly #clock: Clock;
   readonly #alert: Alert;
   readonly #deployments: ReadDeployments;
+  readonly #selection: ReadSelectionCheck;
   readonly #pages: ListPages<RevisionEntry, RevisionObject>;
 
   constructor(store: RevisionStore, log: EventLog, options: PackageStorageOptions = {}) {
@@ -110,6 +121,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     this.table = new RevisionTable(store, log, this.#clock, options.owners ?? memoryFieldOwners(), options.versions);
     this.readOnlySubResources = packageRevisionReadings(store, this.table, options);
     this.#deployments = options.deployments ?? (() => []);
+    this.#selection = options.selection ?? (async () => () => undefined);
     this.#pages = new ListPages(this.#clock, (entry) => this.#shown(entry));
   }
 
@@ -150,7 +162,8 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   async create(context: RequestContext, requested: RevisionObject): Promise<Stored<RevisionObject>> {
-    const object = withApprovalRights(context, undefined, requested, await mayApprove(context));
+    const approves = await mayApprove(context);
+    const object = withApprovalRights(context, undefined, requested, approves);
     // This is decided first, so that planning the write does not wait for a query while it occupies a slot of the
     // repository.
     if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
@@ -169,10 +182,18 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     if (metadata.name !== '' && metadata.name !== name)
       context.warn?.(`metadata.name ${JSON.stringify(metadata.name)} was ignored; the name is ${JSON.stringify(name)}`);
     const own = ownMetadata(object);
+    const written = { ...own, ownerReferences: ownersWritten(namespace, undefined, own.ownerReferences) };
     const wanted = {
       ...{ package: packageName, workspace: workspaceName, source, kptfile: kptfileOf(object) },
-      metadata: { ...own, ownerReferences: ownersWritten(namespace, undefined, own.ownerReferences) },
+      metadata: { ...written, byEditor: !approves },
     };
+    if (!approves && changesSelection(undefined, object)) {
+      const key = { repository, package: packageName, workspace: workspaceName };
+      const path = packagePath(this.#store.repository(repositoryId).layout, packageName);
+      const subject = { key, name, namespace, path, kptfile: undefined, record: { ...emptyRecord(''), ...written } };
+      const check = await this.#selection({ namespace, name: repository }, context.signal);
+      refuseSelection(context, check, undefined, subject);
+    }
     const write = this.table.beginWrite(context, `${namespace}/${name}`, metadata.managedFields);
     try {
       const made = await write.finish(await this.#store.create(repositoryId, wanted, context));
@@ -188,6 +209,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
   async update(context: RequestContext, requested: RevisionObject): Promise<Stored<RevisionObject>> {
     const approves = await mayApprove(context);
+    const check = approves ? undefined : await this.#selectionCheck(context, requested);
     const entry = this.#current(requested);
     const stored = entry.object;
     const object = withApprovalRights(context, stored, requested, approves);
@@ -197,7 +219,18 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     refuseRelabelling(context, stored, object, approves);
     warnOfIgnored(context, stored, object);
     const action = stepByUpdate(stored, object);
-    const change = changeOf(stored, object, entry.revision);
+    const change = changeOf(stored, object, entry.revision, approves);
+    if (!approves && changesSelection(stored, object)) {
+      const { revision } = entry;
+      const record = { ...(revision.record ?? emptyRecord(revision.commit)), ...change?.metadata };
+      // Another writer changed the metadata that this request replaces.
+      if (check === undefined)
+        throw new SluiceError(
+          'Conflict',
+          `the metadata of ${revision.name} has changed meanwhile; read it again and retry`,
+        );
+      refuseSelection(context, check, revision, { ...revision, record });
+    }
     const finished = stored.metadata.deletionTimestamp !== undefined && change?.metadata?.finalizers?.length === 0;
     if (finished) return this.#remove(context, entry);
     return this.#write(context, entry, object, {
@@ -294,6 +327,15 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     } finally {
       write.end();
     }
+  }
+
+  /** What a change of the metadata by which rules select depends on; undefined without such a change. It is read before the object that is written. */
+  async #selectionCheck(context: RequestContext, requested: RevisionObject): Promise<SelectionCheck | undefined> {
+    const { object } = this.#existing(requested.metadata);
+    if (!changesSelection(object, requested)) return undefined;
+    const { namespace } = object.metadata;
+    const key = { ...(namespace === undefined ? {} : { namespace }), name: object.spec.repository };
+    return this.#selection(key, context.signal);
   }
 
   #existing(key: ObjectKey): RevisionEntry {

@@ -153,9 +153,9 @@ function tagFlaw(
   { parents, facts, subject }: CommitText,
   version: string,
 ): OutOfBand | undefined {
-  const { tree } = tip;
+  const { oid, tree } = tip;
   const evaluation = evaluatePublication({
-    ...{ parents, commit: facts, subject, path, version, tree },
+    ...{ oid, parents, commit: facts, subject, path, version, tree },
     ...{ repository: repositoryId, branch: layout.branch },
   });
   return evaluation.inBand ? undefined : { reason: evaluation.reason, message: evaluation.message };

@@ -5,7 +5,7 @@ import type { GitObject, GitRepository, ObjectStat, Oid } from '../../../git/git
 import { parseCommit } from '../../../git/objects/commit-codec.ts';
 import { targetOfTag } from '../../../git/objects/tag-codec.ts';
 import { encodeName, pickEntries, type RawTreeEntry } from '../../../git/objects/tree-codec.ts';
-import { parseCommitMessage, unreadFacts } from '../../model/record/commit-message.ts';
+import { parseCommitMessage, parseTagStatement, unreadFacts } from '../../model/record/commit-message.ts';
 import { parseRecord } from '../../model/record/record.ts';
 import type { FactCache } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
@@ -145,14 +145,15 @@ export class FactReader {
     const objects = new Map(wanted.map((specification, position) => [specification, read[position]]));
     const pause = createPacer();
     const commits = new Map<Oid, Promise<CommitFact | undefined>>();
+    // Several publications can have one commit.
+    const tagged = new Map<Oid, Promise<CommitFact | undefined>>();
     for (const place of places) {
       const { oid } = place;
       await pause();
       // A ref refers to it: a missing object must not count as a missing revision.
       if (objects.get(oid) === undefined) await this.#git.expectObject(oid);
       const object = objects.get(oid);
-      const described =
-        commits.get(oid) ?? this.#peel(object).then((commit) => commit && withTag(describe(commit), object));
+      const described = commits.get(oid) ?? this.#describe(object, tagged);
       commits.set(oid, described);
       const commit = await described;
       if (commit === undefined) continue;
@@ -167,6 +168,18 @@ export class FactReader {
     const kptfileBlob = kptfileAmong((tree && pick(tree, KPTFILE)) ?? NOTHING);
     this.#cache.tips.set(specificationOf(place), new TipFact(commit.oid, tree?.oid, kptfileBlob, commit.text));
     this.#cache.reads += 1;
+  }
+
+  /** Reads the facts about a commit, or about the one of a tag; `tagged` has those that were read for other tags. */
+  async #describe(
+    object: GitObject | undefined,
+    tagged: Map<Oid, Promise<CommitFact | undefined>>,
+  ): Promise<CommitFact | undefined> {
+    const target = object?.type === 'tag' ? targetOfTag(object.data) : undefined;
+    const known = target === undefined ? undefined : tagged.get(target);
+    const described = known ?? this.#peel(object).then((commit) => commit && describe(commit));
+    if (target !== undefined) tagged.set(target, described);
+    return withTag(await described, object);
   }
 
   /** Follows an annotated tag to its commit. */
@@ -347,12 +360,20 @@ function unreadCommit({ oid, size }: ObjectStat): CommitFact {
 /** The statement of a publication can be in an annotated tag, if a Git host created the commit. */
 function withTag(commit: CommitFact | undefined, object: GitObject | undefined): CommitFact | undefined {
   if (commit === undefined || object?.type !== 'tag') return commit;
-  const text = object.data.toString('utf8');
-  const { statement } = parseCommitMessage(text.slice(text.indexOf('\n\n') + 2));
+  const statement = parseTagStatement(object.data);
   if (statement === undefined) return commit;
   const { value } = commit.text;
   const carried = { ...value, facts: { ...value.facts, statement }, statementTag: object.oid };
-  return { oid: commit.oid, text: LazyJson.of<CommitText>(carried) };
+  const { sharedCommit, draft, package: path } = statement.statement;
+  if (sharedCommit !== commit.oid) return { oid: commit.oid, text: LazyJson.of<CommitText>(carried) };
+  // Each of hundreds of publications keeps what is about it, in the form of a commit of its own.
+  const [onto, ...drafts] = value.parents;
+  const own = {
+    ...carried,
+    parents: [onto, drafts.find((parent) => parent === draft)].filter((parent) => parent !== undefined),
+    facts: { ...carried.facts, annotations: value.facts.annotations.filter((one) => one.package === path) },
+  };
+  return { oid: commit.oid, text: LazyJson.of<CommitText>(own) };
 }
 
 function readRecord(object: GitObject | undefined): RecordFact | null {

@@ -17,6 +17,11 @@ export type Unchecked = { readonly oid: Oid; readonly package: string } & (
   | { readonly tip: TipFact; readonly ref: string }
 );
 
+/** The object that has the statement: a tag on the commit of this process can have another one. */
+export function carrierOf(item: Unchecked): Oid {
+  return ('tip' in item ? item.tip.text.value.statementTag : undefined) ?? item.oid;
+}
+
 /** Checks signatures and notes the result in the facts. */
 export async function checkSignatures(
   unchecked: readonly Unchecked[],
@@ -33,9 +38,7 @@ export async function checkSignatures(
       const fact = 'fact' in item ? item.fact : item.tip;
       const signed = 'fact' in item ? item.fact.signed : item.tip.text.value.facts.statement;
       if (fact.signer !== undefined || signed === undefined) continue;
-      // A statement of this process is known by the object that carries it: a tag on its commit can have another message.
-      const statementTag = 'tip' in item ? item.tip.text.value.statementTag : undefined;
-      const own = ownStatements.signerOf(statementTag ?? item.oid);
+      const own = ownStatements.signerOf(carrierOf(item));
       if (own !== undefined && 'fact' in item) item.fact.isOwn = true;
       fact.signer = own ?? (await trust.signerOf(signed));
     }

@@ -31,6 +31,8 @@ export interface Step {
     readonly isMerged: boolean;
     /** What the model notes as a publication that does not count. */
     readonly isBypass: boolean;
+    /** It shares its commit with an approval of another package. */
+    readonly isShared: boolean;
     /** The Git host is to publish it by a merge. */
     readonly isDecision: boolean;
   };
@@ -177,6 +179,7 @@ export class Driver {
     // Who decided on a merge mostly publishes it.
     const decider = ACTORS.find(({ name }) => kept.approvals.get(name)?.decided !== undefined);
     const actor = merged !== undefined && decider !== undefined && draws.below(4) > 0 ? decider : drawn;
+    const isShared = action === 'approve' && draws.below(2) === 0;
     const asked: ModelRequest = {
       ...{ action, actor: actor.name, groups: actor.groups, isController: faceOf(actor) === 'controller' },
       ...{ expected, reason, breakGlass, merged, byMerge },
@@ -187,14 +190,14 @@ export class Driver {
     const mayBreakGlass = breakGlass && !open;
     const nextNumber = this.model.nextNumber();
     const isBypass = this.model.isBypass(entry, kept, asked);
-    const asking = { action, actor, expectedCommit: expected, reason, breakGlass, merged, byMerge };
+    const asking = { action, actor, expectedCommit: expected, reason, breakGlass, merged, byMerge, isShared };
     const decision = this.world.request(target, asking);
     if (against.size === 0) this.#apply(workspace, entry, kept, asked, approvals, isBypass);
     const isMerged = merged !== undefined;
     return {
       request: {
         ...{ target, action, decision, against, open, mayBreakGlass, approvals, nextNumber },
-        ...{ isMerged, isBypass, isDecision: byMerge && !isMerged },
+        ...{ isMerged, isBypass, isShared, isDecision: byMerge && !isMerged },
       },
     };
   }

@@ -46,7 +46,8 @@ export class Forger {
     });
     const genuine = this.#genuine(draws);
     const stolen = draws.of(records.revokedKeys);
-    switch (draws.below(9)) {
+    const shared = this.#shared(revision, draws);
+    switch (draws.below(11)) {
       case 0:
         return { commit: store.commit({ data, parents: [], action: undefined, time: at }), attack: 'plain tag' };
       case 1:
@@ -67,11 +68,29 @@ export class Forger {
       case 7:
         if (genuine !== undefined) return make('tag with a copied statement', { statement: genuine });
         return make('tag with a broken signature', { statement: { statement: own, signature: `${records.key} x` } });
+      case 8: {
+        // The server publishes other packages with the same commits and numbers.
+        const other = { ...own, package: 'dir/net/amf', workspace: 'w0' };
+        return make('tag with the statement of another package', signed(other, records.key));
+      }
+      case 9:
+        // What is the same in every way but for its id.
+        if (shared !== undefined)
+          return { commit: store.commit({ ...shared, time: at }), attack: 'copied shared commit' };
+        return make('tag of a foreign key', signed(own, FOREIGN));
       default: {
         const closed = [{ type: 'Signed', requiredBy: ['Kptfile'], state: 'Missing' }];
         return make('tag of a foreign key', signed({ ...own, record: { ...record, gates: closed } }, FOREIGN));
       }
     }
+  }
+
+  /** A commit of the server with a publication of this number and one of another package. */
+  #shared(revision: number, draws: Draws): CommitData | undefined {
+    const isShared = ({ statement, action }: CommitData) =>
+      action === 'approve' && statement?.statement.sharedCommit !== undefined;
+    const all = [...this.#world.store.commits.values()].filter(isShared);
+    return draws.of(all.filter((one) => one.revision === revision)) ?? draws.of(all);
   }
 
   #genuine(draws: Draws) {

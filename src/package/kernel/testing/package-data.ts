@@ -79,7 +79,7 @@ export function commitFactsOf({ action, workspace, revision, statement, claim }:
   const message = formatCommitMessage('subject', {
     context: { actor: { name: 'ann' }, face: 'cli' },
     action: action ?? 'merge',
-    ...(annotation === undefined ? {} : { annotation: { ...annotation, revision: `${revision}` } }),
+    ...(annotation === undefined ? {} : { annotations: [{ ...annotation, revision: `${revision}` }] }),
     ...(statement === undefined ? {} : { statement: asWritten(statement) }),
   });
   return parseCommitMessage(claim === undefined ? message : `${message}Sluice-Record: ${JSON.stringify(claim)}\n`);

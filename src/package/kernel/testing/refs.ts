@@ -105,6 +105,7 @@ export class Refs {
     if (commit === undefined || meaning.kind !== 'published') return undefined;
     return {
       ...{
+        oid,
         parents: commit.parents,
         branch: LAYOUT.branch,
         subject: '',

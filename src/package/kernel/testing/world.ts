@@ -46,6 +46,8 @@ export interface WorldRequest {
   readonly breakGlass: boolean;
   readonly merged?: MergedProposal | undefined;
   readonly byMerge?: boolean | undefined;
+  /** An approval shares its commit with one of another package. */
+  readonly isShared?: boolean;
 }
 
 /**
@@ -354,7 +356,7 @@ export class World {
   /** The approval commit with its statement, or the commit of the Git host with a tag that has it. */
   #publish(
     revision: ListedRevision,
-    { actor, reason, merged }: WorldRequest,
+    { actor, reason, merged, isShared }: WorldRequest,
     { next, bypassed, brokeGlass, mergeBypass, judgedAt = this.at }: Allowed,
     { verdicts, steps, contributors = [], approvals = [] }: RevisionRecord,
     state: RevisionState,
@@ -365,11 +367,22 @@ export class World {
     const published = isMerged && merged !== undefined ? this.data(merged.commit) : data;
     if (data === undefined || published === undefined) throw new Error('nothing to publish');
     const current = this.records.read(workspace, this.refs.get(recordRefOf(workspace))).fact;
+    const onMain = this.store.mainParents();
+    const shared =
+      isShared === true && !isMerged
+        ? this.store.commit({
+            data,
+            parents: [...onMain, this.#otherDraft(), commit],
+            action: 'approve',
+            time: this.at,
+          })
+        : undefined;
     const statement: PublicationStatement = {
       ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: REPOSITORY, ...scope(workspace) },
       ...this.records.trust.next(scope(workspace), current),
       ...{ revision: next?.revision ?? 0, tree: treeOf(published), draft: commit },
-      ...{ branch: LAYOUT.branch, onto: (isMerged ? state.merge?.onto : this.store.mainParents()[0]) ?? '' },
+      ...{ branch: LAYOUT.branch, onto: (isMerged ? state.merge?.onto : onMain[0]) ?? '' },
+      ...(shared === undefined ? {} : { sharedCommit: shared }),
       record: {
         ...{ verdicts, steps, contributors, approvals, content: state.facts.inputs.content },
         gates: evaluateGates(state.facts, this.policy, judgedAt).map((gate) => ({
@@ -383,13 +396,22 @@ export class World {
     const { key } = this.records;
     const signature = fakeSignature(key, payloadOf(statement));
     this.records.raise(signedBy(statement, key));
-    const parents = [...this.store.mainParents(), commit];
     const signed = { statement: { statement, signature }, workspace, revision: statement.revision };
     if (isMerged && merged !== undefined) {
       this.store.annotate(merged.commit, signed);
       return merged.commit;
     }
-    return this.store.commit({ data, parents, action: 'approve', time: this.at, ...signed });
+    if (shared !== undefined) {
+      this.store.annotate(shared, signed);
+      return shared;
+    }
+    return this.store.commit({ data, parents: [...onMain, commit], action: 'approve', time: this.at, ...signed });
+  }
+
+  /** The proposal of another package. */
+  #otherDraft(): Oid {
+    const parents = this.store.mainParents();
+    return this.store.commit({ data: undefined, parents, action: 'create', time: this.at });
   }
 
   #advance(

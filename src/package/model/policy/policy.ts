@@ -37,6 +37,8 @@ export interface EffectivePolicy {
   readonly approvalRules: readonly ApprovalRule[];
   /** Names of the policies by which controllers approve what meets all rules; empty: by none. */
   readonly automatic: readonly string[];
+  /** Policies that require approvals of users, as `<namespace>/<name>`. */
+  readonly approvedBy: readonly string[];
   /** The Freeze objects of the namespace and of the installation, also those whose end has passed. */
   readonly freezes: readonly FreezeRule[];
   /** Actors, or `group:<name>`, who may publish with closed gates and blocking rules, with a reason. */
@@ -100,6 +102,7 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   alsoApprovedIn: [],
   approvalRules: [],
   automatic: [],
+  approvedBy: [],
   freezes: [],
   breakGlass: [],
   people: NO_PEOPLE,

@@ -29,6 +29,11 @@ export interface ReviewPolicy {
     readonly secretRef: { readonly name: string; readonly key: string };
   };
   readonly publishOn: 'approval' | 'review' | 'merge';
+  /**
+   * Since when merges in the repository publish by it: those that are part of this commit of the main branch were made before. Without a commit since
+   * the policy was created. Undefined until that is recorded; with `approval`, as soon as the end is.
+   */
+  readonly mergesSince?: { readonly commit?: string | undefined } | undefined;
   /** How the host merges where Sluice cannot push to the main branch. */
   readonly mergeMethod: 'merge' | 'squash' | 'rebase';
   /** Whose reviews count, and as whose approval. */

@@ -59,7 +59,7 @@ function approval(statement = signed()): string {
 describe('formatCommitMessage', () => {
   test('has the annotation of Porch and the trailers of Sluice', () => {
     const message = formatCommitMessage('Approving package revision free5gc/upf/3', {
-      annotation: { package: 'free5gc/upf', workspaceName: 'v3', revision: '3' },
+      annotations: [{ package: 'free5gc/upf', workspaceName: 'v3', revision: '3' }],
       context: { actor: { name: 'ann' }, face: 'cli', reason: 'looks good' },
       action: 'approve',
     });

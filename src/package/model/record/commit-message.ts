@@ -93,6 +93,11 @@ export interface PublicationStatement extends StatementHead {
    * commit or tag, and on one line no other commit has this parent.
    */
   readonly onto: string;
+  /**
+   * The commit, where Sluice made it for several publications at once: each has its statement in a tag of its own on it. Absent where the commit
+   * carries the statement, and where a Git host made the commit.
+   */
+  readonly sharedCommit?: string;
   readonly record: FoldedRecord;
 }
 
@@ -141,13 +146,15 @@ const publicationSchema = statementHeadSchema.extend({
   draft: z.string(),
   branch: z.string(),
   onto: z.string(),
+  sharedCommit: z.string().optional(),
   record: foldedSchema,
 });
 
 export function formatCommitMessage(
   subject: string,
   options: {
-    readonly annotation?: PackageAnnotation;
+    /** One for each package that the commit is about. */
+    readonly annotations?: readonly PackageAnnotation[];
     readonly context: RequestContext;
     /** The kernel's name of the step. */
     readonly action: string;
@@ -156,7 +163,8 @@ export function formatCommitMessage(
   },
 ): string {
   const lines = [harmlessSubject(subject), ''];
-  if (options.annotation !== undefined) lines.push(`kpt:${JSON.stringify(options.annotation)}`, '');
+  const { annotations = [] } = options;
+  if (annotations.length > 0) lines.push(...annotations.map((annotation) => `kpt:${JSON.stringify(annotation)}`), '');
   lines.push(`Sluice-Action: ${oneLine(options.action)}`);
   lines.push(`Sluice-Actor: ${oneLine(options.context.actor.name)}`);
   lines.push(`Sluice-Face: ${options.context.face}`);
@@ -265,6 +273,12 @@ export function parseCommitMessage(message: string): CommitFacts {
     record: statement === undefined && folded !== undefined ? parseFolded(folded) : undefined,
     statement,
   };
+}
+
+/** The statement in an annotated tag, by the data of the tag object; undefined if it has none. */
+export function parseTagStatement(data: Buffer): SignedStatement<PublicationStatement> | undefined {
+  const text = data.toString('utf8');
+  return parseCommitMessage(text.slice(text.indexOf('\n\n') + 2)).statement;
 }
 
 /** The signed record in a commit that removes a package from the main branch; undefined for any other message. */

@@ -105,6 +105,11 @@ export const approvalSchema = z.object({
   /** The groups of the user that quorums of policies named when it was given. */
   groups: listOf(z.string()).optional(),
   /**
+   * All groups of the user when it was given, where a merge of the Git host can publish by it: the right to approve is checked again then. Absent
+   * where they are not known.
+   */
+  allGroups: listOf(z.string()).optional(),
+  /**
    * The commit that a merge of the Git host publishes: with this approval none was missing, all gates were open and no rule blocked it, and the
    * rules of the host reserve the main branch for merges.
    */
@@ -131,10 +136,16 @@ const recordSchema = z.object({
   /**
    * Gates that were required when the revision was proposed; they stay required until it is rejected or published. `lost` if the
    * record that contained them was removed or replaced. Also the number of required approvals when the last insufficient approval
-   * was recorded.
+   * was recorded. `policies`, as `<namespace>/<name>`, required approvals of users when it was proposed: they still do, whatever a later write of
+   * labels, owners or the Kptfile lets them select.
    */
   proposal: z
-    .object({ gates: listOf(z.string()), lost: z.boolean().optional(), approvalsNeeded: z.int().optional() })
+    .object({
+      gates: listOf(z.string()),
+      lost: z.boolean().optional(),
+      approvalsNeeded: z.int().optional(),
+      policies: listOf(z.string()).optional(),
+    })
     .optional(),
   /** Commands in comments of its pull request. */
   commands: executedCommandsSchema.optional(),
@@ -155,6 +166,8 @@ const recordSchema = z.object({
   labels: mapOf(z.string()).optional(),
   annotations: mapOf(z.string()).optional(),
   ownerReferences: listOf(mapOf(z.unknown())).optional(),
+  /** Keys of labels, and uids of owners, that a user wrote who may not approve: because of them no controller approves the revision. */
+  unapproved: z.object({ labels: listOf(z.string()), owners: listOf(z.string()) }).optional(),
   finalizers: listOf(z.string()).optional(),
   deletionTimestamp: z.string().optional(),
   createdAt: z.string().optional(),

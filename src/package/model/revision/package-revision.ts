@@ -68,6 +68,7 @@ export interface CommitInfo {
   readonly authorEmail?: string;
   /** Author time in milliseconds since the epoch; undefined if it equals `time`. */
   readonly authorTime?: number;
+  /** Of a commit with several publications the first one, and the draft of this publication. */
   readonly parents: readonly Oid[];
   readonly subject: string;
   readonly facts: CommitFacts;

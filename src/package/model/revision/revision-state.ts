@@ -167,7 +167,10 @@ export interface RefStep {
   readonly expect: Oid | null;
   readonly become:
     | { readonly kind: 'commit'; readonly oid: Oid }
-    /** The package's tree on top of the main head, with the draft as second parent. */
+    /**
+     * The package's tree on top of the main head, with the draft as a further parent. Of several packages that are published at once it can be one
+     * commit; then the tag has the statement.
+     */
     | { readonly kind: 'approval' }
     /** An annotated tag with the statement, on a commit of the Git host. */
     | { readonly kind: 'statement'; readonly on: Oid }

@@ -17,6 +17,7 @@ import {
 import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
 import { draftRef, mainRef, packagePath, recordRef } from '../../model/identity/layout.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
+import { withMetadata } from '../../model/record/object-metadata.ts';
 import {
   type Contributor,
   emptyRecord,
@@ -77,12 +78,12 @@ async function planDraft(
     parents: [head],
     ...signatures(repo, context),
     message: formatCommitMessage(start.subject, {
-      annotation: { package: path, workspaceName: key.workspace, task: start.task },
+      annotations: [{ package: path, workspaceName: key.workspace, task: start.task }],
       context,
       action: wanted.source.type,
     }),
   });
-  const begun: RevisionRecord = {
+  const empty: RevisionRecord = {
     ...emptyRecord(commit),
     verdicts: [...verdicts],
     ...(start.source === undefined ? {} : { source: start.source }),
@@ -90,8 +91,8 @@ async function planDraft(
     createdAt: at,
     contributors: contributorsOf(repo, wanted, context, at, commit),
     task: start.task,
-    ...wanted.metadata,
   };
+  const begun = wanted.metadata === undefined ? empty : withMetadata(empty, wanted.metadata);
   const record = await issued(
     repo,
     rendered.record(begun, at),

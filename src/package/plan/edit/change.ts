@@ -10,6 +10,7 @@ import { issueVerdict, syncVerdicts } from '../../model/gates/verdict.ts';
 import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
 import { type ExecutedCommand, withCommand } from '../../model/record/executed-commands.ts';
+import { type WrittenMetadata, withMetadata } from '../../model/record/object-metadata.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../../model/record/record.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Rendering } from '../ports/renderer.ts';
@@ -49,9 +50,7 @@ export interface RevisionChange extends PackageEdits {
    */
   readonly recordPush?: boolean;
   /** Object metadata that lives in the record. In every lifecycle. */
-  readonly metadata?: Partial<
-    Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers' | 'deletionTimestamp'>
-  >;
+  readonly metadata?: WrittenMetadata;
   /** A command in a comment of the pull request `source`, recorded with its effect; rejects with AlreadyExists if it was executed before. */
   readonly command?: ExecutedCommand & { readonly source: string };
   /** Bases the revision on the head of the main branch, with a merge commit. */
@@ -132,7 +131,7 @@ export async function planChange(
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
-  if (change.metadata !== undefined) record = { ...record, ...change.metadata };
+  if (change.metadata !== undefined) record = withMetadata(record, change.metadata);
   if (change.command !== undefined) {
     const { source, ...command } = change.command;
     record = { ...record, commands: withCommand(before.commands, source, command) };
@@ -150,7 +149,7 @@ export async function planChange(
       parents: [revision.commit, ...(rebase === undefined ? [] : [rebase.head])],
       ...signatures(repo, context),
       message: formatCommitMessage(change.subject ?? describe(own), {
-        annotation: { package: revision.path, workspaceName: revision.key.workspace },
+        annotations: [{ package: revision.path, workspaceName: revision.key.workspace }],
         context,
         action: 'edit',
       }),

@@ -87,8 +87,10 @@ async function approvalEntry(repo: RepositoryContext, revision: PackageRevision)
   const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
   const approval = approvalOf(revision);
   const made = entryOf(await repo.git.readCommit(commit), by, approval?.face);
-  const isMerged = approval !== undefined && tip.statementTag !== undefined;
-  const entry = isMerged ? { ...stepEntry(approval, commit), what: made.what, commit } : made;
+  const isTagged = approval !== undefined && tip.statementTag !== undefined;
+  const isShared = tip.facts.statement?.statement.sharedCommit !== undefined;
+  const what = isShared ? `Approving package revision ${revision.path}/${revision.revision}, with others` : made.what;
+  const entry = isTagged ? { ...stepEntry(approval, commit), what, commit } : made;
   const step = publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve');
   if (step?.gates === undefined) return entry;
   const broken = publishedRecordOf(tip.facts)?.breakGlass === undefined ? '' : ' (break-glass)';

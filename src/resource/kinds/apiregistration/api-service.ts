@@ -3,6 +3,7 @@ import { findCondition } from '../../object/condition.ts';
 import { invalidValue } from '../../object/invalid-object.ts';
 import { PATH_SEGMENT } from '../../object/name-rules.ts';
 import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema } from '../common/condition-schema.ts';
 
@@ -75,3 +76,5 @@ export const apiServiceKind = defineKind({
     AGE_COLUMN,
   ],
 });
+
+export type ApiService = ObjectOf<typeof apiServiceKind>;

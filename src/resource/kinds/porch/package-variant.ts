@@ -155,10 +155,13 @@ export const packageVariantKind = defineKind({
   strategy: {
     validate: (variant) => {
       const { downstream, labels, annotations } = variant.spec;
-      return revisionCauses(variant, [
-        { at: ['spec', 'downstream', 'package'], path: downstream.package },
-        { at: ['spec'], labels, annotations },
-      ]);
+      return [
+        ...ownUpstreamCauses(variant),
+        ...revisionCauses(variant, [
+          { at: ['spec', 'downstream', 'package'], path: downstream.package },
+          { at: ['spec'], labels, annotations },
+        ]),
+      ];
     },
   },
   spec: z
@@ -253,5 +256,18 @@ export const packageVariantKind = defineKind({
     AGE_COLUMN,
   ],
 });
+
+/** Each revision of a package that is its own upstream would lead to another one. */
+function ownUpstreamCauses({
+  metadata,
+  spec: { upstream, downstream },
+}: Pick<KubernetesObject, 'metadata'> & {
+  readonly spec: Readonly<Record<'upstream' | 'downstream', { readonly repo: string; readonly package: string }>>;
+}): FieldCause[] {
+  const isSame = upstream.repo === downstream.repo && upstream.package === downstream.package;
+  if (!isSame || metadata.deletionTimestamp !== undefined) return [];
+  const at = ['spec', 'downstream', 'package'];
+  return [invalidValue(at, downstream.package, 'is the package of spec.upstream; choose another package')];
+}
 
 export type PackageVariant = ObjectOf<typeof packageVariantKind>;

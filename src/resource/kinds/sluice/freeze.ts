@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { withVisibleDirection } from '../../../foundation/text/direction.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
@@ -44,9 +45,19 @@ export const freezeKind = defineKind({
     .describe('Reason and end.'),
   printerColumns: [
     NAME_COLUMN,
-    { name: 'Reason', type: 'string', jsonPath: '.spec.reason', value: (object) => object.spec.reason },
+    {
+      name: 'Reason',
+      type: 'string',
+      jsonPath: '.spec.reason',
+      value: (object) => withVisibleDirection(object.spec.reason),
+    },
     { name: 'Until', type: 'string', jsonPath: '.spec.until', value: (object) => object.spec.until ?? '' },
-    { name: 'By', type: 'string', jsonPath: '.spec.startedBy', value: (object) => object.spec.startedBy ?? '' },
+    {
+      name: 'By',
+      type: 'string',
+      jsonPath: '.spec.startedBy',
+      value: (object) => withVisibleDirection(object.spec.startedBy ?? ''),
+    },
     AGE_COLUMN,
   ],
 });

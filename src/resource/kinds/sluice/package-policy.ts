@@ -137,7 +137,25 @@ export const packagePolicyKind = defineKind({
   description: 'Rules for the packages that it selects: gates, who may give verdicts, who may approve.',
   spec: packagePolicySpec,
   status: z
-    .object({ conditions: conditionsSchema.optional(), observedGeneration: observedGenerationSchema })
+    .object({
+      conditions: conditionsSchema.optional(),
+      observedGeneration: observedGenerationSchema,
+      mergePublication: z
+        .array(
+          z.object({
+            repository: z.string().describe('Name of the Repository.'),
+            publishOn: z.string().describe('spec.review.publishOn for which it holds.'),
+            commit: z
+              .string()
+              .optional()
+              .describe(
+                'The head of the main branch when it began; merges that are part of it publish nothing. Absent: since the policy was created.',
+              ),
+          }),
+        )
+        .optional()
+        .describe('Since when merges of pull requests publish, in each repository.'),
+    })
     .describe('Observed state of the policy.'),
   printerColumns: [
     NAME_COLUMN,

@@ -3,6 +3,7 @@ import { durationSchema } from '../../object/duration.ts';
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
+import { labelSelectorSchema } from '../../selector/label-selector.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
@@ -59,6 +60,11 @@ export const wavePlanKind = defineKind({
     .object({
       selector: packageSelectorSchema
         .extend({
+          packageSelector: labelSelectorSchema
+            .optional()
+            .describe(
+              'Label selector for package revisions, by labels that users who may approve, or controllers, have set.',
+            ),
           variantSet: z
             .string()
             .min(1)

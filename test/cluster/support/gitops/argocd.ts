@@ -7,7 +7,7 @@ import { eventually } from '../../../support/api/eventually.ts';
 import { KubeApi, type KubeObject } from '../../../support/api/kube-api.ts';
 import { freePort } from '../../../support/free-port.ts';
 import { applyObjects } from '../apply-objects.ts';
-import { Component } from '../component.ts';
+import { Component, MAX_START_MS } from '../component.ts';
 import type { ClusterPrograms } from '../programs.ts';
 import type { ArgoCdProgram } from './argocd-program.ts';
 import type { RedisProgram } from './redis-program.ts';
@@ -142,6 +142,7 @@ export class ArgoCd implements AsyncDisposable {
         return (await isHealthy(`http://127.0.0.1:${metricsPort}/healthz`)) && isHealthy(`${this.#url}/healthz`);
       },
       (ready) => ready,
+      MAX_START_MS,
     );
   }
 

@@ -5,7 +5,7 @@ import { eventually } from '../../../support/api/eventually.ts';
 import { KubeApi, type KubeObject } from '../../../support/api/kube-api.ts';
 import { freePort } from '../../../support/free-port.ts';
 import { applyObjects } from '../apply-objects.ts';
-import { Component } from '../component.ts';
+import { Component, MAX_START_MS } from '../component.ts';
 import type { ClusterPrograms } from '../programs.ts';
 import { SourceStandIn } from './source-stand-in.ts';
 
@@ -66,6 +66,7 @@ export class Flux implements AsyncDisposable {
           return answer?.status === 200;
         },
         (ready) => ready,
+        MAX_START_MS,
       );
       return flux;
     } catch (error) {

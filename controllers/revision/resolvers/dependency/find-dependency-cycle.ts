@@ -1,4 +1,5 @@
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
+import { findCycle } from '../../../../src/foundation/find-cycle.ts';
 import { isSluiceError } from '../../../../src/foundation/sluice-error.ts';
 import {
   isPublished,
@@ -9,37 +10,17 @@ import type { RevisionStore } from '../../../../src/package/store/revision-store
 import { CLUSTER_TYPE, isDependency, isDependencyType, lockOf, namedPackages } from './dependency-object.ts';
 import { packageId } from './select-providers.ts';
 
-/** Packages that one search looks at. */
-const MAX_PACKAGES = 2000;
-
 /**
  * The packages of a cycle that the package of `consumer` is part of, beginning and ending with it; undefined if there is none. The edges of a
  * draft are in its verdicts, which name what it has locked and what it waits for; those of a publication are what it has locked.
  */
-export async function findCycle(
+export function findDependencyCycle(
   consumer: PackageRevision,
   providers: readonly string[],
   store: Pick<RevisionStore, 'list' | 'content'>,
 ): Promise<readonly string[] | undefined> {
   const own = packageId(consumer);
-  /** The package before each one, on the way from `consumer`. */
-  const before = new Map<string, string>(providers.map((id) => [id, own]));
-  const queue = [...before.keys()];
-  for (let id = queue.shift(); id !== undefined && before.size <= MAX_PACKAGES; id = queue.shift()) {
-    if (id === own) return pathTo(own, before);
-    for (const next of await providersOf(id, consumer.namespace, store)) {
-      if (before.has(next)) continue;
-      before.set(next, id);
-      queue.push(next);
-    }
-  }
-  return undefined;
-}
-
-function pathTo(own: string, before: ReadonlyMap<string, string>): string[] {
-  const path = [own];
-  for (let id = before.get(own); id !== undefined && id !== own; id = before.get(id)) path.unshift(id);
-  return [own, ...path];
+  return findCycle(own, (id) => (id === own ? providers : providersOf(id, consumer.namespace, store)));
 }
 
 async function providersOf(

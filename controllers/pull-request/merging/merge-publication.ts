@@ -1,0 +1,124 @@
+import type { PullRequest } from '../../../src/forge/forge.ts';
+import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { mergeBase } from '../../../src/git/objects/merge-base.ts';
+import { isOid } from '../../../src/git/objects/object-id.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { type PackagePolicy, packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import type { Stored } from '../../../src/resource/object/object.ts';
+
+/** Since when merges in a repository publish by a policy; see `ReviewPolicy.mergesSince`. */
+type Since = NonNullable<ReviewPolicy['mergesSince']>;
+type Place = Pick<PackageRepository, 'namespace' | 'repository' | 'index'>;
+
+/**
+ * Returns since when merges in a repository publish by a policy, as its status has it now. It is recorded there first if it is not: the present head of
+ * the main branch, or nothing for a policy that was not changed since its creation. Undefined if it could not be recorded yet.
+ */
+export async function mergePublicationOf(
+  client: Client,
+  { namespace, repository, index }: Place,
+  { policy: name, publishOn }: ReviewPolicy,
+  signal: AbortSignal,
+): Promise<Since | undefined> {
+  const policy = await client.find(packagePolicyKind, { namespace, name }, { signal });
+  if (policy?.spec.review?.publishOn !== publishOn) return undefined;
+  const known = policy.status?.mergePublication ?? [];
+  const own = known.find((one) => one.repository === repository);
+  if (own?.publishOn === publishOn) return own;
+  const isNew = policy.metadata.generation === 1;
+  // Nothing can be merged before there is a main branch.
+  if (!isNew && index.mainHead === undefined) return undefined;
+  const begun = { repository, publishOn, ...(isNew ? {} : { commit: index.mainHead }) };
+  const mergePublication = [...known.filter((one) => one !== own), begun];
+  return (await writeStatus(client, policy, mergePublication, signal)) ? begun : undefined;
+}
+
+/** Records when merges begin or end to publish by a policy as it was read, so that merges from between do not publish later. */
+export async function recordMergePublication(
+  client: Client,
+  place: Place,
+  review: ReviewPolicy,
+  signal: AbortSignal,
+): Promise<void> {
+  const { policy: name, publishOn, mergesSince } = review;
+  if ((mergesSince !== undefined) === (publishOn !== 'approval')) return;
+  if (publishOn !== 'approval') {
+    await mergePublicationOf(client, place, review, signal);
+    return;
+  }
+  const { namespace, repository } = place;
+  const policy = await client.find(packagePolicyKind, { namespace, name }, { signal });
+  if (policy?.spec.review?.publishOn !== publishOn) return;
+  const known = policy.status?.mergePublication ?? [];
+  const others = known.filter((one) => one.repository !== repository);
+  if (others.length < known.length) await writeStatus(client, policy, others, signal);
+}
+
+async function writeStatus(
+  client: Client,
+  policy: Stored<PackagePolicy>,
+  mergePublication: readonly NonNullable<NonNullable<PackagePolicy['status']>['mergePublication']>[number][],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const status = { ...policy.status, mergePublication: [...mergePublication] };
+  try {
+    await client.updateStatus(packagePolicyKind, { ...policy, status }, { signal });
+    return true;
+  } catch (error) {
+    // Another reconciliation was first.
+    if (isSluiceError(error, 'Conflict')) return false;
+    throw error;
+  }
+}
+
+/** Whether a merge was made before merges published by the policy. */
+export async function isMergedBefore(
+  { git }: Pick<PackageRepository, 'git'>,
+  commit: string | undefined,
+  { commit: since }: Since,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (since === undefined || !isOid(since) || commit === undefined || !isOid(commit)) return false;
+  const found = await git.statObjects([since, commit]);
+  // What is not fetched is no part of what was the main branch.
+  if (found.some((one) => one?.type !== 'commit')) return false;
+  return (await mergeBase(git, since, commit, signal)) === commit;
+}
+
+/** The same for proposals, whose controller does not read all policies of a repository. */
+export class MergePublication {
+  readonly #client: Client;
+  /** Repositories and policies of which it is recorded since when merges publish. */
+  readonly #begun = new Set<string>();
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Records it, which has to be done before the first merge. */
+  async note(repository: PackageRepository, review: ReviewPolicy, signal: AbortSignal): Promise<void> {
+    if (review.publishOn !== 'merge') return;
+    const key = JSON.stringify([repository.id, review.policy]);
+    if (this.#begun.has(key)) return;
+    if ((await mergePublicationOf(this.#client, repository, review, signal)) !== undefined) this.#begun.add(key);
+  }
+
+  /**
+   * The policy for a pull request that has ended: a merge from before merges published by it publishes nothing. Undefined if the policy has to be read
+   * again.
+   */
+  async policyFor(
+    repository: PackageRepository,
+    review: ReviewPolicy,
+    { state, merged }: Pick<PullRequest, 'state' | 'merged'>,
+    signal: AbortSignal,
+  ): Promise<ReviewPolicy | undefined> {
+    if (state !== 'merged' || review.publishOn !== 'merge') return review;
+    const since = await mergePublicationOf(this.#client, repository, review, signal);
+    if (since === undefined) return undefined;
+    const isBefore = await isMergedBefore(repository, merged?.commit, since, signal);
+    return isBefore ? { ...review, publishOn: 'approval' } : review;
+  }
+}

@@ -1,0 +1,130 @@
+import { isActive } from '../../../controllers/wave-plan/holding-plan.ts';
+import { unlessMissing } from '../../foundation/sluice-error.ts';
+import type { SelectionCheck } from '../../package/api/requests/refuse-selection.ts';
+import { recordedOwners } from '../../package/model/record/owners.ts';
+import type { PolicySubject } from '../../package/model/revision/package-revision.ts';
+import { inFolderOf } from '../../package/store/concerned-revisions.ts';
+import type { SourcedPolicy } from '../../package/store/policy-objects.ts';
+import {
+  isIn,
+  isSelectedBy,
+  mayApproveBy,
+  type SelectedRevision,
+  selectsForApproval,
+  type VariantSets,
+  variantSetsOf,
+} from '../../package/store/selected-packages.ts';
+import type { Client } from '../../resource/client/client.ts';
+import type { Repository } from '../../resource/kinds/porch/repository.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import type { DeepReadonly, ObjectKey, Stored } from '../../resource/object/object.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
+import type { LabelSelectorObject } from '../../resource/selector/label-selector.ts';
+import type { ObjectReaders } from './object-readers.ts';
+import { readRepositories } from './shared-repositories.ts';
+
+/** The namespace and Repository in which rules select a revision. */
+interface Place {
+  readonly namespace: string;
+  readonly repository: Stored<Repository>;
+  readonly plans: readonly Stored<WavePlan>[];
+}
+
+/** A policy or a plan, and how it concerns approvals. */
+interface Rule {
+  readonly name: string;
+  readonly selector: { readonly packageSelector?: DeepReadonly<LabelSelectorObject> | undefined };
+  /** True if it lets a controller approve a revision. */
+  approves(revision: SelectedRevision): boolean;
+  /** True if it requires something of the approval of a revision. */
+  restricts(revision: SelectedRevision): boolean;
+}
+
+/** Reads the policies and active plans that can select revisions of a Repository, also those of namespaces that share its packages. */
+export async function readSelectionCheck(
+  { readers, client }: { readonly readers: ObjectReaders; readonly client: Client },
+  key: ObjectKey,
+  signal: AbortSignal | undefined,
+): Promise<SelectionCheck> {
+  await readers.refresh(key);
+  const places = await Promise.all(
+    readRepositories(readers.sharing, key).map(async (repository): Promise<Place> => {
+      const { namespace = '' } = repository.metadata;
+      const listed = await unlessMissing(client.list(wavePlanKind, { namespace, ...(signal && { signal }) }));
+      return { namespace, repository, plans: (listed?.items ?? []).filter(isActive) };
+    }),
+  );
+  return (before, after) => {
+    for (const place of places) {
+      const change = changeIn(readers, place, before, after);
+      if (change !== undefined) return change;
+    }
+    return undefined;
+  };
+}
+
+function changeIn(
+  readers: ObjectReaders,
+  { namespace, repository, plans }: Place,
+  before: PolicySubject | undefined,
+  after: PolicySubject,
+): string | undefined {
+  const isOwn = namespace === after.namespace;
+  const [was, is] = [before, after].map((subject) => (isOwn ? subject : subject && inFolderOf(repository, subject)));
+  if (is === undefined) return undefined;
+  const setsOf = (revision: SelectedRevision) => () => variantSetsOf(readers.variantReader, revision, namespace);
+  const rules = [
+    ...readers.policiesIn(namespace).map((policy) => ruleOfPolicy(policy, repository, setsOf)),
+    ...plans.map((plan) => ruleOfPlan(plan, repository, setsOf)),
+  ];
+  const where = isOwn ? '' : ` of namespace ${namespace}`;
+  for (const { name, selector, approves, restricts } of rules) {
+    if (approves(is) && (was === undefined || !approves(was)))
+      return `${causeOf(selector, was, is)} lets ${name}${where} approve it`;
+    if (was !== undefined && restricts(was) && !restricts(is))
+      return `the change of ${causeOf(selector, was, is)} takes it out of ${name}${where}, which restricts its approval`;
+  }
+  return undefined;
+}
+
+type SetsOf = (revision: SelectedRevision) => () => VariantSets;
+
+function ruleOfPolicy(policy: SourcedPolicy, repository: Stored<Repository>, setsOf: SetsOf): Rule {
+  const { approval, requiredGates, givers, review, selector } = policy.spec;
+  const { quorum, maxInFlight, soak, windows, freezes, forbidSelfApproval } = approval;
+  const isRestricting =
+    [quorum, maxInFlight, soak, review].some((field) => field !== undefined) ||
+    [windows, freezes, requiredGates, givers].some((list) => (list ?? []).length > 0) ||
+    forbidSelfApproval;
+  return {
+    name: `PackagePolicy ${policy.metadata.name}`,
+    selector,
+    approves: (revision) => mayApproveBy(policy, revision, repository, setsOf(revision)),
+    restricts: (revision) => isRestricting && isSelectedBy(policy, revision, repository, setsOf(revision)),
+  };
+}
+
+/** While a plan is active, no other controller approves what it selects. What revisions were cloned from is no metadata. */
+function ruleOfPlan({ metadata, spec }: Stored<WavePlan>, repository: Stored<Repository>, setsOf: SetsOf): Rule {
+  const { variantSet, blueprint: _blueprint, ...selector } = spec.selector;
+  const isSelected = (revision: SelectedRevision) =>
+    selectsForApproval(selector, revision, repository) &&
+    isIn(variantSet === undefined ? undefined : [variantSet], () => setsOf(revision)().owning);
+  return { name: `WavePlan ${metadata.name}`, selector, approves: isSelected, restricts: isSelected };
+}
+
+/** The labels or owners that make the difference. */
+function causeOf({ packageSelector }: Rule['selector'], before: SelectedRevision | undefined, after: SelectedRevision) {
+  const [was, is] = [before?.record?.labels ?? {}, after.record?.labels ?? {}];
+  const used = [
+    ...Object.keys(packageSelector?.matchLabels ?? {}),
+    ...(packageSelector?.matchExpressions ?? []).map(({ key }) => key),
+  ];
+  const labels = [...new Set(used)].filter((key) => was[key] !== is[key]).map((key) => JSON.stringify(key));
+  if (labels.length > 0) return `the label ${labels.join(', ')}`;
+  const [had, has] = [recordedOwners(before?.record), recordedOwners(after.record)];
+  const isOnlyIn = (one: typeof had, other: typeof had) =>
+    one.filter((owner) => !other.some((same) => sameValue(same, owner)));
+  const owners = [...isOnlyIn(has, had), ...isOnlyIn(had, has)].map(({ kind, name }) => `${kind} ${name}`);
+  return owners.length === 0 ? 'its metadata' : `the owner ${[...new Set(owners)].join(', ')}`;
+}

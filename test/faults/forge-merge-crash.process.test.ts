@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import type { MergeMethod } from '../../src/forge/forge-merging.ts';
+import { fsck, git } from '../support/git/git-cli.ts';
+import type { GitHubRepository } from '../support/github/github-repository.ts';
+import { APP } from '../support/github/github-server.ts';
+import { BRANCH, FILE, runScenario } from './forge-scenario.ts';
+import { GitHubCrash } from './github-crash.ts';
+import { placesOf, runVictim } from './run-forge-victim.ts';
+
+/** Of each way: before and after each request to the host, and each change of the revision. */
+const LEAST_PLACES = 30;
+/** Two processes for each kill: a minute on idle cores for all ways together. */
+const TIMEOUT_MS = 1_200_000;
+
+interface Way {
+  readonly publishOn: 'review' | 'approval';
+  readonly mergeMethod: MergeMethod;
+  /** The branch has to be rebuilt before the merge, since another user changes the main branch. */
+  readonly movesMain: boolean;
+  /** The first place, and every so many after it. */
+  readonly kills: readonly [first: number, every: number];
+}
+
+test.each<Way>([
+  { publishOn: 'review', mergeMethod: 'merge', movesMain: true, kills: [1, 2] },
+  { publishOn: 'approval', mergeMethod: 'squash', movesMain: true, kills: [2, 2] },
+  { publishOn: 'review', mergeMethod: 'squash', movesMain: false, kills: [1, 8] },
+  { publishOn: 'review', mergeMethod: 'rebase', movesMain: false, kills: [3, 8] },
+  { publishOn: 'approval', mergeMethod: 'merge', movesMain: false, kills: [5, 8] },
+  { publishOn: 'approval', mergeMethod: 'rebase', movesMain: false, kills: [7, 8] },
+])(
+  'a merge of Sluice on a GitHub whose rules reserve the main branch for merges, with kills between its calls: %j',
+  { timeout: TIMEOUT_MS },
+  async ({ kills: [first, every], ...way }) => {
+    const crash = await GitHubCrash.open(way);
+    const { server, repository, options } = crash;
+    repository.protections.set('main', { check: 'sluice/ready', isStrict: true });
+    try {
+      const complete = await runVictim(options, 0);
+      const places = placesOf(complete);
+      expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
+      expectPublished(repository, way, 'complete');
+
+      let [killed, kills] = [0, 0];
+      for (let place = first; place <= places; place += every) {
+        crash.reset();
+        kills += 1;
+        const run = await runVictim(options, place);
+        // A run that is faster than the first one needs fewer calls.
+        if (run.killed) killed += 1;
+        else expect(placesOf(run), run.output).toBeLessThan(place);
+        expect(await runScenario(options), `place ${place}`).toBe('Published');
+        expectPublished(repository, way, `place ${place}`);
+      }
+      expect(killed).toBeGreaterThan(kills / 2);
+      fsck(repository.gitDir);
+      expect(server.problems).toEqual([]);
+    } finally {
+      await crash.close();
+    }
+  },
+);
+
+function expectPublished(
+  { gitDir, pulls, runs }: GitHubRepository,
+  { publishOn, mergeMethod, movesMain }: Omit<Way, 'kills'>,
+  place: string,
+): void {
+  const [pull, ...others] = pulls;
+  expect(others, place).toEqual([]);
+  expect(pull?.merged, place).toMatchObject({ by: APP.user });
+  const at = (commit: string) => git(gitDir, ['rev-parse', `${commit}:${FILE}`]);
+  expect(git(gitDir, ['tag']).split('\n'), place).toEqual(['app/v1']);
+  expect(git(gitDir, ['rev-parse', 'app/v1^{commit}']), place).toBe(pull?.merged?.commit);
+  expect(git(gitDir, ['rev-parse', 'main']), place).toBe(pull?.merged?.commit);
+  expect(git(gitDir, ['for-each-ref', `refs/heads/${BRANCH}`]), place).toBe('');
+  if (publishOn === 'review')
+    expect(
+      pull?.reviews.map(({ commit }) => at(commit)),
+      place,
+    ).toEqual([at('app/v1')]);
+  const parents = git(gitDir, ['log', '-1', '--format=%P', 'main']).split(' ');
+  expect(parents, place).toHaveLength(mergeMethod === 'merge' ? 2 : 1);
+  const moves = git(gitDir, ['rev-list', '--count', '--first-parent', 'main', '--', 'other.yaml']);
+  expect(moves, place).toBe(movesMain ? '1' : '0');
+  // The files of the host before, and one publication: each method brings the package once.
+  if (mergeMethod !== 'rebase')
+    expect(git(gitDir, ['rev-list', '--count', '--first-parent', 'main', '--', FILE]), place).toBe('1');
+  expect(runs.filter(({ name }) => name === 'sluice/ready').at(-1)?.conclusion, place).toBe('success');
+}
