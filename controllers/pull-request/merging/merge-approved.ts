@@ -11,6 +11,7 @@ import type { EntryPoint, RequestContext } from '../../../src/resource/object/re
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
+import { changesRequestedBy } from '../reviews/verdicts.ts';
 import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
 import { plainLine } from '../text/quote.ts';
 import { rebuildOnMain } from './rebuild-branch.ts';
@@ -186,7 +187,6 @@ async function objectionOf(
 ): Promise<string | undefined> {
   const verdicts = await verdictsOf(context, proposal, reviews);
   const { changesRequested } = verdicts;
-  if (changesRequested.length > 0)
-    return `changes are requested by ${changesRequested.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ')}`;
+  if (changesRequested.length > 0) return changesRequestedBy(changesRequested);
   return withdrawnApproval(context, proposal, decision, verdicts);
 }
