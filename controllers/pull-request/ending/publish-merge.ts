@@ -1,6 +1,7 @@
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
+import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
@@ -8,7 +9,7 @@ import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { isBatchBranch } from '../batch/batch-name.ts';
-import { approverOfRecord, withdrawnApproval } from '../merging/withdrawn-approvals.ts';
+import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import { approverAt } from '../reviews/approver-at.ts';
 import { authorsOf } from '../reviews/verdicts.ts';

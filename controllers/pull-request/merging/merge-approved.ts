@@ -4,6 +4,7 @@ import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-mergi
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
+import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
@@ -15,7 +16,7 @@ import { changesRequestedBy } from '../reviews/verdicts.ts';
 import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
 import { plainLine } from '../text/quote.ts';
 import { rebuildOnMain } from './rebuild-branch.ts';
-import { approverOfRecord, withdrawnApproval } from './withdrawn-approvals.ts';
+import { withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;

@@ -148,6 +148,7 @@ export class SluiceService {
       options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
     const mayCreate = options.serve === undefined ? undefined : userMayCreate(() => this.#authorizer());
     const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status'), mayCreate };
+    session.mayApprove = rights.mayApprove;
     addControllers(this.manager, session, {
       ...options,
       ...{ onProblem, requests: this.#requests, targetRequests: this.#targetRequests, onWanted, hasPeer, ...rights },
