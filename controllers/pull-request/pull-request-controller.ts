@@ -16,7 +16,7 @@ import { type PolicyScope, pendingRevisions } from '../proposal/pending-revision
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { memberOf } from './batch/batch-member.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
-import { Batches, isBatchesKey } from './batch/batches.ts';
+import { Batches, isBatchesKey, leftBatches } from './batch/batches.ts';
 import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
@@ -25,7 +25,7 @@ import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './e
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
-import { mergeApproved } from './merging/merge-approved.ts';
+import { mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
 import { MergePublication } from './merging/merge-publication.ts';
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
@@ -84,7 +84,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const pace = new PollPace(clock);
   const publication = new MergePublication(client);
   let enqueue: (key: ObjectKey) => void = () => undefined;
-  const batches = new Batches({ store, events, failures, shown, clock, enqueue: (key) => enqueue(key) });
+  const batches = new Batches({ store, events, failures, shown, opened, clock, enqueue: (key) => enqueue(key) });
   let wake: (key: ObjectKey) => void = () => undefined;
   const polls = new RepositoryPolls({
     ...{ client, store, clock, shown, opened, pace, failures, requests, batches },
@@ -96,6 +96,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     sources: [
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
+      leftBatches(),
       outdatedProposals(shown),
       {
         start({ enqueue: add, prioritize }) {
@@ -248,7 +249,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       for (const memory of ['text', 'checks', 'reviews'] as const) delete shownPull[memory];
       return undefined;
     }
-    if (isShared) return undefined;
+    if (isShared) {
+      if (shownPull.awaitsMerge === true) batches.wake(repositoryOf(key));
+      reportUnmerged(deciding(signal), proposed);
+      return undefined;
+    }
     if (proposalsIn(pull.body).length === 0)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (isKnown && isRejected(record)) {
@@ -260,13 +265,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
     await writePull(deciding(signal), object, shownPull, pull, content);
-    const rebuilt = await rebuildBranch(
-      deciding(signal),
-      evaluation,
-      review,
-      { pull, checks, entry: shownPull },
-      pulls,
-    );
+    const rebuilt = await rebuildBranch(deciding(signal), evaluation, review, { pull, checks, entry: shownPull });
     if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
     return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;

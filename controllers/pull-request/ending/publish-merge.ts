@@ -8,6 +8,7 @@ import type { Client } from '../../../src/resource/client/client.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { isBatchBranch } from '../batch/batch-name.ts';
 import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import { approverAt } from '../reviews/approver-at.ts';
@@ -28,7 +29,9 @@ export type MergedPull = ReviewedProposal;
 /** The decision by which the host was to merge this head; undefined if there is none. */
 export function decisionForHead({ pull, evaluation }: Pick<MergedPull, 'pull' | 'evaluation'>) {
   const decision = decisionOf(evaluation, evaluation.revision.namespace);
-  return decision?.mergeOf === pull.head.commit ? decision : undefined;
+  // The branch of several proposals has the package of this one, which the kernel compares.
+  const isOfHead = decision?.mergeOf === pull.head.commit || isBatchBranch(pull.head.branch);
+  return isOfHead ? decision : undefined;
 }
 
 /**

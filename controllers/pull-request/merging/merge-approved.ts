@@ -140,6 +140,19 @@ export async function mergeApproved(
   }
 }
 
+/** A pull request that other proposals share is merged by users: of an approved proposal this says so, once. */
+export function reportUnmerged(
+  { store, events }: Pick<MergingContext, 'events' | 'store'>,
+  { object, evaluation, review, pull }: Pick<ReviewedProposal, 'evaluation' | 'object' | 'pull' | 'review'>,
+): void {
+  const { revision } = evaluation;
+  const isWaiting = review.publishOn !== 'merge' && decisionOf(evaluation, revision.namespace) !== undefined;
+  const message = `${pull.url} is not merged: other proposals share it, so that a user has to merge it`;
+  const next = 'merge it on the host once its packages are approved, or set spec.review.publishOn to merge';
+  store.repositoryOf(revision).noteNotMerged(revision.name, isWaiting ? { message, next } : undefined);
+  if (isWaiting) events.record(object, 'Warning', 'NotMerged', `${message}; ${next}`, 'merge');
+}
+
 /** Decides by the present state, and records it where the decision is for another commit or old. Returns why it is refused. */
 async function decide(
   { store, signal }: MergingContext,

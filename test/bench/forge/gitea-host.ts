@@ -107,7 +107,8 @@ export class GiteaHost implements BenchHost {
     });
     if (!response.ok) throw new Error(`review of ${number}: ${response.status} ${await response.text()}`);
     await response.arrayBuffer();
-    return sent.promise;
+    // Approvals are sent at the same time, and nothing is measured of each.
+    return verdict === 'approve' ? performance.now() : sent.promise;
   }
 
   async stateOf(number: number): Promise<string | undefined> {

@@ -57,6 +57,12 @@ test.each(['pull_request', 'pull_request_review', 'issue_comment'])(
   },
 );
 
+test('a message of Gitea without a review is no part of the conversation', () => {
+  const pull_request = { number: 7 };
+  expect(read({ pull_request, review: null })?.pull?.isConversation).toBe(false);
+  expect(read({ pull_request, review: { content: '' } })?.pull?.isConversation).toBe(true);
+});
+
 test('a report of a check requests nothing, unless a user wants it again', () => {
   for (const payload of [...documented('check_run'), ...documented('check_suite')]) {
     const event = read(payload);

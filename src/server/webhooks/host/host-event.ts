@@ -43,6 +43,7 @@ const number = z.int().positive();
 const text = z.string().max(1024);
 const repo = z.object({ id: z.int() });
 const pullRequest = z.union([
+  // Gitea has a review in each message, which is null where there is none.
   z
     .object({
       pull_request: z.object({
@@ -56,7 +57,7 @@ const pullRequest = z.union([
       comment: z.unknown().optional(),
     })
     .transform(({ pull_request: { number: of, updated_at: updatedAt, state, head, base }, review, comment }) => ({
-      ...{ number: of, updatedAt, state, isConversation: review !== undefined || comment !== undefined },
+      ...{ number: of, updatedAt, state, isConversation: (review ?? comment ?? undefined) !== undefined },
       head:
         head?.repo?.id === undefined || head.repo.id !== base?.repo.id
           ? undefined
