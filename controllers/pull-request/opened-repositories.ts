@@ -34,7 +34,7 @@ export class OpenedRepositories {
     review: ReviewPolicy,
     work: (pulls: PullRequests) => Promise<Result>,
   ): Promise<Result> {
-    const pulls = this.#of(revision, review);
+    const pulls = this.of(revision, review);
     this.#working.set(pulls, (this.#working.get(pulls) ?? 0) + 1);
     try {
       return await work(pulls);
@@ -45,7 +45,7 @@ export class OpenedRepositories {
     }
   }
 
-  #of(revision: Revision, review: ReviewPolicy): PullRequests {
+  of(revision: Revision, review: ReviewPolicy): PullRequests {
     const { url, layout } = this.#store.repositoryOf(revision);
     const ofRepository = this.#opened.get(repositoryIdOf(revision)) ?? new Map<string, PullRequests>();
     this.#opened.set(repositoryIdOf(revision), ofRepository);
