@@ -7,8 +7,9 @@ const REPORTED_POLL_MS = 300_000;
 const QUIET_AFTER_MS = 300_000;
 /** Until a change is read that may be an own one. */
 const UNSEEN_POLL_MS = 2000;
-/** Webhooks make Sluice poll a repository for at most a fifth of the time, however many arrive. */
+/** Webhooks make Sluice read lists of a repository for at most a fifth of the time, and what they name for half of it, however many arrive. */
 const PAUSE_FACTOR = 4;
+const READ_PAUSE_FACTOR = 1;
 const MAX_PAUSE_MS = 3000;
 /** A message and the poll that finds its change are at most this far apart. */
 const SAME_CHANGE_MS = 60_000;
@@ -18,7 +19,11 @@ const MISSED_MS = 6 * 3_600_000;
 interface Repository {
   /** Milliseconds since the epoch. */
   changedAt: number;
+  /** Of lists, and of everything. */
   pausedUntil: number;
+  readPausedUntil: number;
+  /** Of the last list. */
+  polledAt?: number;
   /** Of the last change: undefined once it is known whether a message reported it. */
   unreportedAt?: number | undefined;
   reportedAt?: number | undefined;
@@ -31,15 +36,36 @@ interface Repository {
  */
 export class PollPace {
   readonly #clock: Clock;
+  readonly #pollMs: number;
   readonly #repositories = new Map<string, Repository>();
 
-  constructor(clock: Clock) {
+  /** `pollMs` is the milliseconds between two polls while there are changes. */
+  constructor(clock: Clock, pollMs = POLL_MS) {
     this.#clock = clock;
+    this.#pollMs = pollMs;
   }
 
-  /** Milliseconds until a poll may begin. */
+  /** Milliseconds until a list may be read. */
   waitMs(repository: string): number {
     return Math.max(0, (this.#repositories.get(repository)?.pausedUntil ?? 0) - this.#clock.now());
+  }
+
+  /** Milliseconds until what a message names may be read. */
+  readWaitMs(repository: string): number {
+    return Math.max(0, (this.#repositories.get(repository)?.readPausedUntil ?? 0) - this.#clock.now());
+  }
+
+  /** Whether messages report the changes of pull requests, as far as is known. */
+  isReported(repository: string): boolean {
+    const known = this.#repositories.get(repository);
+    return known?.reportedAt !== undefined && !this.#isMissing(known);
+  }
+
+  /** What messages named was read, which took this long. */
+  noteRead(repository: string, tookMs: number): void {
+    const of = this.#of(repository);
+    of.changedAt = this.#clock.now();
+    of.readPausedUntil = this.#clock.now() + Math.min(MAX_PAUSE_MS, tookMs * READ_PAUSE_FACTOR);
   }
 
   /** Sluice has opened or found a pull request. */
@@ -58,7 +84,9 @@ export class PollPace {
   notePoll(repository: string, { tookMs, isChanged }: { readonly tookMs: number; readonly isChanged: boolean }): void {
     const of = this.#of(repository);
     const now = this.#clock.now();
+    of.polledAt = now;
     of.pausedUntil = now + Math.min(MAX_PAUSE_MS, tookMs * PAUSE_FACTOR);
+    of.readPausedUntil = now + Math.min(MAX_PAUSE_MS, tookMs * READ_PAUSE_FACTOR);
     if (of.unreportedAt !== undefined && now - of.unreportedAt > SAME_CHANGE_MS) {
       of.missedAt = of.unreportedAt;
       of.unreportedAt = undefined;
@@ -69,24 +97,35 @@ export class PollPace {
     if (!isReported) of.unreportedAt ??= now;
   }
 
-  /** Milliseconds until the next poll, without a message. */
+  /** Milliseconds between the last poll and the next one, without a message. `hasUnseen`: a change waits for it. */
   nextMs(repository: string, hasUnseen: boolean): number {
+    const of = this.#of(repository);
+    const isRecent = this.#clock.now() - of.changedAt <= QUIET_AFTER_MS;
+    // Another change at the same time is reported too.
+    if (this.isReported(repository)) return isRecent ? QUIET_POLL_MS : REPORTED_POLL_MS;
     if (hasUnseen) return UNSEEN_POLL_MS;
-    const { changedAt, unreportedAt, reportedAt, missedAt } = this.#of(repository);
-    const now = this.#clock.now();
-    if (now - changedAt <= QUIET_AFTER_MS) return POLL_MS;
-    const isMissing = unreportedAt !== undefined || (missedAt !== undefined && now - missedAt <= MISSED_MS);
-    return reportedAt === undefined || isMissing ? QUIET_POLL_MS : REPORTED_POLL_MS;
+    return isRecent ? this.#pollMs : QUIET_POLL_MS;
+  }
+
+  /** Milliseconds until the next poll is due. */
+  dueMs(repository: string, hasUnseen: boolean): number {
+    const { polledAt } = this.#of(repository);
+    return polledAt === undefined ? 0 : Math.max(0, polledAt + this.nextMs(repository, hasUnseen) - this.#clock.now());
   }
 
   /** It has no proposals any more. Whether its webhooks work stays known. */
   rest(repository: string): void {
     const known = this.#repositories.get(repository);
     if (known?.reportedAt === undefined) this.#repositories.delete(repository);
+    else delete known.polledAt;
+  }
+
+  #isMissing({ unreportedAt, missedAt }: Repository): boolean {
+    return unreportedAt !== undefined || (missedAt !== undefined && this.#clock.now() - missedAt <= MISSED_MS);
   }
 
   #of(repository: string): Repository {
-    const known = this.#repositories.get(repository) ?? { changedAt: 0, pausedUntil: 0 };
+    const known = this.#repositories.get(repository) ?? { changedAt: 0, pausedUntil: 0, readPausedUntil: 0 };
     this.#repositories.set(repository, known);
     return known;
   }

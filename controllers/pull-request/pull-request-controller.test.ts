@@ -128,7 +128,7 @@ describe('pull-request controller', () => {
     expect(at.woken).toEqual([name]);
     await at.reconcile(name);
     expect(at.forge.checksOf(commit)).toEqual({ 'sluice/ready': 'success' });
-    expect(requests.takeReview({ namespace: 'default', name: 'apps' })).toBeUndefined();
+    expect(requests.takeReview({ namespace: 'default', name: 'apps' }, 'proposals')).toBeUndefined();
   });
 
   test('the commit of a merge queue gets the checks of its proposal, and a failure where the merge has other content', async () => {

@@ -1,7 +1,6 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import { triggerSource } from '../../src/controller/source.ts';
 import type { PullRequest, Review } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -17,23 +16,23 @@ import { type PolicyScope, pendingRevisions } from '../proposal/pending-revision
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { memberOf } from './batch/batch-member.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
-import { Batches, isBatchesKey } from './batch/batches.ts';
+import { Batches, isBatchesKey, leftBatches } from './batch/batches.ts';
 import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
-import { QueuedPulls } from './checks/queued-checks.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
 import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
-import { mergeApproved } from './merging/merge-approved.ts';
+import { mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
 import { MergePublication } from './merging/merge-publication.ts';
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
+import { RepositoryPolls } from './repository-polls.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
 import { commitsWithContent } from './reviews/same-content.ts';
 import { standingRequests } from './reviews/verdicts.ts';
@@ -42,7 +41,7 @@ import { repositoryOf, type Shown, ShownProposals, type ShownPull, sharedComment
 import { describeProposal } from './text/describe-proposal.ts';
 import { readExplanation, readProposal } from './text/read-proposal.ts';
 import { isPreparedIn, proposalId, proposalsIn } from './text/section.ts';
-import { hasChecksAt, writeChecks, writePull } from './writing/write-pull.ts';
+import { writeChecks, writePull } from './writing/write-pull.ts';
 
 export interface PullRequestOptions {
   readonly client: Client;
@@ -70,8 +69,6 @@ export interface PullRequestOptions {
 const BEGIN_MS = 1000;
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
-/** Proposals of one repository that report the same failure. */
-const MAX_REPORTED = 100;
 
 /** Shows proposals as pull requests of a Git host, and takes over what users decide there. */
 export function pullRequestController(options: PullRequestOptions): ControllerOptions {
@@ -82,25 +79,35 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   );
   const failures = new HostFailures(store, events);
   const shown = new ShownProposals();
-  const queues = new QueuedPulls();
-  /** Why the pull requests of a repository cannot be read, as its proposals report it. */
-  const unreadable = new Map<string, string>();
   const opened = new OpenedRepositories(store, openForge, clock);
   const pace = new PollPace(clock);
   const publication = new MergePublication(client);
   let enqueue: (key: ObjectKey) => void = () => undefined;
-  const batches = new Batches({ store, events, failures, shown, clock, enqueue: (key) => enqueue(key) });
+  const batches = new Batches({ store, events, failures, shown, opened, clock, enqueue: (key) => enqueue(key) });
+  let wake: (key: ObjectKey) => void = () => undefined;
+  const polls = new RepositoryPolls({
+    ...{ client, store, clock, shown, opened, pace, failures, requests, batches },
+    wake: (key) => wake(key),
+  });
 
   return {
     name: 'pull-request',
     sources: [
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
+      leftBatches(),
       outdatedProposals(shown),
-      triggerSource((queue) => {
-        enqueue = queue;
-        return requests?.subscribe(queue) ?? (() => undefined);
-      }),
+      {
+        start({ enqueue: add, prioritize }) {
+          enqueue = add;
+          // What a user did on the host does not wait behind other work.
+          wake = (key) => {
+            add(key);
+            prioritize(key);
+          };
+          return requests?.subscribe(wake) ?? (() => undefined);
+        },
+      },
     ],
     maxConcurrentReconciles: 16,
     namespaceShare: { most: 8, mostFailing: 4 },
@@ -109,7 +116,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     // The name of a repository is a DNS label, that of a revision contains dots.
     reconcile: (key, { signal }) => {
       if (isBatchesKey(key)) return batches.reconcile(key, signal);
-      return key.name.includes('.') ? reconcile(key, signal) : poll(key, signal);
+      return key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal);
     },
   };
 
@@ -238,7 +245,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       for (const memory of ['text', 'checks', 'reviews'] as const) delete shownPull[memory];
       return undefined;
     }
-    if (isShared) return undefined;
+    if (isShared) {
+      if (shownPull.awaitsMerge === true) batches.wake(repositoryOf(key));
+      reportUnmerged(deciding(signal), proposed);
+      return undefined;
+    }
     if (proposalsIn(pull.body).length === 0)
       events.record(object, 'Normal', 'PullRequestAdopted', `it is reviewed in ${pull.url}`, 'opened');
     if (isKnown && isRejected(record)) {
@@ -250,13 +261,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
     await writePull(deciding(signal), object, shownPull, pull, content);
-    const rebuilt = await rebuildBranch(
-      deciding(signal),
-      evaluation,
-      review,
-      { pull, checks, entry: shownPull },
-      pulls,
-    );
+    const rebuilt = await rebuildBranch(deciding(signal), evaluation, review, { pull, checks, entry: shownPull });
     if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
     return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
@@ -272,18 +277,28 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     entry: ShownPull,
     pull: PullRequest,
     signal: AbortSignal,
-  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'note'>> {
+  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'readState' | 'note'>> {
     const { pulls, branch, number } = entry;
-    const readReviews = async () => {
+    const readEarlier = async () => {
       const earlier: Review[] = [];
       // Users may delete pull requests.
       for (const one of pulls.earlierOf(branch))
         if (one !== number) earlier.push(...((await unlessMissing(pulls.forge.reviews(one, signal))) ?? []));
-      return [...standingRequests(earlier), ...(await pulls.forge.reviews(number, signal))];
+      return standingRequests(earlier);
+    };
+    const readReviews = async () => [...(await readEarlier()), ...(await pulls.forge.reviews(number, signal))];
+    const readState = async () => {
+      const earlier = await readEarlier();
+      const state = await pulls.forge.state(number, signal);
+      return { pull: state.pull, reviews: [...earlier, ...state.reviews] };
     };
     const of = (await pulls.ofBranch(branch, signal)) ?? pull;
-    if (entry.reviews?.of !== of) entry.reviews = { of, list: await readReviews() };
-    return { reviews: entry.reviews.list, readReviews, note: (read) => pulls.note(read) };
+    if (entry.reviews?.of !== of) {
+      const known = pulls.reviewsOf(of);
+      const read = async () => (pulls.forge.batchesReads ? (await readState()).reviews : readReviews());
+      entry.reviews = { of, list: known === undefined ? await read() : [...(await readEarlier()), ...known] };
+    }
+    return { reviews: entry.reviews.list, readReviews, readState, note: (one) => pulls.note(one) };
   }
 
   /** The proposal has ended: the last state is left in the pull request, which the host closes as the branch is gone. */
@@ -305,67 +320,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     forget(key, before);
     events.forget(key);
     failures.forget(key);
-  }
-
-  async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
-    const waitMs = pace.waitMs(keyText(key));
-    if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
-    const here = shown.inRepository(key);
-    const used = new Set(here.map(({ pull }) => pull.pulls));
-    await opened.closeUnused(key, new Set([...used, ...batches.pullsOf(key)]));
-    if (here.length === 0) {
-      pace.rest(keyText(key));
-      unreadable.delete(keyText(key));
-      return undefined;
-    }
-    const requested = requests?.takeReview(key);
-    if (requested?.isReported === true) pace.noteMessage(keyText(key));
-    const began = clock.now();
-    let isChanged = false;
-    for (const { key: one, pull } of here) {
-      if (![...(requested?.reruns ?? [])].some((commit) => hasChecksAt(pull, commit))) continue;
-      delete pull.checks;
-      enqueue(one);
-    }
-    for (const pulls of used) {
-      const own = here.filter(({ pull }) => pull.pulls === pulls);
-      const ownPulls = new Set(own.map(({ pull }) => pull));
-      let branches: readonly string[];
-      try {
-        const read = await pulls.poll(signal);
-        branches = read.branches;
-        isChanged ||= read.isChanged;
-        const queued = await queues.read(
-          pulls,
-          ownPulls,
-          requested?.mergeQueue === true || branches.length > 0,
-          signal,
-        );
-        for (const { key: one, pull } of own) if (queued.includes(pull)) enqueue(one);
-      } catch (error) {
-        const pause = pauseAfter(error);
-        if (pause === undefined) throw error;
-        await reportUnreadable(key, own, messageOf(error), signal);
-        return { requeueAfter: pause, reason: messageOf(error) };
-      }
-      if (unreadable.delete(keyText(key))) for (const one of own) failures.end(one.key);
-      const changed = new Set(branches);
-      for (const { key: one, pull } of own) if (changed.has(pull.branch)) enqueue(one);
-      if (branches.some(isBatchBranch)) batches.wake(key);
-    }
-    pace.notePoll(keyText(key), { tookMs: clock.now() - began, isChanged });
-    const hasUnseen = [...used].some((pulls) => pulls.hasUnseen);
-    return { requeueAfter: pace.nextMs(keyText(key), hasUnseen), reason: 'pull requests are read' };
-  }
-
-  /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */
-  async function reportUnreadable(repository: ObjectKey, own: readonly Shown[], message: string, signal: AbortSignal) {
-    if (unreadable.get(keyText(repository)) === message) return;
-    for (const { key } of own.slice(0, MAX_REPORTED)) {
-      const object = await client.find(packageRevisionKind, key, { signal });
-      if (object !== undefined) failures.report(object, message);
-    }
-    unreadable.set(keyText(repository), message);
   }
 
   function watch(key: ObjectKey, proposal: string, pull: ShownPull, commands: CommandState = {}): Shown {

@@ -101,3 +101,61 @@ test('whether heads have to be up to date is what the host states, else what it 
   clock.advance(600_000);
   await expect(required()).rejects.toThrow('later');
 });
+
+test('of a reported pull request only what shows something new is read, with its reviews', async () => {
+  const { forge, pulls } = await open();
+  const pull = await forge.get(1);
+  const pushed = new Map([[HEAD, 'own']]);
+  const { number, updatedAt, head } = pull;
+  const shown = {
+    number,
+    updatedAt,
+    state: 'open',
+    head: { branch: HEAD, commit: head.commit },
+    isConversation: false,
+  };
+  expect(pulls.newsOf(shown, pushed)).toBe('nothing');
+  expect(
+    pulls.newsOf({ ...shown, head: { branch: HEAD, commit: 'own' }, updatedAt: '2031-01-01T00:00:00Z' }, pushed),
+  ).toBe('nothing');
+  for (const news of [
+    { isConversation: true },
+    { state: 'closed' },
+    { updatedAt: '2031-01-01T00:00:00Z' },
+    { updatedAt: undefined },
+    { head: { branch: HEAD, commit: 'of-a-user' } },
+  ])
+    expect(pulls.newsOf({ ...shown, ...news }, pushed)).toBe('state');
+  expect(pulls.newsOf({ ...shown, number: 77 }, pushed)).toBe('list');
+  expect(pulls.newsOf({ ...shown, number: 77, head: undefined }, pushed)).toBe('nothing');
+  expect(pulls.newsOf(shown, new Map())).toBe('nothing');
+
+  const before = await pulls.ofBranch(HEAD, NO_SIGNAL);
+  const review = {
+    id: '1',
+    author: 'bob',
+    state: 'approved',
+    commit: head.commit,
+    url: 'u',
+    submittedAt: updatedAt,
+  } as const;
+  forge.reviewsOf.set(number, [review]);
+  // In the second of its opening, so that its time is the same.
+  expect(await pulls.readStates([number, 77], NO_SIGNAL)).toEqual([HEAD]);
+  const after = await pulls.ofBranch(HEAD, NO_SIGNAL);
+  expect(after).not.toBe(before);
+  expect(after && pulls.reviewsOf(after)).toEqual([review]);
+});
+
+test('a pull request that cannot be read now is looked at again', async () => {
+  const { forge, pulls } = await open();
+  const before = await pulls.ofBranch(HEAD, NO_SIGNAL);
+  forge.before = () => {
+    throw new Error('the host is gone');
+  };
+  expect(await pulls.readStates([1], NO_SIGNAL)).toEqual([HEAD]);
+  forge.before = () => undefined;
+  const after = await pulls.ofBranch(HEAD, NO_SIGNAL);
+  expect(after).toEqual(before);
+  expect(after).not.toBe(before);
+});

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Forge, PullRequest } from '../../src/forge/forge.ts';
+import type { Forge, PullRequest, PullState, Review } from '../../src/forge/forge.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { ReportedPull } from '../repository/sync-requests.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
 import { pauseAfter } from './pause-after.ts';
 
@@ -51,6 +52,8 @@ export class PullRequests {
   /** By head branch. */
   readonly #entries = new Map<string, Entry>();
   readonly #wanted = new Set<string>();
+  /** Reviews that were read together with a pull request. */
+  readonly #reviews = new WeakMap<PullRequest, readonly Review[]>();
   /** Times of the last own pushes by head branch, milliseconds since the epoch. */
   readonly #pushes = new LruCache<string, number>({ maxEntries: MAX_BRANCHES });
   /** By head branch, oldest first. */
@@ -153,8 +156,9 @@ export class PullRequests {
     let isChanged = false;
     for (const [branch, entry] of this.#entries) {
       if (!entry.isFresh || now - entry.sinceMs < SAME_SECOND_MS) continue;
-      // A copy, so that callers who compare look again.
-      this.#entries.set(branch, { ...entry, pull: { ...entry.pull }, isFresh: false, isUnseen: false });
+      const read = { ...entry, isFresh: false, isUnseen: false };
+      if (this.forge.batchesReads) this.#entries.set(branch, read);
+      else this.#lookAgain(read);
       branches.add(branch);
     }
     for (const pull of [...updated].reverse()) {
@@ -170,7 +174,86 @@ export class PullRequests {
         branches.delete(branch);
       }
     }
-    return { branches: [...branches], isChanged };
+    return { branches: this.forge.batchesReads ? await this.#readChanged(branches, signal) : [...branches], isChanged };
+  }
+
+  /** Reads the open ones of these branches together with their reviews. Returns the branches that have to be looked at. */
+  async #readChanged(branches: ReadonlySet<string>, signal: AbortSignal): Promise<readonly string[]> {
+    const pulls = [...branches].flatMap((branch) => this.#entries.get(branch)?.pull ?? []);
+    const open = pulls.filter(({ state }) => state === 'open');
+    const others = [...branches].filter((branch) => open.every(({ head }) => head.branch !== branch));
+    return [
+      ...others,
+      ...(await this.readStates(
+        open.map(({ number }) => number),
+        signal,
+      )),
+    ];
+  }
+
+  /**
+   * Reads pull requests together with their reviews. Returns the branches of those that have to be looked at; one that cannot be read now is
+   * among them, so that its next reconciliation reads it.
+   */
+  async readStates(numbers: readonly number[], signal: AbortSignal): Promise<readonly string[]> {
+    const read = async (number: number) => {
+      try {
+        return this.#noteState(await this.forge.state(number, signal));
+      } catch {
+        return this.lookAgainAt(new Set([number]));
+      }
+    };
+    return (await Promise.all(numbers.map(read))).flat();
+  }
+
+  /**
+   * What of a reported pull request has to be read: nothing where it is none of these branches or shows what is known already, the list
+   * where it is another one of such a branch. `pushed` returns the commit that Sluice has pushed to a branch.
+   */
+  newsOf(reported: ReportedPull, pushed: ReadonlyMap<string, string | undefined>): 'nothing' | 'state' | 'list' {
+    const { number, isConversation, updatedAt, state, head } = reported;
+    const known = [...this.#entries.values()].find(({ pull }) => pull.number === number)?.pull;
+    if (known === undefined) return head !== undefined && pushed.has(head.branch) ? 'list' : 'nothing';
+    if (!pushed.has(known.head.branch)) return 'nothing';
+    if (isConversation || updatedAt === undefined || head === undefined) return 'state';
+    if (state !== (known.state === 'open' ? 'open' : 'closed')) return 'state';
+    // The effect of an own push, which the next list shows.
+    if (head.commit !== known.head.commit) return head.commit === pushed.get(known.head.branch) ? 'nothing' : 'state';
+    return Date.parse(updatedAt) <= Date.parse(known.updatedAt) ? 'nothing' : 'state';
+  }
+
+  /** Makes callers who compare look again at pull requests. Returns their branches. */
+  lookAgainAt(numbers: ReadonlySet<number>): readonly string[] {
+    const entries = [...this.#entries.values()].filter(({ pull }) => numbers.has(pull.number));
+    return entries.map((entry) => this.#lookAgain(entry));
+  }
+
+  /** Puts a copy in the place of a pull request, so that callers who compare look again. Returns its branch. */
+  #lookAgain(entry: Entry): string {
+    const { branch } = entry.pull.head;
+    this.#entries.set(branch, { ...entry, pull: { ...entry.pull } });
+    return branch;
+  }
+
+  #noteState({ pull, reviews }: PullState): string[] {
+    const { branch } = pull.head;
+    const known = this.#entries.get(branch)?.pull;
+    this.note(pull);
+    const entry = this.#entries.get(branch);
+    if (entry?.pull.number !== pull.number) return [branch];
+    const isSame = entry.pull === known && isDeepStrictEqual(this.#reviews.get(known), reviews);
+    // A comment of the same second changes nothing that could be compared.
+    if (isSame && pull.hasComments === false) return [];
+    // A copy, so that callers who compare look again.
+    const now = { ...entry.pull, ...(pull.hasComments === undefined ? {} : { hasComments: pull.hasComments }) };
+    this.#entries.set(branch, { ...entry, pull: now, isUnseen: false });
+    this.#reviews.set(now, reviews);
+    return [branch];
+  }
+
+  /** The reviews of a pull request that `ofBranch` returned, where they were read together with it. */
+  reviewsOf(pull: PullRequest): readonly Review[] | undefined {
+    return this.#reviews.get(pull);
   }
 
   /** Whether a change can be the effect of an own push. A review at the same time is found by the next poll, which reads it once more. */
@@ -178,7 +261,7 @@ export class PullRequests {
     const at = this.#pushes.get(pull.head.branch);
     if (known === undefined || at === undefined || now - at > OWN_PUSH_MS) return false;
     const { head, updatedAt } = pull;
-    return isDeepStrictEqual({ ...known, head: { ...known.head, commit: head.commit }, updatedAt }, pull);
+    return isSame({ ...known, head: { ...known.head, commit: head.commit }, updatedAt }, pull);
   }
 
   /** Takes over what the host returned of a pull request. Returns whether it differs from what was known. */
@@ -199,7 +282,7 @@ export class PullRequests {
       this.#noteEarlier(branch, Math.min(known.number, pull.number));
     if (known === undefined && pull.state !== 'open' && !this.#wanted.has(branch)) return false;
     if (known !== undefined && isLater(known, pull)) return false;
-    if (entry !== undefined && isDeepStrictEqual(known, pull)) {
+    if (entry !== undefined && known !== undefined && isSame(known, pull)) {
       this.#entries.set(branch, { ...entry, readMs: now });
       return false;
     }
@@ -253,4 +336,17 @@ function isLater(known: PullRequest, other: PullRequest): boolean {
   if (known.number === other.number) return false;
   if ((known.state === 'open') !== (other.state === 'open')) return known.state === 'open';
   return known.number > other.number;
+}
+
+/**
+ * Whether nothing has changed. Lists, single reads and queries of one host differ in what they return besides: whether there are comments, and
+ * the names of users that do not exist any more.
+ */
+function isSame(known: PullRequest, read: PullRequest): boolean {
+  const { hasComments = known.hasComments ?? false } = read;
+  return hasComments === (known.hasComments ?? false) && isDeepStrictEqual(comparable(known), comparable(read));
+}
+
+function comparable({ hasComments: _, author: __, labels, merged, ...pull }: PullRequest) {
+  return { ...pull, labels: new Set(labels), merged: merged?.commit };
 }

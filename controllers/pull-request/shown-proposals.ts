@@ -36,6 +36,8 @@ export interface ShownPull {
   awaitsMerge?: boolean;
   /** This process has opened it and set no check yet, so that there is none. */
   hasNoChecks?: boolean;
+  /** Since when it waits for reviews of members to be read, milliseconds since the epoch. */
+  unreadSinceMs?: number;
   /** The reply to commands as it was written last, if several proposals share it. */
   reply?: string;
   /** What was executed since the start of the process, also for proposals that have ended since. */

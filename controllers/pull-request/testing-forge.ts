@@ -6,6 +6,7 @@ import type {
   NewPullRequest,
   PullRequest,
   PullRequestChange,
+  PullState,
   Review,
 } from '../../src/forge/forge.ts';
 import type { BranchRules, Mergeability, MergeOutcome, MergeRequest } from '../../src/forge/forge-merging.ts';
@@ -16,6 +17,7 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 export class MemoryForge implements Forge {
   readonly address = 'https://git.example.com/api/v1/repos/owner/apps';
   opensWithLabels = true;
+  batchesReads = false;
   readonly pulls: PullRequest[] = [];
   readonly reviewsOf = new Map<number, Review[]>();
   readonly closings = new Map<number, Closing>();
@@ -114,6 +116,10 @@ export class MemoryForge implements Forge {
 
   branchRules(): Promise<BranchRules> {
     return this.#call('branchRules', () => this.rules);
+  }
+
+  async state(number: number): Promise<PullState> {
+    return { pull: await this.get(number), reviews: await this.reviews(number) };
   }
 
   reviews(number: number): Promise<readonly Review[]> {

@@ -48,3 +48,17 @@ test('a request that is not taken wakes once, and not after the end of the subsc
   self.add(APPS, 'branches');
   expect(woken).toHaveLength(1);
 });
+
+test('each reader of pull requests takes all that was reported, once', () => {
+  const { self } = requests();
+  self.addReview(APPS, { pull: { number: 1, isConversation: true } });
+  self.addReview(APPS, { pull: { number: 1, isConversation: false, state: 'closed' } });
+  self.addReview(APPS, { rerun: 'commit' });
+  for (const reader of ['proposals', 'users'] as const) {
+    expect(self.takeReview(APPS, reader)).toEqual({
+      ...{ reruns: new Set(['commit']), mergeQueue: false },
+      pulls: new Map([[1, { number: 1, isConversation: true, state: 'closed' }]]),
+    });
+    expect(self.takeReview(APPS, reader)).toBeUndefined();
+  }
+});

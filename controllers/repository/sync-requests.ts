@@ -13,15 +13,40 @@ export interface SyncRequest {
 /** Requests to evaluate the checks of commits again that are kept of one repository. */
 const MAX_RERUNS = 100;
 
+/** A pull request that a webhook reported, as the message shows it. */
+export interface ReportedPull {
+  readonly number: number;
+  /** A review or a comment was reported: the pull request may be the same as before. */
+  readonly isConversation: boolean;
+  /** RFC 3339. */
+  readonly updatedAt?: string | undefined;
+  readonly state?: string | undefined;
+  /** Undefined for the head of a fork. */
+  readonly head?: { readonly branch: string; readonly commit: string } | undefined;
+}
+
 /** What is to be read of the pull requests of a repository, besides what has changed. */
 export interface ReviewRequest {
   /** Commits whose checks are to be evaluated again. */
   readonly reruns: ReadonlySet<string>;
   /** A merge queue waits for checks. */
   readonly mergeQueue: boolean;
-  /** A webhook has reported something of a pull request. */
-  readonly isReported: boolean;
+  /** The pull requests that webhooks have reported, by number. */
+  readonly pulls: ReadonlyMap<number, ReportedPull>;
 }
+
+interface WaitingReview extends ReviewRequest {
+  readonly reruns: Set<string>;
+  mergeQueue: boolean;
+  readonly pulls: Map<number, ReportedPull>;
+}
+
+/** Who reads pull requests: each gets all that was reported. */
+const READERS = ['proposals', 'users'] as const;
+type Reader = (typeof READERS)[number];
+
+/** Reported pull requests of one repository that are kept; the slow poll finds others. */
+const MAX_PULLS = 1000;
 
 /** Shortest interval between two wake-ups of one repository. */
 const MIN_INTERVAL_MS = 250;
@@ -35,7 +60,7 @@ export class SyncRequests {
   readonly #waiting = new Map<string, SyncRequest>();
   /** Repositories that were woken within the last interval, and whether a request arrived since. */
   readonly #recentlyWoken = new Map<string, boolean>();
-  readonly #reviews = new Map<string, { readonly reruns: Set<string>; mergeQueue: boolean; isReported: boolean }>();
+  readonly #reviews = new Map<Reader, Map<string, WaitingReview>>(READERS.map((reader) => [reader, new Map()]));
   readonly #listeners = new Set<(repository: ObjectKey) => void>();
 
   constructor(clock: Clock) {
@@ -50,21 +75,32 @@ export class SyncRequests {
     this.#wake(repository, key);
   }
 
-  /** Records what the next `takeReview` of a repository returns. Does not wake. */
-  addReview(repository: ObjectKey, hint: { readonly rerun: string } | 'merge-queue' | 'pull-request'): void {
+  /** Records what the next `takeReview` of each reader returns. Does not wake. */
+  addReview(
+    repository: ObjectKey,
+    hint: { readonly rerun: string } | { readonly pull: ReportedPull } | 'merge-queue',
+  ): void {
     const key = keyText(repository);
-    const waiting = this.#reviews.get(key) ?? { reruns: new Set<string>(), mergeQueue: false, isReported: false };
-    this.#reviews.set(key, waiting);
-    if (hint === 'merge-queue') waiting.mergeQueue = true;
-    else if (hint === 'pull-request') waiting.isReported = true;
-    else if (waiting.reruns.size < MAX_RERUNS) waiting.reruns.add(hint.rerun);
+    for (const byKey of this.#reviews.values()) {
+      const waiting = byKey.get(key) ?? { reruns: new Set<string>(), mergeQueue: false, pulls: new Map() };
+      byKey.set(key, waiting);
+      if (hint === 'merge-queue') waiting.mergeQueue = true;
+      else if ('rerun' in hint) {
+        if (waiting.reruns.size < MAX_RERUNS) waiting.reruns.add(hint.rerun);
+      } else if (waiting.pulls.size < MAX_PULLS) {
+        const { pull } = hint;
+        const isConversation = pull.isConversation || waiting.pulls.get(pull.number)?.isConversation === true;
+        waiting.pulls.set(pull.number, { ...pull, isConversation });
+      }
+    }
   }
 
   /** Returns and removes what waits for the pull requests of a repository. */
-  takeReview(repository: ObjectKey): ReviewRequest | undefined {
+  takeReview(repository: ObjectKey, reader: Reader): ReviewRequest | undefined {
     const key = keyText(repository);
-    const waiting = this.#reviews.get(key);
-    this.#reviews.delete(key);
+    const byKey = this.#reviews.get(reader);
+    const waiting = byKey?.get(key);
+    byKey?.delete(key);
     return waiting;
   }
 

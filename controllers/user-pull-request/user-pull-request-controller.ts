@@ -18,6 +18,8 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
+import { PollPace } from '../pull-request/poll-pace.ts';
+import { isOwnBranch } from '../pull-request/pull-requests.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
@@ -46,13 +48,14 @@ export interface UserPullRequestOptions {
   /** The same for approvals, which merges and reviews are. */
   readonly mayApprove: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
 
-/** Between two polls of a repository, and while it is not open. */
+/** Between two polls of a repository, without messages. */
 const POLL_MS = 30_000;
+/** While a repository is not open. */
 const OPENING_MS = 5000;
 /** Until policies are read again that change at this moment. */
 const BEGIN_MS = 1000;
@@ -77,6 +80,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
   );
   /** By repository, then by the host that its policies name. */
   const opened = new Map<string, Map<string, UserPulls>>();
+  const pace = new PollPace(clock, POLL_MS);
+  /** Repositories of which a webhook has reported something. */
+  const woken = new Set<string>();
   let enqueue: (key: ObjectKey) => void = () => undefined;
   const toKey = (id: string): ObjectKey => ({
     namespace: id.split('/', 1)[0] ?? '',
@@ -100,7 +106,11 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       triggerSource((queue) => {
         enqueue = ({ namespace = DEFAULT_NAMESPACE, name }) => queue({ namespace, name });
         store.onArrival((id) => enqueue(toKey(id)));
-        const ends = [store.onPromotion((id) => enqueue(toKey(id))), options.requests?.subscribe(enqueue)];
+        const wake = (key: ObjectKey) => {
+          woken.add(keyText(key));
+          enqueue(key);
+        };
+        const ends = [store.onPromotion((id) => enqueue(toKey(id))), options.requests?.subscribe(wake)];
         return () => {
           for (const end of ends) end?.();
         };
@@ -148,10 +158,14 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (wanted.size === 0) {
       opened.delete(id);
+      pace.rest(id);
       return undefined;
     }
     if (repository === undefined) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
     opened.set(id, here);
+    const readsHost = isToRead(key);
+    const began = clock.now();
+    let isChanged = false;
     for (const [host, review] of wanted) {
       const pulls =
         here.get(host) ??
@@ -159,12 +173,24 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       here.set(host, pulls);
       const own = reviews.filter((one) => hostOf(repository, one) === host);
       const policies = JSON.stringify(reviews.map(({ mergesSince: _since, ...rest }) => rest));
-      const watched = { repository, policies, mergedSince: mergedSince(own) };
+      const watched = { repository, policies, mergedSince: mergedSince(own), readsHost };
       const changed = await pulls.poll(watched, signal);
+      isChanged ||= pulls.hasChanged;
       for (const number of changed) enqueue({ namespace: repository.namespace, name: `${key.name}.${number}` });
       if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
     }
-    return { requeueAfter: POLL_MS, reason: 'pull requests are read' };
+    if (readsHost) pace.notePoll(id, { tookMs: clock.now() - began, isChanged });
+    return { requeueAfter: pace.dueMs(id, false), reason: 'pull requests are read' };
+  }
+
+  /** Whether the host may have something new: it is time, or a message reported more than the proposals of Sluice. */
+  function isToRead(key: ObjectKey): boolean {
+    const id = keyText(key);
+    const isWoken = woken.delete(id) && !pace.isReported(id);
+    const reported = [...(options.requests?.takeReview(key, 'users')?.pulls.values() ?? [])];
+    if (reported.length > 0) pace.noteMessage(id);
+    const isNews = reported.some(({ head }) => head === undefined || !isOwnBranch(head.branch));
+    return isWoken || isNews || pace.dueMs(id, false) === 0;
   }
 
   /** Publishes what was merged since. One reconciliation for all of a repository, since their order counts. */

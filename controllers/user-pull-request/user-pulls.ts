@@ -37,6 +37,8 @@ export interface PollOptions {
   /** The text of the policies: all are looked at again when it changes. */
   readonly policies: string;
   readonly mergedSince: string | undefined;
+  /** False where the host has nothing new, as far as is known: then it is not read. */
+  readonly readsHost: boolean;
 }
 
 interface Entry {
@@ -73,6 +75,8 @@ export class UserPulls {
   /** The time of the last change, by the clock of the host; undefined until all open ones were read. */
   #since: string | undefined;
   #policies: string | undefined;
+  /** Whether the last call of `poll` has found changes since the one before. */
+  hasChanged = false;
 
   constructor(forge: Forge, base: string) {
     this.forge = forge;
@@ -113,14 +117,22 @@ export class UserPulls {
    * Reads what changed since the last call. Returns the numbers of the pull requests to look at. The first call also reads what was merged since
    * `mergedSince` (RFC 3339) while no process ran, as far as it is among those that changed last; undefined if merges publish nothing.
    */
-  async poll({ repository, policies, mergedSince }: PollOptions, signal: AbortSignal): Promise<readonly number[]> {
+  async poll(
+    { repository, policies, mergedSince, readsHost }: PollOptions,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
     const changed = new Set<number>();
+    const isFirst = this.#since === undefined;
+    this.hasChanged = false;
     for (const [number, entry] of this.#open) {
-      if (entry.isFresh || this.#policies !== policies) changed.add(number);
-      entry.isFresh = false;
+      if ((entry.isFresh && readsHost) || this.#policies !== policies) changed.add(number);
+      if (readsHost) entry.isFresh = false;
     }
     for (const number of await this.#movedOnMain(repository)) changed.add(number);
-    const isFirst = this.#since === undefined;
+    if (!isFirst && !readsHost) {
+      this.#policies = policies;
+      return [...changed];
+    }
     const missed = isFirst && mergedSince !== undefined;
     const recent = missed ? await this.forge.listUpdated(mergedSince, MAX_UPDATED, signal) : [];
     const pulls =
@@ -136,6 +148,7 @@ export class UserPulls {
       if (known?.updatedAt === pull.updatedAt) continue;
       if (known === undefined && (pull.state !== 'open' || !this.isOfUser(pull))) continue;
       changed.add(pull.number);
+      this.hasChanged = !isFirst;
       this.#open.set(pull.number, {
         written: { texts: new Map() },
         ...known,

@@ -22,6 +22,9 @@ export interface Forge extends ForgeMerging {
   /** Whether `open` adds the labels with the same request. */
   readonly opensWithLabels: boolean;
 
+  /** Whether `state` reads those that are requested at the same time with few requests. */
+  readonly batchesReads: boolean;
+
   /** Undefined where the host has no merge queues. */
   readonly mergeQueue?: MergeQueue;
 
@@ -41,6 +44,9 @@ export interface Forge extends ForgeMerging {
   find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined>;
   /** Rejects with NotFound, and with LimitExceeded where its texts are too long. */
   get(number: number, signal: AbortSignal): Promise<PullRequest>;
+
+  /** A pull request and its reviews, read at the same time. Rejects as `get` and `reviews` do. */
+  state(number: number, signal: AbortSignal): Promise<PullState>;
 
   /** Opens a pull request, or returns the open one from `head` to `base` as it is. */
   open(wanted: NewPullRequest, signal: AbortSignal): Promise<PullRequest>;
@@ -150,6 +156,12 @@ export interface PullRequest {
   readonly createdAt: string;
   /** RFC 3339, in whole seconds. Later for each review, comment, label, text and commit, but not for checks. */
   readonly updatedAt: string;
+}
+
+export interface PullState {
+  readonly pull: PullRequest;
+  /** As of `reviews`. */
+  readonly reviews: readonly Review[];
 }
 
 /** Names of branches, without `refs/heads/`. */

@@ -9,6 +9,8 @@ export interface ReviewPage {
   readonly reviews: readonly (Review | undefined)[];
   /** The number of entries of all pages; undefined where the host does not report it. */
   readonly total?: number | undefined;
+  /** True where the page shows that there is none behind it. */
+  readonly isLast?: boolean;
 }
 
 /**
@@ -22,7 +24,7 @@ export async function lastVerdicts(
   const last = new Map<string, Review>();
   let read = 0;
   for (let page = 1; page <= MAX_PAGES; page += 1) {
-    const { reviews, total = Number.POSITIVE_INFINITY } = await readPage(page);
+    const { reviews, total = Number.POSITIVE_INFINITY, isLast = false } = await readPage(page);
     read += reviews.length;
     for (const review of reviews) {
       if (review === undefined) continue;
@@ -30,7 +32,7 @@ export async function lastVerdicts(
       last.delete(review.author);
       last.set(review.author, review);
     }
-    if (reviews.length === 0 || read >= total) return [...last.values()];
+    if (isLast || reviews.length === 0 || read >= total) return [...last.values()];
   }
   throw new SluiceError(
     'LimitExceeded',

@@ -25,10 +25,17 @@ const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 export interface ScenarioOptions extends ScenarioHostOptions {
   /** Path or address of the repository of packages, which the host has. */
   readonly packages: string;
+  /** Names of packages whose proposals share a pull request; without them, there is one proposal. */
+  readonly batch?: readonly string[];
   /** The host reserves the main branch for merges by this method; only for a path. */
   readonly mergeMethod?: MergeMethod;
   /** Another user changes the main branch once, as soon as the proposal is decided on; only for a path. */
   readonly movesMain?: boolean;
+}
+
+/** Names of the revisions of a scenario. */
+function revisionsOf({ batch }: Pick<ScenarioOptions, 'batch'>): readonly string[] {
+  return batch === undefined ? [REVISION] : batch.map((name) => `apps.${name}.v1`);
 }
 
 /** A process on the data of the options. `folder` has the key and the ledger, which outlive it. */
@@ -43,14 +50,18 @@ export async function open({
   return world;
 }
 
-/** Leaves a proposed package. */
+/** Leaves proposed packages. */
 export async function prepare(options: ScenarioOptions): Promise<void> {
   mkdirSync(options.folder, { recursive: true });
   const world = await open(options);
   try {
-    const { name } = await world.draft('apps/app/v1', { 'a.yaml': 'kind: A\napiVersion: v1\nmetadata: {name: a}\n' });
-    if (name !== REVISION) throw new Error(`the revision is ${name}`);
-    await world.store.update(name, { action: 'propose' }, { ...ANNA, actor: { name: 'berta' } });
+    for (const revision of revisionsOf(options)) {
+      const [, folder = ''] = revision.split('.');
+      const files = { 'a.yaml': 'kind: A\napiVersion: v1\nmetadata: {name: a}\n' };
+      const { name } = await world.draft(`apps/${folder}/v1`, files);
+      if (name !== revision) throw new Error(`the revision is ${name}`);
+      await world.store.update(name, { action: 'propose' }, { ...ANNA, actor: { name: 'berta' } });
+    }
   } finally {
     await world[Symbol.asyncDispose]();
   }
@@ -80,12 +91,14 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
         review: {
           forge: { provider, api, secretRef: { name: 'forge' } },
           ...{ publishOn, approvers: [{ user, subject: 'anna@example.com' }], labels: ['package'] },
+          ...(options.batch === undefined ? {} : { batch: {} }),
           ...(mergeMethod === undefined ? {} : { mergeMethod }),
         },
       },
     });
-    while (world.policyFor(world.store.get(REVISION)).review === undefined) await delay(5);
     const { client, store } = world;
+    const names = revisionsOf(options);
+    while (world.policyFor(store.get(names[0] ?? '')).review === undefined) await delay(5);
     if (mergeMethod !== undefined) protectMain(store.repository('apps'));
     const controller = pullRequestController({
       ...{
@@ -104,19 +117,34 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
       controller.reconcile({ namespace: 'default', name }, CONTEXT).catch((error: unknown) => {
         if (!isSluiceError(error)) throw error;
       });
+    const pass = async () => {
+      await delay(paceOf(options).pauseMs);
+      if (clock instanceof ManualClock) clock.advance(TURN_MS);
+    };
+    const turnOf = async () => {
+      for (const name of [...names, 'apps', ...names]) await reconcile(name);
+      if (options.batch === undefined) return;
+      // The pull request is opened after a wait, its members take over what is decided there, and it shows that.
+      for (const wait of [pass, pass, async () => undefined]) {
+        await reconcile('apps:batches');
+        for (const name of [...names, ...names]) await reconcile(name);
+        await wait();
+      }
+      await reconcile('apps:batches');
+    };
+    const lifecycle = () => names.map((name) => store.get(name).lifecycle).find((one) => one !== 'Published');
     for (let turn = 0; turn < turns; turn += 1) {
-      for (const name of [REVISION, 'apps', REVISION]) await reconcile(name);
-      if (world.store.get(REVISION).lifecycle === 'Published') break;
+      await turnOf();
+      if (lifecycle() === undefined) break;
       await decide(options);
       if (publishOn === 'approval') await approve(world);
       if (options.movesMain === true) moveMain(options);
-      await delay(paceOf(options).pauseMs);
-      if (clock instanceof ManualClock) clock.advance(TURN_MS);
-      await world.store.repository('apps').sync();
+      await pass();
+      await store.repository('apps').sync();
     }
-    await reconcile(REVISION);
-    const { lifecycle, outOfBand } = world.store.get(REVISION);
-    return outOfBand?.reason ?? lifecycle;
+    await (options.batch === undefined ? reconcile(REVISION) : turnOf());
+    const outOfBand = names.map((name) => store.get(name).outOfBand?.reason).find((one) => one !== undefined);
+    return outOfBand ?? lifecycle() ?? 'Published';
   } finally {
     await forge.close();
     await merger?.close();

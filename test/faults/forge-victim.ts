@@ -4,6 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { GitHubForge } from '../../src/forge/github/github-forge.ts';
 import { ForgeTransport } from '../../src/forge/http/forge-transport.ts';
+import { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { runScenario, type ScenarioOptions } from './forge-scenario.ts';
 
@@ -31,6 +32,7 @@ function stopAround(prototype: object, method: string): void {
 
 stopAround(ForgeTransport.prototype, 'send');
 for (const method of ['change', 'update']) stopAround(RevisionStore.prototype, method);
+stopAround(PackageRepository.prototype, 'writeBranch');
 const { listUpdated } = GitHubForge.prototype;
 GitHubForge.prototype.listUpdated = async function (...args) {
   await delay(Number(slowerMs));

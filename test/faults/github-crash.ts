@@ -20,7 +20,7 @@ export class GitHubCrash {
   }
 
   static async open(
-    way: Pick<ScenarioOptions, 'publishOn'> & Partial<Pick<ScenarioOptions, 'mergeMethod' | 'movesMain'>>,
+    way: Pick<ScenarioOptions, 'publishOn'> & Partial<Pick<ScenarioOptions, 'batch' | 'mergeMethod' | 'movesMain'>>,
   ): Promise<GitHubCrash> {
     const server = new GitHubServer();
     await server.listen();

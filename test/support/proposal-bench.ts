@@ -60,7 +60,7 @@ export class Proposals {
       ...more,
     });
     const enqueue = (key: { readonly name: string }) => void this.woken.push(key.name);
-    this.#controller.sources.at(-1)?.start({ enqueue } as never);
+    this.#controller.sources.at(-1)?.start({ enqueue, prioritize: () => undefined } as never);
     const track = (work: (signal: AbortSignal) => Promise<void>) => void work(CONTEXT.signal);
     this.#controller.sources.at(-2)?.start({ enqueue, track, informer: () => this.#repositories } as never);
   }

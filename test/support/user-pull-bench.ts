@@ -20,6 +20,8 @@ import { ANNA, type Fixture, fixture } from './fixture.ts';
 import { GIT_ENVIRONMENT } from './git/git-cli.ts';
 import { commitFiles } from './scratch-repository.ts';
 
+/** At most between two polls without webhooks. */
+const POLL_MS = 30_000;
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 export const GATE = 'example.com/Tested';
 export const KPTFILE = (more = '', status = '') =>
@@ -89,8 +91,9 @@ export class UserPullBench {
     this.#controller.sources.at(-1)?.start({ enqueue } as never);
   }
 
-  /** Reads the pull requests, and checks those that changed. */
+  /** Reads the pull requests when it is time, and checks those that changed. */
   async poll(): Promise<unknown> {
+    this.clock.advance(POLL_MS);
     const reconcile = (name: string) => this.#controller?.reconcile({ namespace: 'default', name }, CONTEXT);
     let result = await reconcile('apps');
     while (this.#woken.length > 0) result = await reconcile(this.#woken.shift() ?? '');

@@ -20,6 +20,8 @@ export interface BranchMember {
 
 export interface BatchHead {
   readonly head: Oid;
+  /** It has the present head of the main branch. */
+  readonly isUpToDate: boolean;
   readonly isPushed: boolean;
   /** A commit that a user pushed there, and that the new head takes back. */
   readonly foreign?: { readonly commit: Oid; readonly by: string };
@@ -49,7 +51,8 @@ export async function updateBatchBranch(
   const base = old === undefined ? undefined : await baseOf(repository, old, main);
   if (old !== undefined && base !== undefined && !(rebase && base !== main)) {
     const isCurrent = (await git.readCommit(old)).tree === (await treeOf(git, base, members));
-    if (isCurrent && !(await changedBetween(git, base, main, members))) return { head: old, isPushed: false };
+    if (isCurrent && !(await changedBetween(git, base, main, members)))
+      return { head: old, isPushed: false, isUpToDate: base === main };
   }
   const tree = await treeOf(git, main, members);
   const author: Signature = { ...repository.identity, time: repository.clock.now() };
@@ -64,7 +67,7 @@ export async function updateBatchBranch(
     signal,
   );
   const foreign = old === undefined ? undefined : await foreignHead(repository, old, main);
-  return { head, isPushed: true, ...(foreign === undefined ? {} : { foreign }) };
+  return { head, isPushed: true, isUpToDate: true, ...(foreign === undefined ? {} : { foreign }) };
 }
 
 /** Removes the branch of a batch that has ended. */

@@ -1,5 +1,6 @@
 import type { Annotation } from '../../../src/forge/forge.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { ExecutedCommands } from '../../../src/package/model/record/executed-commands.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
@@ -16,6 +17,8 @@ export interface BatchMember extends BatchCandidate, BranchMember {
   readonly revision: Revision;
   readonly described: Proposal;
   readonly annotations: readonly Annotation[];
+  /** The gate of its reviews has been judged: what is proposed has its condition. */
+  readonly isReviewed: boolean;
   /** Commands that were executed for it. */
   readonly commands: ExecutedCommands | undefined;
   /** Numbers of merged pull requests that list it, and were merged without it. */
@@ -25,7 +28,7 @@ export interface BatchMember extends BatchCandidate, BranchMember {
 /** What is known of a proposal, as its pull request needs it. */
 export function memberOf(
   object: Stored<PackageRevision>,
-  { revision, record }: Pick<RevisionEvaluation, 'revision' | 'record'>,
+  { revision, record, gates }: Pick<RevisionEvaluation, 'gates' | 'revision' | 'record'>,
   read: Pick<BatchMember, 'annotations' | 'described' | 'left' | 'proposal'>,
 ): Omit<BatchMember, 'seenMs'> {
   const { name, path, tip } = revision;
@@ -35,6 +38,7 @@ export function memberOf(
     ...{ ...read, key: keyOf(object), object, revision, name, path, tree: tip.tree, policy },
     maxPackages: batch?.maxPackages ?? 1,
     commands: record.commands,
+    isReviewed: gates.every(({ type, state }) => type !== REVIEWED_TYPE || state === 'Open' || state === 'NotTrue'),
     at: record.steps.findLast(({ action }) => action === 'propose')?.at ?? '',
   };
 }

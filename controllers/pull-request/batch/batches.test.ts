@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { ExplainedRevision } from '../../../src/package/api/explain/explainer.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { protectMain } from '../../../test/support/protected-main.ts';
 import { pullRequestExplainer } from '../explain-pull-request.ts';
+
+const CARLA = { actor: { name: 'carla' }, face: 'cli' } as const;
 
 describe('a pull request of several proposals', () => {
   const open = eachProposals();
@@ -221,5 +225,143 @@ describe('a pull request of several proposals', () => {
     at.forge.comment(1, 'bob', '/sluice approve');
     await at.settle();
     expect(lifecycles(names)).toEqual(['Published', 'Published', 'Draft']);
+  });
+
+  test('what ends while no process runs is finished by the next one', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    for (const name of names) await at.world.store.update(name, { action: 'approve' }, CARLA);
+    expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
+    at.restart();
+    await at.settle();
+    expect(at.forge.pulls).toMatchObject([{ state: 'closed' }]);
+    expect(at.forge.pulls[0]?.body).toContain('- `apps.api.w1`: Published, `approve` by `carla`');
+    expect(branches()).toBe('');
+  });
+
+  test('packages that a process publishes before it has looked at their pull request leave none open', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    at.forge.review(1, 'bob', 'approved', await headOf(1));
+    at.restart();
+    for (const name of names) await at.reconcile(name);
+    expect(lifecycles(names)).toEqual(['Published', 'Published']);
+    for (const name of names) await at.reconcile(name);
+    await at.reconcile('apps:batches');
+    expect(at.forge.pulls).toMatchObject([{ state: 'closed' }]);
+  });
+
+  test('packages that were just published get no other pull request', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    await at.mergeAs(1, 'bob');
+    await at.reconcile('apps');
+    for (const name of names) await at.reconcile(name);
+    expect(lifecycles(names)).toEqual(['Published', 'Published']);
+    at.clock.advance(60_000);
+    await at.reconcile('apps:batches');
+    expect(at.forge.pulls).toMatchObject([{ state: 'merged' }]);
+  });
+
+  test('an end of the process before or after any call makes no second pull request, and loses nothing', async () => {
+    await at.policy({ batch: {}, labels: ['packages'], publishOn: 'merge' });
+    const names = await at.proposeAll('api', 'web');
+    for (const when of ['before', 'after'] as const)
+      for (const method of ['open', 'setChecks', 'addLabels', 'update', 'reviews', 'get']) {
+        at.restart();
+        let isLost = false;
+        at.forge[when] = (called) => {
+          isLost ||= called === method;
+          if (isLost) throw new SluiceError('Unavailable', 'the process has ended');
+        };
+        await at.settle(8000);
+        at.forge[when] = () => undefined;
+      }
+    at.restart();
+    await at.settle();
+    expect(at.forge.pulls).toHaveLength(1);
+    expect(at.forge.pulls[0]?.body.match(/sluice:begin/g)).toHaveLength(1);
+    await at.mergeAs(1, 'bob');
+    at.restart();
+    await at.settle();
+    expect(lifecycles(names)).toEqual(['Published', 'Published']);
+    expect(branches()).toBe('');
+  });
+
+  test('a package that a merge did not contain yet gets another pull request', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    const [api = ''] = await at.proposeAll('api');
+    await at.settle();
+    const before = await headOf(1);
+    const [web = ''] = await at.proposeAll('web');
+    await at.settle();
+    const branch = (await at.forge.get(1)).head.branch;
+    // The host merged the head of just before.
+    git(at.path, ['update-ref', `refs/heads/${branch}`, before]);
+    await at.mergeAs(1, 'bob');
+    await at.settle(60_000);
+    expect(at.revision(api)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    expect(at.revision(web).lifecycle).toBe('Proposed');
+    expect(at.forge.pulls.map(({ state }) => state)).toEqual(['merged', 'open']);
+    await at.mergeAs(2, 'bob');
+    await at.settle();
+    expect(at.revision(web)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
+  test('a package that was edited on the main branch gets a pull request of its own, which shows the conflict', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    const [api = '', web = ''] = await at.proposeAll('api', 'web');
+    await at.settle();
+    await at.world.push(at.path, {
+      'web/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n',
+    });
+    await at.world.store.repository('apps').sync();
+    await at.settle();
+    expect(at.forge.pulls.map(({ head }) => head.branch.replace(/-.*/, ''))).toEqual([
+      expect.stringMatching(/^sluice\/batch\//),
+      'proposed/web/w1',
+    ]);
+    await at.mergeAs(1, 'bob');
+    await at.settle();
+    expect(at.revision(api)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    expect(at.revision(web).lifecycle).toBe('Proposed');
+  });
+
+  test('the branch is based on the present main branch only if the host requires it', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    await at.proposeAll('api', 'web');
+    await at.settle();
+    const head = await headOf(1);
+    const main = await at.world.push(at.path, { 'other.txt': 'x\n' });
+    await at.world.store.repository('apps').sync();
+    await at.settle();
+    expect(await headOf(1)).toBe(head);
+    at.forge.mergeable = 'behind';
+    at.restart();
+    await at.settle();
+    const rebuilt = await headOf(1);
+    expect(git(at.path, ['rev-list', '--parents', '-1', rebuilt]).trim()).toBe(`${rebuilt} ${head} ${main}`);
+    expect(git(at.path, ['ls-tree', '--name-only', rebuilt]).trim().split('\n')).toContain('other.txt');
+    expect(at.forge.checksOf(rebuilt)).toEqual({ 'sluice/ready': 'success' });
+  });
+
+  test('where the main branch is protected, a user merges what is approved', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    const end = protectMain(at.world.store.repository('apps'));
+    at.forge.review(1, 'bob', 'approved', await headOf(1));
+    await at.settle();
+    expect(lifecycles(names)).toEqual(['Proposed', 'Proposed']);
+    expect(await at.world.events(names[0] ?? '')).toContainEqual(
+      expect.stringMatching(/^NotMerged: .*other proposals share it, so that a user has to merge it/),
+    );
+    await at.mergeAs(1, 'dora');
+    await at.settle();
+    for (const name of names) expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    end();
   });
 });

@@ -1,34 +1,32 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
+import { type Source, watchKind } from '../../../src/controller/source.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
-import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
+import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { REPLY, writeComment } from '../commands/apply-commands.ts';
-import { describeSharedCommands } from '../commands/describe-commands.ts';
 import type { HostFailures } from '../host-failures.ts';
-import { openPull } from '../opening/open-pull.ts';
+import type { OpenedRepositories } from '../opened-repositories.ts';
 import { pauseAfter } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { repositoryOf, type ShownProposals } from '../shown-proposals.ts';
-import { inlineCode } from '../text/quote.ts';
-import { isPreparedIn, proposalId, proposalsIn, withSection } from '../text/section.ts';
-import { writeChecks, writePull } from '../writing/write-pull.ts';
-import { membersAt, removeBatchBranch, updateBatchBranch } from './batch-branch.ts';
-import { batchChecks } from './batch-checks.ts';
+import { proposalId, proposalsIn } from '../text/section.ts';
+import { membersAt, removeBatchBranch } from './batch-branch.ts';
 import type { BatchMember } from './batch-member.ts';
 import { batchBranch, batchPrefix } from './batch-name.ts';
-import { describeBatch, describeBatchEnd } from './describe-batch.ts';
 import { type Batch, planBatches } from './plan-batches.ts';
+import { finishBatch, writeBatch } from './write-batch.ts';
 
 export interface BatchesOptions {
   readonly store: Pick<RevisionStore, 'find' | 'list' | 'repositoryOf'>;
   readonly events: EventDeduplicator;
   readonly failures: HostFailures;
   readonly shown: ShownProposals;
+  readonly opened: OpenedRepositories;
   readonly clock: Clock;
   enqueue(key: ObjectKey): void;
 }
@@ -64,6 +62,19 @@ export function isBatchesKey({ name }: ObjectKey): boolean {
   return name.endsWith(SUFFIX);
 }
 
+/** Wakes once for the batches of each repository that has revisions: earlier processes may have left some. */
+export function leftBatches(): Source<ObjectKey> {
+  const woken = new Set<string>();
+  return watchKind(packageRevisionKind, {
+    predicate: ({ type, object }) => type === 'add' && !woken.has(keyText(repositoryOf(keyOf(object)))),
+    map: ({ object }) => {
+      const repository = repositoryOf(keyOf(object));
+      woken.add(keyText(repository));
+      return [batchesKey(repository)];
+    },
+  });
+}
+
 /**
  * The pull requests that several proposals share. Each proposal is reconciled by itself, reports here what its pull request shows of it, and
  * takes over what is decided there; this class has the branch, the text and the checks of the whole.
@@ -72,6 +83,8 @@ export class Batches {
   readonly #options: BatchesOptions;
   /** By repository. */
   readonly #known = new Map<string, Known>();
+  /** A revision of the repository of each host. */
+  readonly #last = new WeakMap<PullRequests, BatchMember['revision']>();
   /** Keys of members whose pull request could not be written. */
   readonly #failed = new Set<string>();
 
@@ -95,12 +108,9 @@ export class Batches {
   /** Takes over what a proposal shows. */
   report(member: Omit<BatchMember, 'seenMs'>, pulls: PullRequests): void {
     const repository = repositoryOf(member.key);
-    const known = this.#known.get(keyText(repository)) ?? {
-      ...{ sinceMs: this.#options.clock.now(), members: new Map(), apart: new Set<string>(), notBeforeMs: 0 },
-      ...{ pulls: new Set<PullRequests>(), written: new Set<string>() },
-    };
-    this.#known.set(keyText(repository), known);
+    const known = this.#knownOf(repository);
     known.pulls.add(pulls);
+    this.#last.set(pulls, member.revision);
     known.apart.delete(member.proposal);
     const before = known.members.get(keyText(member.key));
     const isSame = before?.member.proposal === member.proposal;
@@ -131,7 +141,7 @@ export class Batches {
   async reconcile({ namespace, name }: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const { clock } = this.#options;
     const repository = { ...(namespace === undefined ? {} : { namespace }), name: name.slice(0, -SUFFIX.length) };
-    const known = this.#known.get(keyText(repository));
+    const known = this.#known.get(keyText(repository)) ?? (await this.#find(repository));
     if (known === undefined) return undefined;
     const pauseMs = known.notBeforeMs - clock.now();
     if (pauseMs > 0) return { requeueAfter: pauseMs, reason: 'pull requests were written a moment ago' };
@@ -141,19 +151,51 @@ export class Batches {
     return { requeueAfter: Math.min(...waits), reason: 'further proposals may follow' };
   }
 
+  /** What earlier processes left, of which no proposal may be left to report it. */
+  async #find(repository: ObjectKey): Promise<Known | undefined> {
+    const { store, opened } = this.#options;
+    const [some] = store.list({ repository: keyText(repository) });
+    if (some === undefined) return undefined;
+    const packages = store.repositoryOf(some);
+    const refs = packages.follows ? [] : await packages.git.listRefs([`refs/heads/${batchPrefix(packages.id)}`]);
+    if (refs.length === 0) return undefined;
+    await packages.refreshPolicies();
+    for (const { oid } of refs)
+      for (const { name } of (await membersAt(packages.git, oid)) ?? []) {
+        const revision = store.find(keyText({ ...repository, name }));
+        const review = revision === undefined ? undefined : packages.policyFor(revision).review;
+        if (revision === undefined || review === undefined) continue;
+        const pulls = opened.of(revision, review);
+        this.#last.set(pulls, revision);
+        this.#knownOf(repository).pulls.add(pulls);
+      }
+    return this.#known.get(keyText(repository));
+  }
+
+  #knownOf(repository: ObjectKey): Known {
+    const known = this.#known.get(keyText(repository)) ?? {
+      ...{ sinceMs: this.#options.clock.now(), members: new Map(), apart: new Set<string>(), notBeforeMs: 0 },
+      ...{ pulls: new Set<PullRequests>(), written: new Set<string>() },
+    };
+    this.#known.set(keyText(repository), known);
+    return known;
+  }
+
   /** Returns after how many milliseconds to reconcile again. */
   async #reconcileOn(known: Known, pulls: PullRequests, signal: AbortSignal): Promise<readonly number[]> {
     const { store, clock, enqueue } = this.#options;
-    const members = [...known.members.values()].flatMap((one) => (one.pulls === pulls ? one.member : []));
-    const some = [...known.members.values()][0]?.member.revision ?? this.#last.get(pulls);
+    const some = this.#last.get(pulls);
     if (some === undefined) return [];
-    this.#last.set(pulls, some);
     const repository = store.repositoryOf(some);
     const all = await pulls.withPrefix(batchPrefix(repository.id), signal);
     const live = new Map(
       store
         .list({ repository: repository.id, lifecycle: 'Proposed' })
         .map(({ uid, record, namespace, name }) => [proposalId(uid, record?.steps ?? []), { namespace, name }]),
+    );
+    // One that has just been published is not withdrawn yet.
+    const members = [...known.members.values()].flatMap((one) =>
+      one.pulls === pulls && live.has(one.member.proposal) ? one.member : [],
     );
     const read = new Map(members.map((one) => [one.proposal, one]));
     const open: PullRequest[] = [];
@@ -189,13 +231,31 @@ export class Batches {
       if (!isUsed && (listed.get(pull.head.branch) ?? []).length === 0)
         await this.#finish(known, pulls, repository, pull, signal);
     }
+    // A process that ended before it opened a pull request left the branch.
+    const used = new Set([...batches, ...all.map(({ head }) => head)].map(({ branch }) => branch));
+    for (const { name } of await repository.git.listRefs([`refs/heads/${batchPrefix(repository.id)}`])) {
+      const branch = name.slice('refs/heads/'.length);
+      if (!used.has(branch) && known.pulls.size === 1) await removeBatchBranch(repository, branch, signal);
+    }
     if (members.length === 0 && (await pulls.withPrefix(batchPrefix(repository.id), signal)).length === 0)
       known.pulls.delete(pulls);
     return waits;
   }
 
-  /** A revision of the repository of each host. */
-  readonly #last = new WeakMap<PullRequests, BatchMember['revision']>();
+  async #finish(
+    known: Known,
+    pulls: PullRequests,
+    repository: PackageRepository,
+    pull: PullRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { branch } = pull.head;
+    const ref = `refs/heads/${branch}`;
+    const isLeft = known.written.has(branch) || (await repository.git.resolveRef(ref)) !== undefined;
+    if (pull.state === 'open' || isLeft) await finishBatch({ ...this.#options, signal }, pulls, repository, pull);
+    known.written.delete(branch);
+    this.#options.shown.forget(pulls, branch);
+  }
 
   /** Brings one pull request up to date. What the host refuses is reported by its members. */
   async #show(
@@ -207,9 +267,11 @@ export class Batches {
   ): Promise<readonly number[]> {
     const { failures, clock } = this.#options;
     try {
-      if (await this.#write(known, pulls, repository, batch, signal)) known.notBeforeMs = clock.now() + PAUSE_MS;
+      const { isWritten, wait } = await writeBatch({ ...this.#options, signal }, pulls, repository, batch);
+      known.written.add(batch.branch);
+      if (isWritten) known.notBeforeMs = clock.now() + PAUSE_MS;
       for (const { key } of batch.members) if (this.#failed.delete(keyText(key))) failures.end(key);
-      return [];
+      return wait === undefined ? [] : [wait];
     } catch (error) {
       if (!isSluiceError(error) || ['Conflict', 'Busy'].includes(error.code)) throw error;
       for (const { key, object } of batch.members) {
@@ -223,102 +285,6 @@ export class Batches {
       return [pause];
     }
   }
-
-  /** Returns whether anything was written. */
-  async #write(
-    known: Known,
-    pulls: PullRequests,
-    repository: PackageRepository,
-    { branch, members: unsorted }: Batch<BatchMember>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { store, events, shown, enqueue } = this.#options;
-    const members = unsorted.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    const [first] = members;
-    if (first === undefined) return false;
-    const { review } = first.described;
-    const context = { store, events, signal };
-    const proposals = members.map(({ proposal }) => proposal);
-    const content = { branch, proposals, text: describeBatch(members, review), review };
-    let pull = await pulls.ofBranch(branch, signal);
-    const before = pull?.state === 'open' ? proposalsIn(pull.body) : undefined;
-    // A proposal is listed before a merge can contain it.
-    if (pull !== undefined && before !== undefined)
-      await writePull(context, first.object, this.#entry(pulls, pull), pull, content);
-    const { head, isPushed, foreign } = await updateBatchBranch(repository, branch, members, signal);
-    known.written.add(branch);
-    if (isPushed) pulls.notePush(branch);
-    if (pull === undefined || before === undefined) pull = await openPull(context, members, pulls, content);
-    else
-      for (const { object, proposal } of members)
-        if (!before.includes(proposal))
-          events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
-    const about = { object: first.object, pull, forge: pulls.forge };
-    if (foreign !== undefined) {
-      const text = `The commit ${inlineCode(foreign.commit)} of ${inlineCode(foreign.by)} was taken back: this branch has what its packages propose, and Sluice writes it. Push to the branch of the package, or change a draft.`;
-      await writeComment(context, about, 'pushed', text);
-    }
-    const entry = this.#entry(pulls, pull);
-    const executed = new Map(entry.executed);
-    for (const { name, commands } of members)
-      if (commands?.source === pull.url)
-        for (const one of commands.entries) executed.set(`${one.id} ${name}`, { name, executed: one });
-    const reply = executed.size === 0 ? undefined : describeSharedCommands([...executed.values()]);
-    if (reply !== undefined && reply !== entry.reply && (await writeComment(context, about, REPLY, reply)))
-      entry.reply = reply;
-    const hadText = entry.text;
-    const hadChecks = entry.checks;
-    await writeChecks(
-      context,
-      entry,
-      head,
-      batchChecks(members, pull.url),
-      members.map(({ revision }) => revision),
-    );
-    await writePull(context, first.object, entry, (await pulls.ofBranch(branch, signal)) ?? pull, content);
-    for (const { key } of members) if (shown.get(key)?.pull !== entry) enqueue(key);
-    return isPushed || hadText !== entry.text || hadChecks !== entry.checks;
-  }
-
-  #entry(pulls: PullRequests, pull: PullRequest) {
-    const entry = this.#options.shown.pullOf(pulls, pull.head.branch, pull.number);
-    entry.isPrepared ??= isPreparedIn(pull.body);
-    return entry;
-  }
-
-  /** None of its packages is proposed any more: the pull request says what became of them, and its branch is removed. */
-  async #finish(
-    known: Known,
-    pulls: PullRequests,
-    repository: PackageRepository,
-    pull: PullRequest,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { store, shown } = this.#options;
-    const { branch, commit } = pull.head;
-    const ref = `refs/heads/${branch}`;
-    const isLeft = known.written.has(branch) || (await repository.git.resolveRef(ref)) !== undefined;
-    if (pull.state === 'open' || isLeft) {
-      const members = (await membersAt(repository.git, commit)) ?? [];
-      const ended = members.map(({ name }) => ({
-        name,
-        revision: store.find(keyText({ namespace: repository.namespace, name })),
-      }));
-      const marked = proposalsIn(pull.body);
-      const proposals = marked.length > 0 ? marked : members.map(({ proposal }) => proposal);
-      const body = proposals.length === 0 ? pull.body : withSection(pull.body, proposals, describeBatchEnd(ended));
-      const change = pull.state === 'open' ? { body, state: 'closed' as const } : { body };
-      try {
-        await pulls.forge.update(pull.number, change, signal);
-      } catch (error) {
-        // What only an operator can change does not matter any more.
-        if (pauseAfter(error) === undefined) throw error;
-      }
-      await removeBatchBranch(repository, branch, signal);
-    }
-    known.written.delete(branch);
-    shown.forget(pulls, branch);
-  }
 }
 
 /** Where a user has removed the marker from the text, the commits of the branch have the proposals too. */
@@ -331,6 +297,6 @@ async function proposalsOf({ body, head }: PullRequest, { git }: PackageReposito
 /** What decides whether a pull request has to be written. */
 function shownOf(member: BatchMember | undefined) {
   if (member === undefined) return undefined;
-  const { proposal, tree, described, annotations, policy, maxPackages, commands, left } = member;
-  return { proposal, tree, described, annotations, policy, maxPackages, commands, left };
+  const { proposal, tree, described, annotations, policy, maxPackages, commands, left, isReviewed } = member;
+  return { proposal, tree, described, annotations, policy, maxPackages, commands, left, isReviewed };
 }

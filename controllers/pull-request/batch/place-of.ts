@@ -36,10 +36,16 @@ export async function placeOf(
   if (pull !== undefined && (pull.state === 'open' || isOfProposal(pull, { proposal, evaluation, known }))) return own;
   const repository = store.repositoryOf(revision);
   const left: number[] = [];
+  const mayShare = review.batch !== undefined && conflict === undefined;
   const isPlaced = known?.proposal === proposal && isBatchBranch(known.pull.branch);
-  const shared =
+  let shared =
     (await batches.pullOf(pulls, repository, proposal, signal)) ??
     (isPlaced ? await pulls.ofBranch(known.pull.branch, signal) : undefined);
+  if (shared?.state === 'open' && !mayShare) {
+    // Its merge is fetched before it is read, and looks like a conflict then.
+    shared = await pulls.forge.get(shared.number, signal);
+    pulls.note(shared);
+  }
   if (shared?.state === 'closed') return { ...own, branch: shared.head.branch, pull: shared, isShared: true };
   if (shared?.state === 'merged') {
     const members = await membersAt(repository.git, shared.head.commit);
@@ -47,7 +53,7 @@ export async function placeOf(
     if (isPart) return { ...own, branch: shared.head.branch, pull: shared, isShared: true };
     left.push(shared.number);
   }
-  if (review.batch === undefined || conflict !== undefined) return own;
+  if (!mayShare) return own;
   const open = shared?.state === 'open' ? shared : undefined;
   return { branch: open?.head.branch ?? '', pull: open, isShared: true, left };
 }

@@ -12,7 +12,7 @@ import { repositoryOf, type Shown, type ShownPull } from '../shown-proposals.ts'
 import { describeEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
 import { proposalsIn, withSection } from '../text/section.ts';
-import { decisionFor, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
+import { decisionForHead, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
 /** Until what the host merged is looked for again: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
@@ -73,7 +73,9 @@ export function isPublication({
   pull,
   evaluation,
 }: Pick<MergedPull, 'review' | 'pull' | 'evaluation'>): boolean {
-  return pull.state === 'merged' && (review.publishOn === 'merge' || decisionFor({ pull, evaluation }) !== undefined);
+  return (
+    pull.state === 'merged' && (review.publishOn === 'merge' || decisionForHead({ pull, evaluation }) !== undefined)
+  );
 }
 
 /**

@@ -1,15 +1,18 @@
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
+import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { approverOfRecord, withdrawnApproval } from '../merging/withdrawn-approvals.ts';
+import { isBatchBranch } from '../batch/batch-name.ts';
+import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
 import { approverAt } from '../reviews/approver-at.ts';
+import { authorsOf } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
 
@@ -24,9 +27,11 @@ export interface MergeContext {
 export type MergedPull = ReviewedProposal;
 
 /** The decision by which the host was to merge this head; undefined if there is none. */
-export function decisionFor({ pull, evaluation }: Pick<MergedPull, 'pull' | 'evaluation'>) {
+export function decisionForHead({ pull, evaluation }: Pick<MergedPull, 'pull' | 'evaluation'>) {
   const decision = decisionOf(evaluation, evaluation.revision.namespace);
-  return decision?.mergeOf === pull.head.commit ? decision : undefined;
+  // The branch of several proposals has the package of this one, which the kernel compares.
+  const isOfHead = decision?.mergeOf === pull.head.commit || isBatchBranch(pull.head.branch);
+  return isOfHead ? decision : undefined;
 }
 
 /**
@@ -48,7 +53,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
     ...(mayPublish ? { actor: approver, face: 'api' } : { actor: { name: REVIEW_ACTOR }, face: 'controller' }),
     reason: `${pull.url} was merged by ${merger}`,
   };
-  const decided = decisionFor(proposal);
+  const decided = decisionForHead(proposal);
   const { objection, withdrawn } = await objectionTo(context, proposal, decided);
   const decision = withdrawn === undefined ? decided : undefined;
   const request = decision === undefined ? byMerger : asDecided(decision, `${byMerger.reason}`);
@@ -113,6 +118,5 @@ async function objectionTo(
   // A request of the same second counts: hosts report no smaller times.
   const before = verdicts.changesRequested.filter(({ submittedAt }) => !(Date.parse(submittedAt) > mergedAt));
   if (isShown || before.length === 0) return withdrawn;
-  const by = before.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ');
-  return { ...withdrawn, objection: plainLine(by, 1000) };
+  return { ...withdrawn, objection: authorsOf(before) };
 }

@@ -115,7 +115,7 @@ metadata: {name: ${workspace}}
 
   test('an owner that a user has forged supersedes nothing, and the variant itself does', async () => {
     const spec = {
-      upstream: { repo: 'apps', package: 'app', revision: 1 },
+      upstream: { repo: 'apps', package: 'base', revision: 1 },
       downstream: { repo: 'apps', package: 'app' },
     };
     const variant = await at.world.client.create(packageVariantKind, { metadata: { name: 'edge' }, spec });

@@ -4,6 +4,7 @@ import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-mergi
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
+import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
@@ -11,10 +12,11 @@ import type { EntryPoint, RequestContext } from '../../../src/resource/object/re
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
+import { changesRequestedBy } from '../reviews/verdicts.ts';
 import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
 import { plainLine } from '../text/quote.ts';
 import { rebuildOnMain } from './rebuild-branch.ts';
-import { approverOfRecord, withdrawnApproval } from './withdrawn-approvals.ts';
+import { withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
@@ -138,6 +140,19 @@ export async function mergeApproved(
   }
 }
 
+/** A pull request that other proposals share is merged by users: of an approved proposal this says so, once. */
+export function reportUnmerged(
+  { store, events }: Pick<MergingContext, 'events' | 'store'>,
+  { object, evaluation, review, pull }: Pick<ReviewedProposal, 'evaluation' | 'object' | 'pull' | 'review'>,
+): void {
+  const { revision } = evaluation;
+  const isWaiting = review.publishOn !== 'merge' && decisionOf(evaluation, revision.namespace) !== undefined;
+  const message = `${pull.url} is not merged: other proposals share it, so that a user has to merge it`;
+  const next = 'merge it on the host once its packages are approved, or set spec.review.publishOn to merge';
+  store.repositoryOf(revision).noteNotMerged(revision.name, isWaiting ? { message, next } : undefined);
+  if (isWaiting) events.record(object, 'Warning', 'NotMerged', `${message}; ${next}`, 'merge');
+}
+
 /** Decides by the present state, and records it where the decision is for another commit or old. Returns why it is refused. */
 async function decide(
   { store, signal }: MergingContext,
@@ -173,7 +188,6 @@ async function objectionOf(
 ): Promise<string | undefined> {
   const verdicts = await verdictsOf(context, proposal, reviews);
   const { changesRequested } = verdicts;
-  if (changesRequested.length > 0)
-    return `changes are requested by ${changesRequested.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ')}`;
+  if (changesRequested.length > 0) return changesRequestedBy(changesRequested);
   return withdrawnApproval(context, proposal, decision, verdicts);
 }

@@ -10,7 +10,6 @@ import type { RevisionEvaluation, RevisionStore } from '../../../src/package/sto
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { keyOf, type ObjectKey } from '../../../src/resource/object/object.ts';
 import { READY_CHECK } from '../checks/checks.ts';
-import type { PullRequests } from '../pull-requests.ts';
 import type { ShownProposals, ShownPull } from '../shown-proposals.ts';
 
 /** Until what the host computes of a merge is read again, and until it counts as a conflict. */
@@ -53,9 +52,8 @@ export async function rebuildBranch(
   evaluation: RevisionEvaluation,
   { publishOn }: ReviewPolicy,
   { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: ShownPull },
-  pulls: Pick<PullRequests, 'forge' | 'noteBehind'>,
 ): Promise<'rebuilt' | ReconcileResult | undefined> {
-  const { store, clock, signal } = context;
+  const { store } = context;
   const { revision, record, conflict } = evaluation;
   const head = store.repositoryOf(revision).index.mainHead;
   const ready = checks.find(({ name }) => name === READY_CHECK);
@@ -69,9 +67,24 @@ export async function rebuildBranch(
     isOpen: pull.state === 'open',
     isUpToDate: head === undefined || record.base?.commit === head,
   };
-  const heads = `${revision.commit} ${head}`;
+  const decided = await readRebuild(context, facts, `${revision.commit} ${head}`, entry);
+  if (decided !== 'rebuild') return decided;
+  return (await rebuildOnMain(context, evaluation)) ? 'rebuilt' : undefined;
+}
+
+/**
+ * Decides by what the host states of a merge, which is read once for each head of both branches. Returns undefined if the branch stays as it is, or
+ * when the host is to be read again.
+ */
+export async function readRebuild(
+  { clock, signal }: Pick<RebuildContext, 'clock' | 'signal'>,
+  facts: RebuildFacts,
+  heads: string,
+  entry: ShownPull,
+): Promise<'rebuild' | ReconcileResult | undefined> {
+  const { pulls, number } = entry;
   if (decideRebuild(facts) !== 'ask' || entry.mergeableAt === heads) return undefined;
-  const stated = await pulls.forge.mergeability(pull.number, signal);
+  const stated = await pulls.forge.mergeability(number, signal);
   if (stated === 'behind') pulls.noteBehind();
   const now = clock.now();
   if (stated !== 'unknown' || entry.unknown?.heads !== heads) entry.unknown = { heads, sinceMs: now };
@@ -80,8 +93,7 @@ export async function rebuildBranch(
   const mergeability = stated === 'unknown' && unknownMs >= UNKNOWN_MS ? 'conflict' : stated;
   if (mergeability === 'unknown') return { requeueAfter: UNKNOWN_RETRY_MS, reason: 'the host computes the merge' };
   entry.mergeableAt = heads;
-  if (decideRebuild({ ...facts, mergeability }) !== 'rebuild') return undefined;
-  return (await rebuildOnMain(context, evaluation)) ? 'rebuilt' : undefined;
+  return decideRebuild({ ...facts, mergeability }) === 'rebuild' ? 'rebuild' : undefined;
 }
 
 /**

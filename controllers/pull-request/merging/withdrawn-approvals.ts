@@ -1,7 +1,11 @@
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approvalsIn } from '../../../src/package/model/record/record.ts';
+import {
+  approverOfRecord,
+  describeWithdrawal,
+  NO_RIGHT,
+} from '../../../src/package/model/record/withdrawn-approval.ts';
 import { keyOf } from '../../../src/resource/object/object.ts';
-import type { Actor } from '../../../src/resource/object/request-context.ts';
 import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { ReviewedProposal } from '../reviews/apply-reviews.ts';
 import { approverAt } from '../reviews/approver-at.ts';
@@ -9,14 +13,8 @@ import type { ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
 
-const NO_RIGHT = 'this user may not update packagerevisions/approval in this namespace any more';
 /** Comments that are read to find one by which a proposal was approved. */
 const MAX_COMMENTS = 1000;
-
-/** The user of an approval, with all groups that are known. */
-export function approverOfRecord({ subject: name, groups, allGroups = groups }: Approval): Actor {
-  return allGroups === undefined ? { name } : { name, groups: [...allGroups] };
-}
 
 /**
  * Why an approval that was recorded before the merge does not count any more: it would not be accepted now. One through the API, which has no evidence
@@ -35,7 +33,7 @@ export async function withdrawnApproval(
     if (evidence === undefined) {
       if (allGroups === undefined || mayApprove === undefined) continue;
       if (await mayApprove(approverOfRecord(approval), keyOf(object), signal)) continue;
-      return `the approval of ${plainLine(subject)} at ${approval.at} does not count any more: ${NO_RIGHT}; another user has to approve it`;
+      return describeWithdrawal(approval);
     }
     const refuse = (why: string) =>
       `the approval of ${plainLine(subject)} by ${plainLine(evidence)} does not count any more: ${why}`;

@@ -14,7 +14,7 @@ import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
 import { approverAt } from './approver-at.ts';
 import { commitsWithContent } from './same-content.ts';
-import { approvedCommits, evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
+import { approvedCommits, changesRequestedBy, evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
 
 export interface ReviewContext {
   readonly client: Client;
@@ -36,6 +36,8 @@ export interface ReviewedProposal {
   readonly reviews: readonly Review[];
   /** Reads them again. */
   readReviews(): Promise<readonly Review[]>;
+  /** Reads the pull request and its reviews again. */
+  readState(): Promise<{ readonly pull: PullRequest; readonly reviews: readonly Review[] }>;
   /** Takes over the pull request as it was read. */
   note(pull: PullRequest): void;
 }
@@ -83,17 +85,16 @@ async function reportChanges(
 ): Promise<boolean> {
   const gate = gates.find(({ type }) => type === REVIEWED_TYPE);
   const before = revision.kptfile?.status?.conditions?.find(({ type }) => type === REVIEWED_TYPE);
-  const by = changesRequested.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ');
-  const condition =
-    by === ''
-      ? { status: 'True' as const, reason: 'NoChangesRequested', message: 'no reviewer requests changes' }
-      : {
-          status: 'False' as const,
-          reason: 'ChangesRequested',
-          message: plainLine(`changes requested by ${by}`, 1000),
-        };
+  const isRequested = changesRequested.length > 0;
+  const condition = !isRequested
+    ? { status: 'True' as const, reason: 'NoChangesRequested', message: 'no reviewer requests changes' }
+    : {
+        status: 'False' as const,
+        reason: 'ChangesRequested',
+        message: changesRequestedBy(changesRequested),
+      };
   const isWritten = before?.status === condition.status && before.message === condition.message;
-  if (gate === undefined || (isWritten && gate.state === (by === '' ? 'Open' : 'NotTrue'))) return false;
+  if (gate === undefined || (isWritten && gate.state === (isRequested ? 'NotTrue' : 'Open'))) return false;
   const conditions = [{ type: REVIEWED_TYPE, ...condition }];
   const reason = `reviews of ${pull.url}`;
   await store.change(
@@ -101,7 +102,7 @@ async function reportChanges(
     { conditions },
     { actor: { name: REVIEW_ACTOR }, face: 'controller', reason },
   );
-  if (by !== '') events.record(object, 'Warning', condition.reason, condition.message, 'changes');
+  if (isRequested) events.record(object, 'Warning', condition.reason, condition.message, 'changes');
   return true;
 }
 
@@ -188,14 +189,14 @@ async function isUnchanged(
   proposal: ReviewedProposal,
   candidates: readonly { readonly review: Review }[],
 ): Promise<boolean> {
-  const { store, signal } = context;
-  const { evaluation, object, review, pull, forge } = proposal;
-  const present = await forge.get(pull.number, signal);
+  const { store } = context;
+  const { evaluation, object, review, pull } = proposal;
+  const { pull: present, reviews } = await proposal.readState();
   proposal.note(present);
   const { state, base, head } = present;
   const isSame = base.branch === pull.base.branch && head.branch === pull.head.branch;
   if (state !== 'open' || !isSame) return false;
-  const now = await verdictsOf(context, proposal, await proposal.readReviews());
+  const now = await verdictsOf(context, proposal, reviews);
   const stays = candidates.every(({ review: { id } }) => now.approvals.some((one) => one.review.id === id));
   if (!stays || now.changesRequested.length > 0) return false;
   const { content, policy } = await store.evaluate(keyText(keyOf(object)));

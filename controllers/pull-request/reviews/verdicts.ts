@@ -1,9 +1,22 @@
 import type { Review } from '../../../src/forge/forge.ts';
 import { approverOf, type ReviewApprover } from '../../../src/package/model/policy/review-policy.ts';
+import { plainLine } from '../text/quote.ts';
 
 /** Reviews of earlier pull requests that still stand: requests for changes. Approvals were for another proposal. */
 export function standingRequests(reviews: readonly Review[]): readonly Review[] {
   return lastReviews(reviews).filter(({ state }) => state === 'changes-requested');
+}
+
+const MAX_TEXT_CHARACTERS = 1000;
+
+/** The authors of reviews, each with the address of the review, in one line of bounded length. */
+export function authorsOf(reviews: readonly Review[]): string {
+  return plainLine(reviews.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', '), MAX_TEXT_CHARACTERS);
+}
+
+/** The message of the condition about reviews that request changes. */
+export function changesRequestedBy(reviews: readonly Review[]): string {
+  return plainLine(`changes requested by ${authorsOf(reviews)}`, MAX_TEXT_CHARACTERS);
 }
 
 /** The last review of each user, oldest first. Names of users are case-insensitive on all hosts. */

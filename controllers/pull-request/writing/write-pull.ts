@@ -19,7 +19,9 @@ export async function writeChecks(
 ): Promise<void> {
   const text = checksTextOf(commit, checks);
   if (entry.checks === text) return;
-  const isFirst = entry.hasNoChecks === true;
+  // A commit that was pushed since has none yet.
+  const isNext = entry.checks !== undefined && !hasChecksAt(entry, commit);
+  const isFirst = entry.hasNoChecks === true || isNext;
   delete entry.hasNoChecks;
   await entry.pulls.forge.setChecks(commit, checks, context.signal, { isFirst });
   await setQueuedChecks(context, entry.pulls.forge, packages, checks, entry.queued ?? []);

@@ -3,6 +3,7 @@ import { findingsBelow } from '../../../src/function/lint/finding.ts';
 import { type IssuedCondition, RENDERED_TYPE } from '../../../src/package/model/gates/verdict.ts';
 import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Rendering } from '../../../src/package/plan/ports/renderer.ts';
+import { changesRequestedBy } from '../../pull-request/reviews/verdicts.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';
 import type { JudgedPackage } from '../judge-package.ts';
 
@@ -37,9 +38,7 @@ function reviewedStatus(
     return { status: 'Unknown', reason: 'NotRead', message: 'the pull request has too many reviews to read them' };
   if (changesRequested.length === 0)
     return { status: 'True', reason: 'NoChangesRequested', message: 'no reviewer requests changes' };
-  const by = changesRequested.map(({ author, url }) => `${plainLine(author)} (${url})`).join(', ');
-  const message = plainLine(`changes requested by ${by}`, MAX_MESSAGE_CHARACTERS);
-  return { status: 'False', reason: 'ChangesRequested', message };
+  return { status: 'False', reason: 'ChangesRequested', message: changesRequestedBy(changesRequested) };
 }
 
 function factOf({ url, number, closedAt, updatedAt }: PullRequest) {

@@ -3,6 +3,7 @@ import { secretValue } from '../../../controllers/notification/secret-value.ts';
 import type { OpenForge } from '../../../controllers/pull-request/opened-repositories.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { GiteaForge } from '../../forge/gitea/gitea-forge.ts';
+import { GITHUB_CONTENT } from '../../forge/github/content-requests.ts';
 import { GitHubForge } from '../../forge/github/github-forge.ts';
 import { ForgeBudgets } from '../../forge/http/forge-budgets.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -41,7 +42,7 @@ interface Place {
 
 /** Opens repositories on the hosts that policies and targets name, with the credentials of their Secrets. */
 export function openForges({ client, network, clock }: ForgesOptions): Forges {
-  const github = ForgeBudgets.forGitHub(clock);
+  const github = new ForgeBudgets(clock, GITHUB_CONTENT);
   const gitea = new ForgeBudgets(clock);
   const open = ({
     forge: { provider, api, secretRef },

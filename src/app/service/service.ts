@@ -148,6 +148,7 @@ export class SluiceService {
       options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
     const mayCreate = options.serve === undefined ? undefined : userMayCreate(() => this.#authorizer());
     const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status'), mayCreate };
+    session.mayApprove = rights.mayApprove;
     addControllers(this.manager, session, {
       ...options,
       ...{ onProblem, requests: this.#requests, targetRequests: this.#targetRequests, onWanted, hasPeer, ...rights },
@@ -209,7 +210,9 @@ export class SluiceService {
       clock,
       isRegistered: (repository) => session.readers.repositories.get(repository) !== undefined,
       onMessage: (repository, scope, event) => {
-        if (event?.isPullRequest === true) this.#requests.addReview(repository, 'pull-request');
+        // Sluice writes the most of them itself.
+        if (event?.isCheckReport === true && scope === undefined) return;
+        if (event?.pull !== undefined) this.#requests.addReview(repository, { pull: event.pull });
         if (event?.hint !== undefined) this.#requests.addReview(repository, event.hint);
         this.#requests.add(repository, scope);
         for (const target of targetsIn(session.readers, repository)) this.#targetRequests.wake(target);

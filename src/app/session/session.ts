@@ -1,6 +1,7 @@
 import type { DeliveryExplainerOptions } from '../../../controllers/delivery/explain-delivery.ts';
 import type { DeliveryPreviews } from '../../../controllers/delivery/preview/preview-delivery.ts';
 import { TargetObjects } from '../../../controllers/delivery/target-objects.ts';
+import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
 import {
   createDeliverabilityCheck,
   DELIVERABLE_TYPE,
@@ -137,6 +138,8 @@ export class Session {
   readonly remoteTimeoutMs: number;
   readonly network: GitNetwork;
 
+  /** Set by the service that knows the rights of users. */
+  mayApprove: MayApprove | undefined;
   readonly #about: UpAbout | undefined;
   #explanations: RevisionExplanations | undefined;
   #previews: DeliveryPreviews | undefined;
@@ -184,6 +187,8 @@ export class Session {
         if (approvalRules.some(({ maxInFlight }) => maxInFlight !== undefined)) await this.store.reachAll();
         return this.readers.inFlight?.reserve(revision) ?? (() => undefined);
       },
+      mayStillApprove: async (user, revision, signal = new AbortController().signal) =>
+        (await this.mayApprove?.(user, revision, signal)) ?? true,
       approvalProblem: async (revision, files) => {
         await deliverability.prepare(revision, files);
         const message = describeRefusal(deliverability.check(revision, files));

@@ -11,6 +11,7 @@ import {
   type NewPullRequest,
   type PullRequest,
   type PullRequestChange,
+  type PullState,
   type Review,
 } from '../forge.ts';
 import type { ForgeIssues } from '../forge-issues.ts';
@@ -25,6 +26,7 @@ import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
 import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
+import { type Reviewers, requestReviewers } from '../request-reviewers.ts';
 import { shorten } from '../shorten.ts';
 import { teamName } from '../team-name.ts';
 import { GiteaComments } from './gitea-comments.ts';
@@ -69,6 +71,7 @@ export interface GiteaForgeOptions extends ForgeHttpOptions {
 export class GiteaForge implements Forge {
   readonly address: string;
   readonly opensWithLabels = true;
+  readonly batchesReads = false;
   readonly issues: ForgeIssues;
   readonly #http: ForgeHttp;
   readonly #path: string;
@@ -164,6 +167,11 @@ export class GiteaForge implements Forge {
     return this.#pullOf(await this.#http.json(pullSchema, 'PATCH', path, { body: change, signal }));
   }
 
+  async state(number: number, signal: AbortSignal): Promise<PullState> {
+    const [pull, reviews] = await Promise.all([this.get(number, signal), this.reviews(number, signal)]);
+    return { pull, reviews };
+  }
+
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
     const path = `${this.#path}/pulls/${number}/reviews`;
     return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) => {
@@ -194,27 +202,14 @@ export class GiteaForge implements Forge {
 
   async requestReviewers(
     number: number,
-    { users, teams }: { readonly users: readonly string[]; readonly teams: readonly string[] },
+    reviewers: Reviewers,
     signal: AbortSignal,
   ): Promise<readonly { readonly name: string; readonly reason: string }[]> {
-    const refused: { name: string; reason: string }[] = [];
-    // One by one: Gitea refuses all of a request if it refuses one.
-    const each = [
-      ...users.map((name) => ({ name, body: { reviewers: [name] } })),
-      ...teams.map((name) => ({ name, body: { team_reviewers: [name] } })),
-    ];
     const path = `${this.#path}/pulls/${number}`;
-    for (const { name, body } of each) {
-      try {
-        await this.#http.send('POST', `${path}/requested_reviewers`, { body, signal });
-      } catch (error) {
-        const isRefused = ['InvalidInput', 'NotFound', 'Refused'].some(
-          (code) => isSluiceError(error) && error.code === code,
-        );
-        if (!isRefused || !isSluiceError(error)) throw error;
-        refused.push({ name, reason: error.message });
-      }
-    }
+    const refused = await requestReviewers(reviewers, (body) =>
+      this.#http.send('POST', `${path}/requested_reviewers`, { body, signal }),
+    );
+    const { teams } = reviewers;
     const accepted = teams.filter((team) => refused.every(({ name }) => name !== team));
     if (accepted.length === 0) return refused;
     const { requested_reviewers_teams: present } = await this.#http.json(pullSchema, 'GET', path, { signal });

@@ -61,17 +61,22 @@ export class GitHubClient {
     }
   }
 
-  /** Returns the data of a query or mutation of GraphQL. `name` is what messages call it. */
+  /**
+   * Returns the data of a query or mutation of GraphQL, with nothing in place of what failed with one of the `partial` types of errors. `name` is
+   * what messages call it.
+   */
   async graphql<Result>(
     schema: ZodType<Result>,
     { name, query, variables }: { readonly name: string; readonly query: string; readonly variables: object },
     signal: AbortSignal,
+    partial: readonly string[] = [],
   ): Promise<Result> {
     const url = graphqlUrl(this.api);
     const { data, errors } = await this.call(graphqlSchema, signal, (_rest, options, request) =>
       request({ method: 'POST', url, query, variables, ...options }),
     );
-    if (errors !== undefined && errors !== null && errors.length > 0) throw graphqlError(name, errors);
+    const failed = (errors ?? []).filter(({ type }) => !partial.includes(type ?? ''));
+    if (failed.length > 0) throw graphqlError(name, failed);
     return checkedForm(schema, data, name);
   }
 

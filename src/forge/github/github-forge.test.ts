@@ -217,7 +217,7 @@ describe('failures of GitHub', () => {
     server.fault = ({ url }) => {
       const page = /\/reviews\?.*\bpage=(\d+)/.exec(url)?.[1];
       const review = { id: 1, user: null, state: 'COMMENTED', html_url: 'https://github.test/1' };
-      return page === undefined ? undefined : { status: 200, body: JSON.stringify([review]) };
+      return page === undefined ? undefined : { status: 200, body: JSON.stringify(Array(100).fill(review)) };
     };
     const error = await failure(forge.reviews(number, NO_SIGNAL));
     expect([error.code, error.message]).toEqual(['LimitExceeded', expect.stringMatching(/200 pages.*; close it/)]);

@@ -9,6 +9,7 @@ import {
   type NewPullRequest,
   type PullRequest,
   type PullRequestChange,
+  type PullState,
   type Review,
 } from '../forge.ts';
 import type { ForgeIssues } from '../forge-issues.ts';
@@ -23,13 +24,14 @@ import { lastVerdicts } from '../last-verdicts.ts';
 import type { MergeQueue } from '../merge-queue.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
+import { type Reviewers, requestReviewers } from '../request-reviewers.ts';
 import { shorten } from '../shorten.ts';
 import { teamName } from '../team-name.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';
 import { GitHubComments } from './github-comments.ts';
 import { GitHubIssues } from './github-issues.ts';
-import { addLabels } from './github-labels.ts';
+import { GitHubLabels } from './github-labels.ts';
 import { GitHubMergeQueue } from './github-merge-queue.ts';
 import { GitHubMerging } from './github-merging.ts';
 import {
@@ -43,6 +45,7 @@ import {
   pullsSchema,
   reviewsSchema,
 } from './github-schemas.ts';
+import { GitHubStates } from './github-states.ts';
 
 const PAGE = 100;
 /** Pages of one pull request's events, and of the comments at its end; what is on further ones does not count. */
@@ -59,6 +62,7 @@ const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
 export class GitHubForge implements Forge {
   readonly address: string;
   readonly opensWithLabels = false;
+  readonly batchesReads = true;
   readonly mergeQueue: MergeQueue;
   readonly issues: ForgeIssues;
   readonly #client: GitHubClient;
@@ -66,6 +70,8 @@ export class GitHubForge implements Forge {
   readonly #mergedBy = new MergedBy();
   readonly #merging: GitHubMerging;
   readonly #comments: GitHubComments;
+  readonly #states: GitHubStates;
+  readonly #labels: GitHubLabels;
 
   constructor(options: GitHubClientOptions) {
     const { owner, name } = options;
@@ -73,7 +79,9 @@ export class GitHubForge implements Forge {
     this.#repository = { owner, repo: name };
     this.mergeQueue = new GitHubMergeQueue(this.#client, this.#repository);
     this.#comments = new GitHubComments(this.#client, this.#repository);
-    this.issues = new GitHubIssues(this.#client, this.#repository);
+    this.#states = new GitHubStates(this.#client, this.#repository);
+    this.#labels = new GitHubLabels(this.#client, this.#repository);
+    this.issues = new GitHubIssues(this.#client, this.#repository, this.#labels);
     this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#merging = new GitHubMerging(this.#client, this.#repository, (number, signal) => this.get(number, signal));
   }
@@ -124,13 +132,19 @@ export class GitHubForge implements Forge {
     return this.#pullOf(pull);
   }
 
+  async state(number: number, signal: AbortSignal): Promise<PullState> {
+    const { pull, reviews } = await this.#states.state(number, signal);
+    // Where there are more than one page of them.
+    return { pull: this.#mergedBy.complete(pull), reviews: reviews ?? (await this.reviews(number, signal)) };
+  }
+
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
     const of = { ...this.#repository, pull_number: number, per_page: PAGE };
     return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) => {
       const reviews = await this.#client.call(reviewsSchema, signal, ({ pulls }, options) =>
         pulls.listReviews({ ...of, page, ...options }),
       );
-      return { reviews: reviews.map(reviewOf) };
+      return { reviews: reviews.map(reviewOf), isLast: reviews.length < PAGE };
     });
   }
 
@@ -156,32 +170,20 @@ export class GitHubForge implements Forge {
     return { by, comment: comments.findLast(({ user }) => user?.login === by)?.body ?? undefined };
   }
 
-  async requestReviewers(
+  requestReviewers(
     number: number,
-    { users, teams }: { readonly users: readonly string[]; readonly teams: readonly string[] },
+    reviewers: Reviewers,
     signal: AbortSignal,
   ): Promise<readonly { readonly name: string; readonly reason: string }[]> {
-    const refused: { name: string; reason: string }[] = [];
-    // One by one: GitHub refuses all of a request if it refuses one.
-    const each = [
-      ...users.map((name) => ({ name, wanted: { reviewers: [name] } })),
-      ...teams.map((name) => ({ name, wanted: { team_reviewers: [name] } })),
-    ];
-    for (const { name, wanted } of each) {
-      try {
-        await this.#client.call(anySchema, signal, ({ pulls }, options) =>
-          pulls.requestReviewers({ ...this.#repository, pull_number: number, ...wanted, ...options }),
-        );
-      } catch (error) {
-        if (!isSluiceError(error) || !['InvalidInput', 'NotFound', 'Refused'].includes(error.code)) throw error;
-        refused.push({ name, reason: error.message });
-      }
-    }
-    return refused;
+    return requestReviewers(reviewers, (wanted) =>
+      this.#client.call(anySchema, signal, ({ pulls }, options) =>
+        pulls.requestReviewers({ ...this.#repository, pull_number: number, ...wanted, ...options }),
+      ),
+    );
   }
 
   addLabels({ number, labels }: PullRequest, wanted: readonly string[], signal: AbortSignal): Promise<void> {
-    return addLabels(this.#client, { ...this.#repository, number, present: labels }, wanted, signal);
+    return this.#labels.add(number, labels, wanted, signal);
   }
 
   async setChecks(
@@ -210,7 +212,7 @@ export class GitHubForge implements Forge {
   }
 
   mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
-    return this.#merging.mergeability(number, signal);
+    return this.#states.mergeability(number, signal);
   }
 
   branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {

@@ -7,7 +7,7 @@ import { shorten } from '../shorten.ts';
 import { MAX_COMMENT_CHARACTERS } from '../topic-comment.ts';
 import { type Account, readAccount } from './github-account.ts';
 import type { GitHubClient } from './github-client.ts';
-import { addLabels } from './github-labels.ts';
+import type { GitHubLabels } from './github-labels.ts';
 import { type GitHubIssue, issueSchema, issuesSchema } from './github-schemas.ts';
 
 const PAGE = 100;
@@ -23,10 +23,16 @@ const STATES: Readonly<Record<IssueState, { state: 'open' | 'closed'; state_reas
 /** The issues of a repository on GitHub. An App needs the permission *Issues: read and write* for them. */
 export class GitHubIssues implements ForgeIssues {
   readonly #client: GitHubClient;
+  readonly #labels: GitHubLabels;
   readonly #repository: { readonly owner: string; readonly repo: string };
   readonly #host: HostIssues;
 
-  constructor(client: GitHubClient, repository: { readonly owner: string; readonly repo: string }) {
+  constructor(
+    client: GitHubClient,
+    repository: { readonly owner: string; readonly repo: string },
+    labels: GitHubLabels,
+  ) {
+    this.#labels = labels;
     this.#client = client;
     this.#repository = repository;
     this.#host = {
@@ -69,7 +75,7 @@ export class GitHubIssues implements ForgeIssues {
   }
 
   addLabels({ number, labels }: Issue, wanted: readonly string[], signal: AbortSignal): Promise<void> {
-    return addLabels(this.#client, { ...this.#repository, number, present: labels }, wanted, signal);
+    return this.#labels.add(number, labels, wanted, signal);
   }
 
   async assign(

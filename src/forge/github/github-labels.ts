@@ -4,29 +4,35 @@ import { anySchema } from './github-schemas.ts';
 
 const LABEL_COLOR = '1d76db';
 
-interface Labelled {
-  readonly owner: string;
-  readonly repo: string;
-  readonly number: number;
-  /** What it has already. */
-  readonly present: readonly string[];
-}
+const MAX_KNOWN = 1000;
 
-/** Adds labels to a pull request or an issue, created where they do not exist. */
-export async function addLabels(
-  client: GitHubClient,
-  { number, present, ...repository }: Labelled,
-  wanted: readonly string[],
-  signal: AbortSignal,
-): Promise<void> {
-  // Names of labels are case-insensitive.
-  const known = new Set(present.map((name) => name.toLowerCase()));
-  const missing = wanted.filter((name) => !known.has(name.toLowerCase()));
-  if (missing.length === 0) return;
-  for (const name of missing) await createLabel(client, { ...repository, name }, signal);
-  await client.call(anySchema, signal, ({ issues }, options) =>
-    issues.addLabels({ ...repository, issue_number: number, labels: missing, ...options }),
-  );
+/** Labels of one repository. */
+export class GitHubLabels {
+  readonly #client: GitHubClient;
+  readonly #repository: { readonly owner: string; readonly repo: string };
+  /** Those that the repository had once, in lower case. Where one was deleted since, GitHub creates it with a colour of its own. */
+  readonly #known = new Set<string>();
+
+  constructor(client: GitHubClient, repository: { readonly owner: string; readonly repo: string }) {
+    this.#client = client;
+    this.#repository = repository;
+  }
+
+  /** Adds labels to a pull request or an issue that has the `present` ones, created where they do not exist. */
+  async add(number: number, present: readonly string[], wanted: readonly string[], signal: AbortSignal): Promise<void> {
+    // Names of labels are case-insensitive.
+    const has = new Set(present.map((name) => name.toLowerCase()));
+    const missing = wanted.filter((name) => !has.has(name.toLowerCase()));
+    if (missing.length === 0) return;
+    for (const name of missing) {
+      if (this.#known.has(name.toLowerCase())) continue;
+      await createLabel(this.#client, { ...this.#repository, name }, signal);
+      if (this.#known.size < MAX_KNOWN) this.#known.add(name.toLowerCase());
+    }
+    await this.#client.call(anySchema, signal, ({ issues }, options) =>
+      issues.addLabels({ ...this.#repository, issue_number: number, labels: missing, ...options }),
+    );
+  }
 }
 
 /** Creates a label unless there is one. */

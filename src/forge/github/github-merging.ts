@@ -76,12 +76,6 @@ export class GitHubMerging {
     return { state: 'refused', obstacle: await this.#obstacleOf(number, refusal, signal), message: refusal.message };
   }
 
-  async mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
-    const state = await this.#state(number, signal);
-    const { hasMergeQueue } = await this.branchRules(state.base.ref, signal);
-    return hasMergeQueue === true && (await this.#isQueued(number, signal)) ? 'queued' : mergeabilityOf(state);
-  }
-
   /** Rules of rulesets are open to readers; of classic protections only that there is one. */
   async branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
     const { protected: isProtected } = await this.#client.call(branchSchema, signal, ({ repos }, options) =>

@@ -10,13 +10,15 @@ const NO_SIGNAL = new AbortController().signal;
 const DONE: ForgeResponse = { status: 200, headers: {}, text: '' };
 const LIMITED: ForgeResponse = { status: 403, headers: {}, text: 'You have exceeded a secondary rate limit' };
 
+const counts = (method: Method) => method === 'POST' || method === 'PUT';
+
 function start(content?: { perMinute: number; perHour: number }) {
   const clock = new ManualClock();
   const options = { clock, host: 'git.example.com', name: 'Secret default/forge', account: 'user' };
-  const budget = new ForgeBudget({ ...options, ...(content === undefined ? {} : { content }) });
+  const budget = new ForgeBudget({ ...options, ...(content === undefined ? {} : { content: { ...content, counts } }) });
   let sent = 0;
   const send = (response: ForgeResponse | Promise<ForgeResponse> = DONE, method: Method = 'GET', signal = NO_SIGNAL) =>
-    budget.run({ what: 'GET /pulls', method, signal }, async () => {
+    budget.run({ what: 'GET /pulls', url: 'https://git.example.com/pulls', method, signal }, async () => {
       sent += 1;
       return response;
     });
@@ -159,7 +161,7 @@ test('a caller that ends does not wait for its turn', async () => {
 });
 
 test('repositories with the same account share a budget, other accounts have their own', async () => {
-  const budgets = ForgeBudgets.forGitHub(new ManualClock());
+  const budgets = new ForgeBudgets(new ManualClock());
   const of = (account: string, api = 'https://api.github.com') => budgets.of({ api, account, name: 'Secret a/b' });
   expect(of('app 1 acme')).toBe(of('app 1 acme'));
   expect(of('app 1 other')).not.toBe(of('app 1 acme'));

@@ -21,6 +21,8 @@ const MAX_PAUSE_MS = HOUR_MS;
 export interface ContentLimits {
   readonly perMinute: number;
   readonly perHour: number;
+  /** Whether a request is one of them. */
+  counts(method: Method, url: string): boolean;
 }
 
 export interface ForgeBudgetOptions {
@@ -39,6 +41,7 @@ export interface BudgetedRequest {
   /** For messages. */
   readonly what: string;
   readonly method: Method;
+  readonly url: string;
   readonly signal: AbortSignal;
 }
 
@@ -88,7 +91,7 @@ export class ForgeBudget {
   async run(request: BudgetedRequest, send: () => Promise<ForgeResponse>): Promise<ForgeResponse> {
     try {
       this.#checkPause(request);
-      if (createsContent(request)) await this.#waitForTurn(request);
+      await this.#waitForTurn(request);
     } catch (error) {
       this.#publish('delayed');
       throw error;
@@ -161,10 +164,10 @@ export class ForgeBudget {
     throw delayed(`${what}: not sent, as the host limits ${name}`, retryAfterMs);
   }
 
-  /** Waits until one more request may create content, and counts it. */
-  async #waitForTurn({ what, signal }: BudgetedRequest): Promise<void> {
+  /** Waits until one more request may create content, and counts it; not for others. */
+  async #waitForTurn({ what, method, url, signal }: BudgetedRequest): Promise<void> {
     const { clock, content, name } = this.#options;
-    if (content === undefined) return;
+    if (content?.counts(method, url) !== true) return;
     for (let waited = 0; ; ) {
       const now = clock.now();
       const waitMs = this.#untilTurn(content, now);
@@ -203,12 +206,6 @@ export class ForgeBudget {
     const { host, name, account } = this.#options;
     forgeRequests.publish({ host, name, account, outcome, usage: () => this.usage });
   }
-}
-
-/** All that can be content, notify users, or make something that lasts: GitHub does not publish which of them count. */
-function createsContent({ method, what }: BudgetedRequest): boolean {
-  // What GraphQL is used for is mostly reads.
-  return (method === 'POST' || method === 'PUT') && !what.endsWith('/graphql');
 }
 
 function delayed(message: string, retryAfterMs: number): SluiceError<ForgeErrorDetails> {

@@ -4,8 +4,6 @@ import { type ContentLimits, ForgeBudget } from './forge-budget.ts';
 
 /** Far more than the accounts that one installation of Sluice uses. */
 const MAX_ACCOUNTS = 1000;
-/** GitHub's limits of requests that create content. */
-const GITHUB_CONTENT: ContentLimits = { perMinute: 80, perHour: 500 };
 
 export interface Account {
   /** Address of the API. */
@@ -25,11 +23,6 @@ export class ForgeBudgets {
   constructor(clock: Clock, content?: ContentLimits) {
     this.#clock = clock;
     this.#content = content;
-  }
-
-  /** Budgets with GitHub's limits. */
-  static forGitHub(clock: Clock): ForgeBudgets {
-    return new ForgeBudgets(clock, GITHUB_CONTENT);
   }
 
   of({ api, account, name }: Account): ForgeBudget {

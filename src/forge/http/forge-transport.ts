@@ -81,7 +81,7 @@ export class ForgeTransport {
     const { budgets, tokenName } = this.#options;
     if (budgets === undefined || account === undefined) return this.#send(request);
     const budget = budgets.of({ api: this.api, account, name: tokenName });
-    return budget.run({ what: requestName(method, url), method, signal }, () => this.#send(request));
+    return budget.run({ what: requestName(method, url), method, url, signal }, () => this.#send(request));
   }
 
   async #send({ url, method, headers, body, secret, signal }: ForgeRequest): Promise<ForgeResponse> {

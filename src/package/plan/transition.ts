@@ -2,12 +2,14 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
 import { decide } from '../kernel/decide.ts';
 import { recordAfter } from '../kernel/record-after.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
+import type { Approval, RevisionRecord } from '../model/record/record.ts';
+import { describeWithdrawal } from '../model/record/withdrawn-approval.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type {
   Action,
@@ -19,7 +21,7 @@ import type {
 } from '../model/revision/revision-state.ts';
 import type { MergedFacts } from './merged-facts.ts';
 import { type RepositoryContext, type WritePlan, writeRecord } from './ports/repository-context.ts';
-import { readState } from './read-state.ts';
+import { readState, type StateReading } from './read-state.ts';
 import { type DecidedStep, tagFor, type WrittenObjects, writeObjects } from './step-objects.ts';
 import { recordUpdates } from './step-records.ts';
 
@@ -39,6 +41,8 @@ export interface Transition {
   readonly closedNow?: string;
   /** Address of the review or pull request in which the actor approved. */
   readonly evidence?: string;
+  /** Recorded approvals of users who have lost the right to approve. */
+  readonly withdrawn?: readonly Approval[];
 }
 
 /** The steps that may move the main branch. */
@@ -82,9 +86,9 @@ export async function decideTransition(
   if (needsStatement(revision, transition.action)) repo.trust.expectOwnKey();
   const policy = repo.policyFor(revision);
   const at = timestamp(repo.clock.now());
-  const { action, evidence = context.evidence, facts, expectedCommit: _expected, ...how } = transition;
+  const { action, evidence = context.evidence, facts, expectedCommit: _expected, withdrawn = [], ...how } = transition;
   const known = facts && { facts, policy, at };
-  const reading = await readState(repo, revision, mainHead, how.merged?.commit, known);
+  const reading = withoutApprovals(await readState(repo, revision, mainHead, how.merged?.commit, known), withdrawn);
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
     ...{ action, actor: context.actor, face: context.face, ...how },
@@ -96,14 +100,20 @@ export async function decideTransition(
     policy,
     at,
   );
-  if (!decision.allowed) throw new TransitionRefusedError(revision, action, decision);
+  const lost = withdrawn.map(describeWithdrawal);
+  if (!decision.allowed)
+    throw new TransitionRefusedError(revision, action, {
+      ...decision,
+      refusals: [...decision.refusals, ...lost.map((message) => ({ code: 'NotApproved', message }) as const)],
+    });
+  for (const message of lost) context.warn?.(message);
 
   const { content } = reading;
   const approval = content && {
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
     namespace: revision.namespace,
     ...groupsForQuorums(policy.approvalRules, context.actor.groups),
-    ...groupsForMerges(policy, context.actor.groups),
+    ...groupsForLater(policy, decision, context.actor.groups),
     ...(evidence === undefined ? {} : { evidence }),
   };
   const step = {
@@ -138,14 +148,34 @@ export async function planWith(step: DecidedStep, written: WrittenObjects): Prom
 /** Groups of a user that an approval records. */
 const MAX_GROUPS = 100;
 
-/** The groups by which the right to approve is checked again before a merge of the Git host, unless there are too many to record. */
-function groupsForMerges(
+/**
+ * The groups by which the right to approve is checked again where the approval does not publish by itself, or before a merge of the Git host, unless there
+ * are too many to record.
+ */
+function groupsForLater(
   { review }: EffectivePolicy,
+  { approvals }: Allowed,
   groups: readonly string[] | undefined,
 ): { readonly allGroups?: string[] } {
   const mayMerge = review !== undefined && review.publishOn !== 'merge';
-  if (!mayMerge || groups === undefined || groups.length > MAX_GROUPS) return {};
+  if ((!mayMerge && approvals === undefined) || groups === undefined || groups.length > MAX_GROUPS) return {};
   return { allGroups: [...new Set(groups)].sort() };
+}
+
+function withoutApprovals(reading: StateReading, withdrawn: readonly Approval[]): StateReading {
+  const { state, record } = reading;
+  if (withdrawn.length === 0) return reading;
+  const counted = (approvals: readonly Approval[] = []) =>
+    approvals.filter((one) => !withdrawn.some((other) => sameValue(one, other)));
+  return {
+    ...reading,
+    state: {
+      ...state,
+      approvals: counted(state.approvals),
+      approvalsElsewhere: counted(state.approvalsElsewhere),
+    },
+    record: { ...record, approvals: counted(record.approvals) },
+  };
 }
 
 /** Steps after which earlier data must not count again. */

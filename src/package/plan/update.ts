@@ -3,6 +3,7 @@ import { traced } from '../../foundation/tracing/traced.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { Approval } from '../model/record/record.ts';
 import type { Action, MergedProposal } from '../model/revision/revision-state.ts';
 import { planChange, type RevisionChange } from './edit/change.ts';
 import type { RepositoryContext, WritePlan } from './ports/repository-context.ts';
@@ -25,6 +26,8 @@ export interface RevisionUpdate {
   readonly byMerge?: boolean;
   /** See `TransitionRequest.closedNow`. */
   readonly closedNow?: string;
+  /** See `Transition.withdrawn`. */
+  readonly withdrawn?: readonly Approval[];
   /** With `approve`: address of the review or pull request in which the actor approved. */
   readonly evidence?: string;
 }

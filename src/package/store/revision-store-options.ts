@@ -1,3 +1,5 @@
+import type { ObjectKey } from '../../resource/object/object.ts';
+import type { Actor } from '../../resource/object/request-context.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { UpstreamReader } from '../upstream/upstream-reader.ts';
 
@@ -17,6 +19,11 @@ export interface RevisionStoreOptions {
    * Approvals that are decided at the same time can thus be counted.
    */
   readonly reserveApproval?: (revision: PackageRevision) => Promise<() => void>;
+  /**
+   * Whether the user of a recorded approval may still approve, with the groups of that request, in the namespace where it was given. Default:
+   * all may.
+   */
+  readonly mayStillApprove?: (user: Actor, revision: ObjectKey, signal: AbortSignal | undefined) => Promise<boolean>;
   /** True for the id of a repository that is registered and will be opened automatically. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
   /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */

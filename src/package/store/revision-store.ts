@@ -37,6 +37,7 @@ import type { OpenPurpose, RevisionStoreOptions } from './revision-store-options
 import { notOpenYet, ownName, removedMeanwhile, repositoryNotFound, revisionNotFound } from './store-errors.ts';
 import { tracedCreate, tracedUpdate } from './traced-request.ts';
 import { dependentsAmong, UpstreamReferences } from './upstream-references.ts';
+import { withoutWithdrawn } from './withdrawn-approvals.ts';
 
 /** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
 export interface RevisionEvaluation {
@@ -76,17 +77,20 @@ export class RevisionStore {
   readonly #openAll: RevisionStoreOptions['openAll'];
   readonly #approvalProblem: NonNullable<RevisionStoreOptions['approvalProblem']>;
   readonly #reserveApproval: NonNullable<RevisionStoreOptions['reserveApproval']>;
+  readonly #mayStillApprove: NonNullable<RevisionStoreOptions['mayStillApprove']>;
   #closed = false;
 
   constructor({
     address = NO_UPSTREAMS.address,
     approvalProblem = async () => undefined,
     reserveApproval = async () => () => undefined,
+    mayStillApprove = async () => true,
     isComing = () => false,
     open,
     openAll,
   }: RevisionStoreOptions = {}) {
     this.#approvalProblem = approvalProblem;
+    this.#mayStillApprove = mayStillApprove;
     this.#reserveApproval = reserveApproval;
     this.#address = address;
     this.#isComing = isComing;
@@ -369,7 +373,8 @@ export class RevisionStore {
       const release = await this.#reserveApproval(revision);
       try {
         const evaluate = () => this.evaluate(name);
-        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
+        const counted = await withoutWithdrawn(revision, this.#mayStillApprove, update, context);
+        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, counted, context);
         return await approveProposal(repository, revision, checked, context, evaluate);
       } finally {
         release();

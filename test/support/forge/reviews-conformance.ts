@@ -33,6 +33,25 @@ export function describeReviews({ start, startWithPull, pageSize }: Suite): void
       [anna, 'approved'],
       [ben, 'dismissed'],
     ]);
+    const state = await forge.state(pull.number, NO_SIGNAL);
+    const { hasComments = false, ...read } = state.pull;
+    expect({ ...state, pull: read }).toEqual({
+      pull: withoutComments(await forge.get(pull.number, NO_SIGNAL)),
+      reviews: after,
+    });
+    expect(hasComments).toBe(false);
+  });
+
+  test('reads pull requests with their reviews at the same time, and reports each that is missing', async () => {
+    const { forge, names, pull, review } = await startWithPull();
+    await review(names.anna, pull.number, 'approve');
+    const many = Array.from({ length: 25 }, () => forge.state(pull.number, NO_SIGNAL));
+    for (const { reviews } of await Promise.all(many)) expect(reviews).toHaveLength(1);
+    const [missing, present] = await Promise.allSettled(
+      [987_654, pull.number].map((one) => forge.state(one, NO_SIGNAL)),
+    );
+    expect(missing).toMatchObject({ reason: { code: 'NotFound' } });
+    expect(present).toMatchObject({ value: { pull: { number: pull.number }, reviews: [{ author: names.anna }] } });
   });
 
   test('reads the reviews of more than one page', async () => {
@@ -88,4 +107,8 @@ export function describeReviews({ start, startWithPull, pageSize }: Suite): void
     for (const { number } of pulls) expect((await forge.get(number, NO_SIGNAL)).labels).toEqual(['package']);
     expect(await labels()).toEqual(['package']);
   });
+}
+
+function withoutComments({ hasComments: _, ...pull }: PullRequest) {
+  return pull;
 }

@@ -9,17 +9,22 @@ export function answerGraphql(
   repositories: readonly GitHubRepository[],
   { query, variables }: { readonly query: string; readonly variables: Record<string, unknown> },
   problems: string[],
+  /** Address of the server. */
+  url: string,
 ): unknown {
   schema ??= buildSchema(published.idl, { assumeValid: true });
   problems.push(...validate(schema, parse(query)).map(({ message }) => `GraphQL: ${message}`));
-  const failures: { type: string; message: string }[] = [];
+  const failures: { type: string; message: string; path?: readonly (string | number)[] }[] = [];
   const rootValue = {
     repository: ({ owner, name }: { owner: string; name: string }) => {
       const repository = repositories.find((one) => one.owner === owner && one.name === name);
       if (repository === undefined) return null;
       const pullRequest = ({ number }: { number: number }) => {
         const pull = repository.pulls.find((one) => one.number === number);
-        return pull === undefined ? null : { isInMergeQueue: repository.queue.has(pull.number) };
+        if (pull !== undefined) return pullOf(repository, pull, url);
+        const message = `Could not resolve to a PullRequest with the number of ${number}.`;
+        failures.push({ type: 'NOT_FOUND', message, path: ['repository'] });
+        return null;
       };
       return { pullRequest };
     },
@@ -33,6 +38,39 @@ export function answerGraphql(
   const { data, errors = [] } = graphqlSync({ schema, source: query, rootValue, variableValues: variables });
   problems.push(...errors.map(({ message }) => `GraphQL: ${message}`));
   return failures.length === 0 ? { data } : { data, errors: failures };
+}
+
+/** With a function for what takes time or arguments. */
+function pullOf(repository: GitHubRepository, pull: Pull, url: string) {
+  const { number, title, body, author, head, base, merged, closedAt, createdAt, updatedAt, labels, comments } = pull;
+  const page = `${url}/${repository.owner}/${repository.name}/pull/${number}`;
+  const mergeState = () => repository.mergeState(pull);
+  return {
+    ...{ number, title, body: body ?? '', url: page, author: actor(author), isDraft: false, createdAt, updatedAt },
+    state: merged !== undefined ? 'MERGED' : closedAt === undefined ? 'OPEN' : 'CLOSED',
+    ...{ headRefName: head.branch, headRefOid: head.commit, isCrossRepository: head.repository !== repository },
+    ...{ baseRefName: base, baseRefOid: merged?.base ?? repository.head(base) ?? head.commit },
+    labels: ({ first: count }: { first: number }) => ({ nodes: [...labels].slice(0, count).map((name) => ({ name })) }),
+    ...{ mergedBy: merged === undefined ? null : actor(merged.by), closedAt: closedAt ?? null },
+    mergeCommit: merged === undefined ? null : { oid: merged.commit },
+    comments: { totalCount: comments.length },
+    isInMergeQueue: repository.queue.has(number),
+    mergeable: () => ({ unknown: 'UNKNOWN', dirty: 'CONFLICTING' })[mergeState()] ?? 'MERGEABLE',
+    mergeStateStatus: () => mergeState().toUpperCase(),
+    reviews: ({ last, states }: { last: number; states: readonly string[] }) => {
+      const found = pull.reviews.filter(({ state }) => states.includes(state));
+      const nodes = found.slice(-last).map(({ id, user, state, commit, at }) => ({
+        ...{ fullDatabaseId: String(id), author: actor(user), state, commit: { oid: commit }, submittedAt: at },
+        url: `${page}#pullrequestreview-${id}`,
+      }));
+      return { totalCount: found.length, nodes };
+    },
+  };
+}
+
+/** As GitHub's GraphQL names Apps, which is not as its REST API does. */
+function actor(login: string) {
+  return { __typename: login.endsWith('[bot]') ? 'Bot' : 'User', login: login.replace(/\[bot\]$/, '') };
 }
 
 function find(repositories: readonly GitHubRepository[], id: string) {

@@ -66,6 +66,8 @@ export class GitHubServer {
   readonly used = new Map<string, string>();
   /** Returns a fault for a request. */
   fault: (request: GitHubRequest) => Fault | undefined = () => undefined;
+  /** Is called after each response. */
+  after: (request: GitHubRequest) => void = () => undefined;
   granted = GRANTED;
   /** The private key of the App, PEM. */
   readonly privateKey: string;
@@ -152,6 +154,7 @@ export class GitHubServer {
     entry.status = status;
     response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...sent });
     response.end(status === 304 ? '' : body);
+    this.after(entry);
   }
 
   #answer(request: GitHubRequest): { status: number; headers?: Record<string, string>; body: string } {
@@ -198,9 +201,11 @@ export class GitHubServer {
     const token = /^(?:bearer|token) (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
     const identity = this.#identities.get(token);
     if (identity === undefined) return { status: 401, body: JSON.stringify({ message: 'Bad credentials' }) };
+    if (identity.app !== undefined && !this.used.has('pull_requests')) this.used.set('pull_requests', 'read');
     const visible = this.#repositories.filter(({ name }) => identity.repositories?.includes(name) ?? true);
+    for (const repository of visible) repository.follow();
     const request = body as Parameters<typeof answerGraphql>[1];
-    return { status: 200, body: JSON.stringify(answerGraphql(visible, request, this.problems)) };
+    return { status: 200, body: JSON.stringify(answerGraphql(visible, request, this.problems, this.url)) };
   }
 
   #handle({ template, values, route }: Found, { headers, body }: GitHubRequest, query: URLSearchParams): Result {

@@ -9,6 +9,7 @@ const ROOT = 'https://openapi.test/';
 const JSON_TYPE = 'application/json';
 
 interface Operation {
+  readonly description?: string;
   readonly parameters?: readonly Value[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Value }>> };
   readonly responses: Readonly<Record<string, Value>>;
@@ -43,6 +44,11 @@ export class OpenApi {
     const example = this.#examples[name];
     if (example === undefined) throw new Error(`no example ${name}`);
     return structuredClone(example.value);
+  }
+
+  /** The text about an operation. `path` is a template. */
+  descriptionOf(method: string, path: string): string {
+    return this.#operation(method, path).description ?? '';
   }
 
   /** What is wrong with a request, if anything: unknown parameters and fields too, which GitHub would ignore. `path` is a template. */

@@ -234,6 +234,8 @@ test('without a provider, and after the deletion of one, the gate is closed with
     ...{ status: 'False', reason: 'NoProvider' },
     message: 'no package free5gc-upf is selected; publish one, or did you mean free5gc-upff?',
   });
+  const { name: similar } = await world.draft('core/free5gc-upg/w1', { 'dependency.yaml': dependencyYaml() });
+  expect((await conditionOf(similar))?.message).not.toContain('free5gc-upg');
   const draft = await world.draft('edge01/free5gc-upf/w1', { 'upf.yaml': deployment('upf') });
   expect(await conditionOf(name)).toMatchObject({
     ...{ reason: 'ProviderNotReady', message: 'edge01/free5gc-upf is not published' },

@@ -55,8 +55,9 @@ async function conditionOf(
       `${cycle.join(' requires ')}; none of them can be first: remove one of the Dependency objects`,
     );
   if (ids.length === 0) {
-    const { namespace } = consumer;
+    const { namespace, key } = consumer;
     const names = new Set(store.list().flatMap((row) => (row.namespace === namespace ? row.key.package : [])));
+    names.delete(key.package);
     const near = nearMisses(packageName, names);
     const hint = near.length === 0 ? '' : `, or did you mean ${near.join(' or ')}?`;
     return closed('NoProvider', `no package ${packageName} is selected; publish one${hint}`);

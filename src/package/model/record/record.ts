@@ -105,8 +105,8 @@ export const approvalSchema = z.object({
   /** The groups of the user that quorums of policies named when it was given. */
   groups: listOf(z.string()).optional(),
   /**
-   * All groups of the user when it was given, where a merge of the Git host can publish by it: the right to approve is checked again then. Absent
-   * where they are not known.
+   * All groups of the user when it was given, where it waits for others, for a rule or for a merge of the Git host: the right to approve is checked
+   * again when it counts. Absent where they are not known.
    */
   allGroups: listOf(z.string()).optional(),
   /**

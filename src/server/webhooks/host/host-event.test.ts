@@ -30,6 +30,46 @@ test.each([...events, 'push'])('all documented payloads of %s are about their re
   }
 });
 
+test.each(['pull_request', 'pull_request_review', 'issue_comment'])(
+  'all documented payloads of %s name what changed',
+  (name) => {
+    for (const payload of documented(name) as unknown as {
+      issue?: { number: number; pull_request?: object };
+      pull_request?: {
+        number: number;
+        updated_at: string;
+        state: string;
+        head: { ref: string; sha: string; repo: { id: number } | null };
+        base: { repo: { id: number } };
+      };
+    }[]) {
+      const { pull_request: shown, issue } = payload;
+      const { pull, isCheckReport } = read(payload) ?? {};
+      expect(isCheckReport).toBe(false);
+      if (shown !== undefined) {
+        const { number, updated_at: updatedAt, state, head, base } = shown;
+        const own = head.repo?.id === base.repo.id ? { branch: head.ref, commit: head.sha } : undefined;
+        expect(pull).toEqual({ number, updatedAt, state, head: own, isConversation: name === 'pull_request_review' });
+      } else if (issue?.pull_request !== undefined)
+        expect(pull).toEqual({ number: issue.number, isConversation: true });
+      else expect(pull).toBeUndefined();
+    }
+  },
+);
+
+test('a message of Gitea without a review is no part of the conversation', () => {
+  const pull_request = { number: 7 };
+  expect(read({ pull_request, review: null })?.pull?.isConversation).toBe(false);
+  expect(read({ pull_request, review: { content: '' } })?.pull?.isConversation).toBe(true);
+});
+
+test('a report of a check requests nothing, unless a user wants it again', () => {
+  for (const payload of [...documented('check_run'), ...documented('check_suite')]) {
+    const event = read(payload);
+    expect(event?.isCheckReport).toBe(event?.hint === undefined);
+  }
+});
+
 test('only a request of a user runs checks again, and only a merge queue waits for them', () => {
   const hints = Object.fromEntries(
     events.map((name) => [
@@ -60,7 +100,7 @@ test.each(['installation', 'installation_repositories'])(
     }[]) {
       const event = read(payload);
       const { html_url: owner, login } = payload.installation.account;
-      expect(event).toEqual({ repository: undefined, owner, hint: undefined, isPullRequest: false });
+      expect(event).toEqual({ repository: undefined, owner, hint: undefined, pull: undefined, isCheckReport: false });
       if (event === undefined) continue;
       expect(isAbout(event, `https://github.com/${login}/apps.git`)).toBe(true);
       expect(isAbout(event, `git@github.com:${login}/apps`)).toBe(true);

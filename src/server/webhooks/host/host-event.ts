@@ -9,8 +9,22 @@ export interface HostEvent {
   readonly owner: string | undefined;
   /** What the repository's pull requests have to be read for, besides what has changed. */
   readonly hint: ReviewHint | undefined;
-  /** It is about a pull request, its reviews or its comments. */
-  readonly isPullRequest: boolean;
+  /** The pull request that it is about, or whose reviews or comments. */
+  readonly pull: ReportedPull | undefined;
+  /** It reports a check and requests nothing: there is nothing to read. */
+  readonly isCheckReport: boolean;
+}
+
+/** A pull request as a message shows it. */
+interface ReportedPull {
+  readonly number: number;
+  /** A review or a comment: the pull request may be the same as before. */
+  readonly isConversation: boolean;
+  /** RFC 3339. */
+  readonly updatedAt?: string | undefined;
+  readonly state?: string | undefined;
+  /** Undefined for the head of a fork. */
+  readonly head?: { readonly branch: string; readonly commit: string } | undefined;
 }
 
 /** A user has requested the checks of a commit again; or a merge queue waits for the checks of one. */
@@ -25,12 +39,39 @@ const rerun = z.union([
   z.object({ action, check_run: z.object({ head_sha: oid }) }).transform(({ check_run: run }) => run.head_sha),
   z.object({ action, check_suite: z.object({ head_sha: oid }) }).transform(({ check_suite: suite }) => suite.head_sha),
 ]);
+const number = z.int().positive();
+const text = z.string().max(1024);
+const repo = z.object({ id: z.int() });
 const pullRequest = z.union([
-  z.object({ pull_request: z.object({ number: z.int() }) }),
+  // Gitea has a review in each message, which is null where there is none.
+  z
+    .object({
+      pull_request: z.object({
+        number,
+        updated_at: text.optional().catch(undefined),
+        state: text.optional().catch(undefined),
+        head: z.object({ ref: text, sha: oid, repo: repo.nullish() }).optional().catch(undefined),
+        base: z.object({ repo }).optional().catch(undefined),
+      }),
+      review: z.unknown().optional(),
+      comment: z.unknown().optional(),
+    })
+    .transform(({ pull_request: { number: of, updated_at: updatedAt, state, head, base }, review, comment }) => ({
+      ...{ number: of, updatedAt, state, isConversation: (review ?? comment ?? undefined) !== undefined },
+      head:
+        head?.repo?.id === undefined || head.repo.id !== base?.repo.id
+          ? undefined
+          : { branch: head.ref, commit: head.sha },
+    })),
   // A comment in the conversation of a pull request: GitHub marks its issue, Gitea and Forgejo the message.
-  z.object({ comment: z.object({}), issue: z.object({ pull_request: z.object({}) }) }),
-  z.object({ comment: z.object({}), is_pull: z.literal(true) }),
+  z
+    .union([
+      z.object({ comment: z.object({}), issue: z.object({ number, pull_request: z.object({}) }) }),
+      z.object({ comment: z.object({}), issue: z.object({ number }), is_pull: z.literal(true) }),
+    ])
+    .transform(({ issue }) => ({ number: issue.number, isConversation: true })),
 ]);
+const check = z.union([z.object({ check_run: z.object({}) }), z.object({ check_suite: z.object({}) })]);
 const queue = z.object({ action: z.literal('checks_requested'), merge_group: z.object({ head_sha: oid }) });
 
 /** Reads a message by its content: the header with the name of the event is not signed. Undefined for what is no JSON. */
@@ -47,7 +88,8 @@ export function hostEventIn(body: Buffer | undefined): HostEvent | undefined {
     repository,
     owner: repository === undefined ? ofInstallation.safeParse(value).data?.installation.account.html_url : undefined,
     hint: commit !== undefined ? { rerun: commit } : queue.safeParse(value).success ? 'merge-queue' : undefined,
-    isPullRequest: pullRequest.safeParse(value).success,
+    pull: pullRequest.safeParse(value).data,
+    isCheckReport: commit === undefined && check.safeParse(value).success,
   };
 }
 

@@ -1,0 +1,156 @@
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { messageOf } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
+import type { ReviewRequest, SyncRequests } from '../repository/sync-requests.ts';
+import { isBatchBranch } from './batch/batch-name.ts';
+import type { Batches } from './batch/batches.ts';
+import { QueuedPulls } from './checks/queued-checks.ts';
+import type { HostFailures } from './host-failures.ts';
+import type { OpenedRepositories } from './opened-repositories.ts';
+import { pauseAfter } from './pause-after.ts';
+import type { PollPace } from './poll-pace.ts';
+import type { PullRequests } from './pull-requests.ts';
+import type { Shown, ShownProposals } from './shown-proposals.ts';
+import { hasChecksAt } from './writing/write-pull.ts';
+
+/** Proposals of one repository that report the same failure. */
+const MAX_REPORTED = 100;
+/** More named pull requests than that are read as a list, where each takes requests of its own. */
+const MAX_SINGLE_READS = 4;
+
+export interface PollContext {
+  readonly client: Client;
+  readonly store: Pick<RevisionStore, 'find'>;
+  readonly clock: Clock;
+  readonly shown: ShownProposals;
+  readonly opened: OpenedRepositories;
+  readonly pace: PollPace;
+  readonly failures: HostFailures;
+  readonly requests: Pick<SyncRequests, 'takeReview'> | undefined;
+  readonly batches: Pick<Batches, 'pullsOf' | 'wake'>;
+  /** Looks at a proposal, before what else waits. */
+  wake(revision: ObjectKey): void;
+}
+
+/**
+ * Reads which pull requests of repositories have changed: those that messages name as soon as they arrive, and a list now and then, which finds
+ * what no message named.
+ */
+export class RepositoryPolls {
+  readonly #context: PollContext;
+  readonly #queues = new QueuedPulls();
+  /** Why the pull requests of a repository cannot be read, as its proposals report it. */
+  readonly #unreadable = new Map<string, string>();
+
+  constructor(context: PollContext) {
+    this.#context = context;
+  }
+
+  async poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    const { clock, shown, opened, pace, requests, batches } = this.#context;
+    const id = keyText(key);
+    const waitMs = pace.readWaitMs(id);
+    if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
+    const here = shown.inRepository(key);
+    const all = [...new Set(here.map(({ pull }) => pull.pulls))];
+    await opened.closeUnused(key, new Set([...all, ...batches.pullsOf(key)]));
+    if (here.length === 0) {
+      pace.rest(id);
+      this.#unreadable.delete(id);
+      return undefined;
+    }
+    const requested = requests?.takeReview(key, 'proposals');
+    this.#requestChecks(here, requested);
+    const isWoken = requested === undefined && !pace.isReported(id);
+    if ((requested?.pulls.size ?? 0) > 0) pace.noteMessage(id);
+    const hasUnseen = () => all.some((pulls) => pulls.hasUnseen);
+    let isListed = false;
+    for (const pulls of all) {
+      const own = here.filter(({ pull }) => pull.pulls === pulls);
+      const began = clock.now();
+      try {
+        const news = this.#newsOf(pulls, own, requested);
+        const isDue = pace.dueMs(id, hasUnseen()) === 0 || isWoken || news.needsList;
+        // Where it has to wait, what was named is read by itself.
+        if (isDue && pace.waitMs(id) === 0) {
+          isListed = true;
+          const { branches, isChanged } = await pulls.poll(signal);
+          this.#wake(key, own, [...branches, ...pulls.lookAgainAt(news.numbers)]);
+          await this.#readQueue(pulls, own, requested?.mergeQueue === true || branches.length > 0, signal);
+          pace.notePoll(id, { tookMs: clock.now() - began, isChanged });
+        } else {
+          if (news.numbers.size > 0) {
+            this.#wake(key, own, await pulls.readStates([...news.numbers], signal));
+            pace.noteRead(id, clock.now() - began);
+          }
+          await this.#readQueue(pulls, own, requested?.mergeQueue === true, signal);
+        }
+      } catch (error) {
+        const pause = pauseAfter(error);
+        if (pause === undefined) throw error;
+        await this.#reportUnreadable(key, own, messageOf(error), signal);
+        return { requeueAfter: pause, reason: messageOf(error) };
+      }
+      if (isListed && this.#unreadable.delete(id)) for (const one of own) this.#context.failures.end(one.key);
+    }
+    const requeueAfter = Math.max(pace.dueMs(id, hasUnseen()), pace.waitMs(id));
+    return { requeueAfter, reason: 'pull requests are read' };
+  }
+
+  /** Users have requested the checks of commits again. */
+  #requestChecks(here: readonly Shown[], requested: ReviewRequest | undefined): void {
+    for (const { key, pull } of here) {
+      if (![...(requested?.reruns ?? [])].some((commit) => hasChecksAt(pull, commit))) continue;
+      delete pull.checks;
+      this.#context.wake(key);
+    }
+  }
+
+  #newsOf(
+    pulls: PullRequests,
+    own: readonly Shown[],
+    requested: ReviewRequest | undefined,
+  ): { readonly numbers: ReadonlySet<number>; readonly needsList: boolean } {
+    const numbers = new Set<number>();
+    let needsList = false;
+    if (requested === undefined) return { numbers, needsList };
+    const { store } = this.#context;
+    // The head of a batch is none of its proposals.
+    const headOf = ({ pull, key }: Shown) =>
+      isBatchBranch(pull.branch) ? undefined : store.find(keyText(key))?.commit;
+    const pushed = new Map(own.map((one) => [one.pull.branch, headOf(one)]));
+    for (const reported of requested.pulls.values()) {
+      const news = pulls.newsOf(reported, pushed);
+      if (news === 'state') numbers.add(reported.number);
+      needsList ||= news === 'list';
+    }
+    if (!pulls.forge.batchesReads && numbers.size > MAX_SINGLE_READS) needsList = true;
+    return { numbers, needsList };
+  }
+
+  #wake(repository: ObjectKey, own: readonly Shown[], branches: readonly string[]): void {
+    const changed = new Set(branches);
+    for (const { key, pull } of own) if (changed.has(pull.branch)) this.#context.wake(key);
+    if (branches.some(isBatchBranch)) this.#context.batches.wake(repository);
+  }
+
+  async #readQueue(pulls: PullRequests, own: readonly Shown[], isRequested: boolean, signal: AbortSignal) {
+    const queued = await this.#queues.read(pulls, new Set(own.map(({ pull }) => pull)), isRequested, signal);
+    for (const { key, pull } of own) if (queued.includes(pull)) this.#context.wake(key);
+  }
+
+  /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */
+  async #reportUnreadable(repository: ObjectKey, own: readonly Shown[], message: string, signal: AbortSignal) {
+    const { client, failures } = this.#context;
+    if (this.#unreadable.get(keyText(repository)) === message) return;
+    for (const { key } of own.slice(0, MAX_REPORTED)) {
+      const object = await client.find(packageRevisionKind, key, { signal });
+      if (object !== undefined) failures.report(object, message);
+    }
+    this.#unreadable.set(keyText(repository), message);
+  }
+}

@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { BatchedReads } from '../batched-reads.ts';
+import { cleanAddress } from '../clean-address.ts';
+import type { PullRequest, PullState, Review } from '../forge.ts';
+import type { Mergeability } from '../forge-merging.ts';
+import type { GitHubClient } from './github-client.ts';
+
+/** Pull requests of one query: GitHub ends a query after ten seconds, and a response with the longest texts is not too long. */
+const MAX_PULLS = 20;
+/** GitHub permits as many in one page, and as many labels. */
+const MAX_REVIEWS = 100;
+
+const STATE = `number url state title body author { ...Login } headRefName headRefOid isCrossRepository baseRefName baseRefOid
+  labels(first: 100) { nodes { name } } mergedBy { ...Login } mergeCommit { oid } closedAt createdAt updatedAt
+  comments { totalCount }
+  reviews(last: ${MAX_REVIEWS}, states: [APPROVED, CHANGES_REQUESTED, DISMISSED]) {
+    totalCount nodes { fullDatabaseId author { ...Login } state commit { oid } url submittedAt }
+  }`;
+const LOGIN = 'fragment Login on Actor { __typename login }';
+const MERGEABILITY = 'isDraft mergeable mergeStateStatus isInMergeQueue';
+
+const actor = z.object({ __typename: z.string(), login: z.string() }).nullish();
+const commit = z.object({ oid: z.string() }).nullish();
+const reviewSchema = z.object({
+  fullDatabaseId: z.union([z.string(), z.int()]).nullish(),
+  author: actor,
+  state: z.string(),
+  commit,
+  url: z.string(),
+  submittedAt: z.string().nullish(),
+});
+const stateSchema = z.object({
+  number: z.int().positive(),
+  url: z.string(),
+  state: z.enum(['OPEN', 'CLOSED', 'MERGED']),
+  title: z.string(),
+  body: z.string(),
+  author: actor,
+  headRefName: z.string(),
+  headRefOid: z.string(),
+  isCrossRepository: z.boolean(),
+  baseRefName: z.string(),
+  baseRefOid: z.string(),
+  labels: z.object({ nodes: z.array(z.object({ name: z.string() }).nullish()).nullish() }).nullish(),
+  mergedBy: actor,
+  mergeCommit: commit,
+  closedAt: z.string().nullish(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  comments: z.object({ totalCount: z.int() }),
+  reviews: z.object({ totalCount: z.int(), nodes: z.array(reviewSchema.nullish()).nullish() }).nullish(),
+});
+const mergeabilitySchema = z.object({
+  isDraft: z.boolean(),
+  mergeable: z.enum(['MERGEABLE', 'CONFLICTING', 'UNKNOWN']),
+  mergeStateStatus: z.string(),
+  isInMergeQueue: z.boolean(),
+});
+
+const STATES = { OPEN: 'open', CLOSED: 'closed', MERGED: 'merged' } as const;
+const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
+  APPROVED: 'approved',
+  CHANGES_REQUESTED: 'changes-requested',
+  DISMISSED: 'dismissed',
+};
+/** Of which `BLOCKED` and `BEHIND` may not hold for an App that may bypass rules. */
+const MERGE_STATES: Readonly<Record<string, Mergeability>> = {
+  ...{ CLEAN: 'mergeable', UNSTABLE: 'mergeable', HAS_HOOKS: 'mergeable' },
+  ...{ DIRTY: 'conflict', BEHIND: 'behind', BLOCKED: 'blocked', DRAFT: 'draft' },
+};
+
+/** A state of which `reviews` is undefined where there are more than a page of them. */
+type ReadState = Pick<PullState, 'pull'> & { readonly reviews: readonly Review[] | undefined };
+
+/** What a query reads of each pull request. */
+interface ReadKind<Read, Result> {
+  readonly fields: string;
+  readonly fragment: string;
+  readonly schema: z.ZodType<Read>;
+  map(read: Read): Result;
+}
+
+type Results<Result> = ReadonlyMap<number, Result | Error>;
+
+/** What decides about pull requests, read for many with one query of GraphQL. */
+export class GitHubStates {
+  readonly #client: GitHubClient;
+  readonly #repository: { readonly owner: string; readonly repo: string };
+  readonly #states: BatchedReads<number, ReadState>;
+  readonly #mergeabilities: BatchedReads<number, Mergeability>;
+
+  constructor(client: GitHubClient, repository: { readonly owner: string; readonly repo: string }) {
+    this.#client = client;
+    this.#repository = repository;
+    const state = { fields: STATE, fragment: LOGIN, schema: stateSchema, map: stateOf };
+    const merge = { fields: MERGEABILITY, fragment: '', schema: mergeabilitySchema, map: mergeabilityOf };
+    this.#states = new BatchedReads(MAX_PULLS, (numbers) => this.#read(numbers, state));
+    this.#mergeabilities = new BatchedReads(MAX_PULLS, (numbers) => this.#read(numbers, merge));
+  }
+
+  state(number: number, signal: AbortSignal): Promise<ReadState> {
+    return this.#states.read(number, signal);
+  }
+
+  mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
+    return this.#mergeabilities.read(number, signal);
+  }
+
+  async #read<Read, Result>(numbers: readonly number[], kind: ReadKind<Read, Result>): Promise<Results<Result>> {
+    const parts = numbers.map((number) => `p${number}: pullRequest(number: ${number}) { ${kind.fields} }`);
+    const query = `query ($owner: String!, $name: String!) {
+      repository(owner: $owner, name: $name) { ${parts.join('\n')} }
+    } ${kind.fragment}`;
+    const { owner, repo: name } = this.#repository;
+    const form = z.object({ repository: z.record(z.string(), kind.schema.nullish()).nullish() });
+    const request = { name: 'the query of pull requests', query, variables: { owner, name } };
+    try {
+      // Not with the signal of one of the callers, which must not end those of the others; each request has a timeout.
+      const { repository } = await this.#client.graphql(form, request, new AbortController().signal, ['NOT_FOUND']);
+      return new Map(
+        numbers.map((number) => {
+          const read = repository?.[`p${number}`];
+          const missing = `pull request ${number} of ${owner}/${name} does not exist, or the token cannot read it`;
+          return [number, read === null || read === undefined ? new SluiceError('NotFound', missing) : kind.map(read)];
+        }),
+      );
+    } catch (error) {
+      // The text of one must not hide the others.
+      if (!isSluiceError(error, 'LimitExceeded')) throw error;
+      if (numbers.length === 1) return new Map(numbers.map((number) => [number, error]));
+      const each: (readonly [number, Result | Error])[] = [];
+      for (const number of numbers) each.push(...(await this.#read([number], kind)));
+      return new Map(each);
+    }
+  }
+}
+
+function stateOf(read: z.infer<typeof stateSchema>): ReadState {
+  const { number, state, title, body, closedAt, createdAt, updatedAt, mergedBy, mergeCommit } = read;
+  const isMerged = state === 'MERGED';
+  const pull: PullRequest = {
+    ...{ number, url: cleanAddress(read.url), state: STATES[state], title, body, author: loginOf(read.author) ?? '' },
+    head: { branch: read.headRefName, commit: read.headRefOid, isSameRepository: !read.isCrossRepository },
+    base: { branch: read.baseRefName },
+    labels: (read.labels?.nodes ?? []).flatMap((label) => label?.name ?? []),
+    hasComments: read.comments.totalCount > 0,
+    ...(isMerged ? { merged: { commit: mergeCommit?.oid ?? '', by: loginOf(mergedBy), base: read.baseRefOid } } : {}),
+    ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
+    ...{ createdAt, updatedAt },
+  };
+  const { totalCount = 0, nodes } = read.reviews ?? {};
+  if (totalCount > MAX_REVIEWS) return { pull, reviews: undefined };
+  // Of each author the last one.
+  const last = new Map<string, Review>();
+  for (const review of (nodes ?? []).flatMap((one) => reviewOf(one) ?? [])) {
+    last.delete(review.author);
+    last.set(review.author, review);
+  }
+  return { pull, reviews: [...last.values()] };
+}
+
+function reviewOf(review: z.infer<typeof reviewSchema> | null | undefined): Review | undefined {
+  const state = REVIEW_STATES[review?.state ?? ''];
+  const author = loginOf(review?.author);
+  if (review === undefined || review === null || state === undefined || author === undefined) return undefined;
+  const { fullDatabaseId: id, commit: of, url, submittedAt } = review;
+  return {
+    ...{ id: String(id ?? ''), author, state, commit: of?.oid },
+    ...{ url: cleanAddress(url), submittedAt: submittedAt ?? '' },
+  };
+}
+
+/** The REST API has the names of Apps with an ending that no user can have, which GraphQL leaves out. */
+function loginOf(of: z.infer<typeof actor>): string | undefined {
+  if (of === undefined || of === null) return undefined;
+  return of.__typename === 'Bot' && !of.login.endsWith('[bot]') ? `${of.login}[bot]` : of.login;
+}
+
+function mergeabilityOf(read: z.infer<typeof mergeabilitySchema>): Mergeability {
+  if (read.isDraft) return 'draft';
+  if (read.isInMergeQueue) return 'queued';
+  // While GitHub finds out, with any state.
+  return read.mergeable === 'UNKNOWN' ? 'unknown' : (MERGE_STATES[read.mergeStateStatus] ?? 'unknown');
+}
