@@ -41,7 +41,7 @@ test('the namespaces that clients rely on are created, and every namespace becom
   await at.make('a');
   await at.manager.start();
   await at.manager.idle();
-  for (const name of ['a', 'default', 'kube-system'])
+  for (const name of ['a', 'default', 'kube-system', 'sluice-system'])
     expect(await at.find(name)).toMatchObject({ status: { phase: 'Active' }, spec: { finalizers: ['kubernetes'] } });
   expect(at.errors).toEqual([]);
 });

@@ -4,9 +4,10 @@ import { type Source, toObject, watchKind } from '../../src/controller/source.ts
 import type { PolicyChange } from '../../src/package/store/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { selects } from '../../src/package/store/selected-packages.ts';
+import { SYSTEM_NAMESPACE } from '../../src/resource/kinds/core/namespace.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { freezeKind, SYSTEM_NAMESPACE } from '../../src/resource/kinds/sluice/freeze.ts';
+import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
 import { type PackagePolicy, packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { isPending } from './readiness.ts';

@@ -8,14 +8,14 @@ import { planStep, planWith } from './transition.ts';
 /** Characters of the lines that name the packages of a commit. Its message is read up to 256 KiB, and Sluice needs none of these lines. */
 const MAX_ANNOTATION_CHARACTERS = 128 * 1024;
 
-/** One of several steps cannot be planned; `cause` is why. */
-export class SharedStepError extends Error {
-  readonly step: DecidedStep;
+/** Some of several steps cannot be planned; `causes` has the reason of each. */
+export class SharedStepsError extends Error {
+  readonly causes: ReadonlyMap<DecidedStep, unknown>;
 
-  constructor(step: DecidedStep, cause: unknown) {
-    super(`cannot plan ${step.revision.name}`, { cause });
-    this.name = 'SharedStepError';
-    this.step = step;
+  constructor(causes: ReadonlyMap<DecidedStep, unknown>) {
+    super(`cannot plan ${[...causes.keys()].map(({ revision }) => revision.name).join(', ')}`);
+    this.name = 'SharedStepsError';
+    this.causes = causes;
   }
 }
 
@@ -30,20 +30,22 @@ export class SharedStepError extends Error {
  *   and as the id of the commit depends on its content, no commit can carry it.
  *
  * One publication alone has a commit of its own. Returns the plans in order; each that publishes moves the main branch to the same commit.
- * Throws SharedStepError if one step is the reason of a failure.
+ * Throws SharedStepsError with all steps that are the reason of a failure, so that the others are planned only once more.
  */
 export async function planTogether(steps: readonly DecidedStep[]): Promise<WritePlan[]> {
   const publishing = steps.filter(isPublication);
   const [first] = publishing;
   const shared = first === undefined || publishing.length < 2 ? undefined : await writeSharedCommit(first, publishing);
   const plans: WritePlan[] = [];
+  const causes = new Map<DecidedStep, unknown>();
   for (const step of steps) {
     try {
       plans.push(shared !== undefined && isPublication(step) ? await planIn(step, shared) : await planStep(step));
     } catch (error) {
-      throw new SharedStepError(step, error);
+      causes.set(step, error);
     }
   }
+  if (causes.size > 0) throw new SharedStepsError(causes);
   return plans;
 }
 

@@ -1,6 +1,7 @@
 import { withVisibleDirection } from '../../foundation/text/direction.ts';
 import type { Client } from '../../resource/client/client.ts';
-import { type Freeze, freezeKind, SYSTEM_NAMESPACE } from '../../resource/kinds/sluice/freeze.ts';
+import { SYSTEM_NAMESPACE } from '../../resource/kinds/core/namespace.ts';
+import { type Freeze, freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { type FreezeRule, freezesAt } from '../model/policy/approval-rules.ts';
 

@@ -29,7 +29,10 @@ export class RequestSlots {
   /** Runs creations and edits, from their plans to their commits. */
   readonly requests: Limiter;
   /** Requests that are under way, by the revision. */
-  readonly #busy = new Map<string, { readonly face: EntryPoint; readonly over: Promise<void> }>();
+  readonly #busy = new Map<
+    string,
+    { readonly face: EntryPoint; readonly isOfGroup: boolean; readonly over: Promise<void> }
+  >();
 
   constructor({ namespace, clock, maxWrites }: RequestSlotsOptions) {
     this.#namespace = namespace;
@@ -62,7 +65,7 @@ export class RequestSlots {
    * Waits until a revision is free for a request and returns what frees it again. Porch's clients expect a second request on one revision
    * to be refused, not queued; only behind a controller's write does a request wait.
    */
-  async occupy(name: string, { face }: RequestContext): Promise<() => void> {
+  async occupy(name: string, { face, together }: RequestContext): Promise<() => void> {
     for (let other = this.#busy.get(name); other !== undefined; other = this.#busy.get(name)) {
       if (other.face !== 'controller') {
         throw new SluiceError(
@@ -70,10 +73,12 @@ export class RequestSlots {
           `another request is already in progress on package revision "${this.#namespace}/${name}"`,
         );
       }
+      // Two groups can have the same revisions in another order: then each would wait for requests that wait behind the other.
+      if (other.isOfGroup) together?.end();
       await other.over;
     }
     const over = Promise.withResolvers<void>();
-    this.#busy.set(name, { face, over: over.promise });
+    this.#busy.set(name, { face, isOfGroup: together !== undefined, over: over.promise });
     return () => {
       this.#busy.delete(name);
       over.resolve();

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { approveTogether } from '../../../test/support/approve-together.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { MAIN_LAYOUT, newServerTrust, newSigner, serverTrust, trustOf } from '../../../test/support/trust.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
+import { type GroupMember, RequestGroup } from '../../resource/object/request-group.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy/policy.ts';
 import { ReadOnlyLedger } from '../verify/read-only-ledger.ts';
 import { verifyRepository } from '../verify/verify-repository.ts';
@@ -128,6 +130,24 @@ describe('approvals of a group', () => {
     expect(await findings()).toEqual([]);
   });
 
+  test('of which several cannot be planned are planned once more without all of these', async () => {
+    const names = await propose(...Array.from({ length: 12 }, (_, number) => `p${number}`));
+    const { trust } = repository;
+    const sign = trust.sign.bind(trust) as typeof trust.sign;
+    let signed = 0;
+    trust.sign = (statement) => {
+      signed += 1;
+      if ('package' in statement && Number(statement.package.slice(1)) >= 4)
+        throw new SluiceError('LimitExceeded', `the statement of ${statement.package} is too large`);
+      return sign(statement);
+    };
+    const results = await approveTogether(store, names, wave);
+    const failed = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.message] : []));
+    expect(failed).toEqual(Array.from({ length: 8 }, (_, at) => `the statement of p${at + 4} is too large`));
+    expect(await tags()).toEqual(['p0/v1', 'p1/v1', 'p2/v1', 'p3/v1']);
+    expect(signed).toBe(12 + 4);
+  });
+
   test('of which one is left have a commit as one approval alone has', async () => {
     const names = await propose('a', 'b');
     const gate = { conditionType: 'tested', approveOnly: true, policy: 'p' };
@@ -177,6 +197,21 @@ describe('approvals of a group', () => {
     expect(await outOfBand()).toEqual([]);
     expect(await findings()).toEqual([]);
   });
+});
+
+test('two groups with the same revisions in another order do not wait for each other', async () => {
+  const [a = '', b = ''] = await propose('a', 'b');
+  const [one, two] = [new RequestGroup(2, 2 ** 30), new RequestGroup(2, 2 ** 30)];
+  const request = async (name: string, together: GroupMember | undefined) => {
+    await store.update(name, { action: 'approve' }, { ...wave, ...(together && { together }) });
+  };
+  const requests = [
+    ...[request(a, one.members[0]), request(b, two.members[0])],
+    ...[request(b, one.members[1]), request(a, two.members[1])],
+  ];
+  const results = await Promise.allSettled(requests);
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
+  expect(await tags()).toEqual(['a/v1', 'b/v1']);
 });
 
 test('two processes that approve at once make one commit each, the second on top of the first', async () => {

@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, movedError, newValue } from '../../git/refs/ref-updates.ts';
 import type { WritePlan } from '../plan/ports/repository-context.ts';
-import { SharedStepError } from '../plan/shared-commit.ts';
+import { SharedStepsError } from '../plan/shared-commit.ts';
 import type { DecidedStep } from '../plan/step-objects.ts';
 import { inSequence } from '../plan/update.ts';
 import type { PendingWrite } from './pending-write.ts';
@@ -98,7 +98,7 @@ class GrowingBatch<Write extends PendingWrite> implements Batch<Write> {
     }
   }
 
-  /** Returns the plans of all; none if one of them failed, which is in `decided` no more. */
+  /** Returns the plans of all; none if some of them failed, which are in `decided` no more. */
   async #planTogether(decided: Map<Write, DecidedStep>): Promise<Planned<Write>[]> {
     const [first] = decided.keys();
     try {
@@ -109,9 +109,10 @@ class GrowingBatch<Write extends PendingWrite> implements Batch<Write> {
         return { write, plan };
       });
     } catch (error) {
+      const causes = error instanceof SharedStepsError ? error.causes : undefined;
       for (const [write, step] of decided) {
-        if (error instanceof SharedStepError && error.step !== step) continue;
-        this.failed.push({ write, error: error instanceof SharedStepError ? error.cause : error });
+        if (causes?.has(step) === false) continue;
+        this.failed.push({ write, error: causes === undefined ? error : causes.get(step) });
         decided.delete(write);
       }
       return [];

@@ -10,7 +10,7 @@ import type { RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, movedError, newValue } from '../../git/refs/ref-updates.ts';
 import { RequestGroup } from '../../resource/object/request-group.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
-import { SharedStepError } from '../plan/shared-commit.ts';
+import { SharedStepsError } from '../plan/shared-commit.ts';
 import type { DecidedStep } from '../plan/step-objects.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { MAX_SHARED_WRITES, MAX_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
@@ -168,16 +168,14 @@ function share(
     const decided = steps as unknown as readonly { readonly number: number; readonly head: string }[];
     const [first] = decided;
     const commit = `${first?.head}<${decided.map((one) => `t${one.number}`).join('+')}`;
-    return decided.map((one, at) => {
-      const step = steps[at];
-      if (step !== undefined && tooLarge.has(one.number))
-        throw new SharedStepError(step, new SluiceError('LimitExceeded', 'its statement is too large'));
-      return planOf(one.number, one.head, commit);
-    });
+    const excess = new SluiceError('LimitExceeded', 'its statement is too large');
+    const excessive = steps.filter((_, at) => tooLarge.has(decided[at]?.number ?? -1));
+    if (excessive.length > 0) throw new SharedStepsError(new Map(excessive.map((step) => [step, excess])));
+    return decided.map((one) => planOf(one.number, one.head, commit));
   };
   const alone = async (head?: string) => {
     const [only] = await plan([await decide(head)]).catch((error: Error) => {
-      throw error instanceof SharedStepError ? error.cause : error;
+      throw error instanceof SharedStepsError ? [...error.causes.values()][0] : error;
     });
     return only;
   };

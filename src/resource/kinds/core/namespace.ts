@@ -9,8 +9,11 @@ import { conditionsSchema } from '../common/condition-schema.ts';
 /** Keeps a namespace until its objects are deleted. */
 export const NAMESPACE_FINALIZER = 'kubernetes';
 
+/** A Freeze in this namespace, or in that of `sluice serve`, is in force in all namespaces. */
+export const SYSTEM_NAMESPACE = 'sluice-system';
+
 /** Clients count on them. */
-export const SYSTEM_NAMESPACES: readonly string[] = [DEFAULT_NAMESPACE, 'kube-system'];
+export const SYSTEM_NAMESPACES: readonly string[] = [DEFAULT_NAMESPACE, 'kube-system', SYSTEM_NAMESPACE];
 
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 

@@ -7,14 +7,11 @@ import { reasonTextSchema } from './approval-schema.ts';
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** A Freeze in this namespace, or in that of `sluice serve`, is in force in all namespaces. */
 /**
  * Field in the list of resources of the group of packages: the namespace whose freezes are in force in all, for clients. The kube-apiserver
  * passes that document on as Sluice serves it.
  */
 export const SYSTEM_NAMESPACE_FIELD = 'sluice.dev/system-namespace';
-
-export const SYSTEM_NAMESPACE = 'sluice-system';
 
 export const freezeKind = defineKind({
   group: 'sluice.dev',
