@@ -19,11 +19,30 @@ export class OpenedRepositories {
   readonly #clock: Clock;
   /** By repository, then by its address and branch, and the host of the policy. */
   readonly #opened = new Map<string, Map<string, PullRequests>>();
+  /** Those with work in progress, and how much. */
+  readonly #working = new Map<PullRequests, number>();
 
   constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
     this.#openForge = openForge;
+  }
+
+  /** Does work with the repository of a revision on the host of a policy, which stays open until the work has ended. */
+  async use<Result>(
+    revision: Revision,
+    review: ReviewPolicy,
+    work: (pulls: PullRequests) => Promise<Result>,
+  ): Promise<Result> {
+    const pulls = this.of(revision, review);
+    this.#working.set(pulls, (this.#working.get(pulls) ?? 0) + 1);
+    try {
+      return await work(pulls);
+    } finally {
+      const left = (this.#working.get(pulls) ?? 1) - 1;
+      if (left === 0) this.#working.delete(pulls);
+      else this.#working.set(pulls, left);
+    }
   }
 
   of(revision: Revision, review: ReviewPolicy): PullRequests {
@@ -44,7 +63,7 @@ export class OpenedRepositories {
   async closeUnused(repository: ObjectKey, used: ReadonlySet<PullRequests>): Promise<void> {
     const ofRepository = this.#opened.get(keyText(repository));
     for (const [id, pulls] of ofRepository ?? []) {
-      if (used.has(pulls)) continue;
+      if (used.has(pulls) || this.#working.has(pulls)) continue;
       ofRepository?.delete(id);
       await pulls.close();
     }

@@ -252,6 +252,35 @@ describe('pull-request controller', () => {
     expect(at.revision(name).lifecycle).toBe('Proposed');
   });
 
+  test('a process that stops reports no failure of the host', async () => {
+    await at.policy();
+    const name = await at.propose();
+    const stop = new AbortController();
+    at.forge.before = () => {
+      stop.abort(new SluiceError('Unavailable', 'the controller is stopping'));
+      stop.signal.throwIfAborted();
+    };
+    await expect(at.reconcile(name, stop.signal)).rejects.toThrow('the controller is stopping');
+    expect(await at.world.events(name)).toEqual([]);
+  });
+
+  test('a look at the repository closes no connections that a proposal is using', async () => {
+    await at.policy();
+    const name = await at.propose();
+    let look: Promise<unknown> | undefined;
+    at.forge.before = () => {
+      look ??= at.reconcile('apps');
+    };
+    await at.reconcile(name);
+    await look;
+    expect(at.forge.calls).not.toContain('close');
+    await at.world.store.update(name, { action: 'reject' }, ANNA);
+    await at.reconcile(name);
+    at.clock.advance(600_000);
+    await at.reconcile('apps');
+    expect(at.forge.calls).toContain('close');
+  });
+
   test('closed while no process ran: rejected at the next start', async () => {
     await at.policy();
     const name = await at.propose();

@@ -32,6 +32,7 @@ import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
 import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
+import type { PullRequests } from './pull-requests.ts';
 import { RepositoryPolls } from './repository-polls.ts';
 import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
 import { commitsWithContent } from './reviews/same-content.ts';
@@ -140,10 +141,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       return undefined;
     }
     try {
-      const result = await show(object, evaluation, review, signal);
+      const result = await opened.use(evaluation.revision, review, (pulls) =>
+        show(object, evaluation, { review, pulls }, signal),
+      );
       if (!batches.hasFailed(key)) failures.end(key);
       return result;
     } catch (error) {
+      // A process that stops reports no failure of the host.
+      if (signal.aborted && !isSluiceError(signal.reason, 'Timeout')) throw error;
       return failed(object, error);
     }
   }
@@ -152,12 +157,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   async function show(
     object: Stored<PackageRevision>,
     evaluation: RevisionEvaluation,
-    review: ReviewPolicy,
+    { review, pulls }: { readonly review: ReviewPolicy; readonly pulls: PullRequests },
     signal: AbortSignal,
   ): Promise<ReconcileResult | undefined> {
     const { revision, record } = evaluation;
     const key = keyOf(object);
-    const pulls = opened.of(revision, review);
     await publication.note(store.repositoryOf(revision), review, signal);
     const proposal = proposalId(revision.uid, record.steps);
     const known = shown.get(key);

@@ -189,7 +189,9 @@ export class MemoryForge implements Forge {
     return this.#call('mayWrite', () => this.writers.has(user));
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.calls.push('close');
+  }
 
   /** Changes a pull request as a user of the host does. */
   change(number: number, change: Partial<PullRequest>): PullRequest {

@@ -66,11 +66,11 @@ export class Proposals {
   }
 
   /** Reconciles a revision or repository; a change of the revision wakes the controller once more. */
-  async reconcile(name: string): Promise<unknown> {
+  async reconcile(name: string, signal = CONTEXT.signal): Promise<unknown> {
     const { store } = this.world;
     const before = store.find(name)?.etag;
     const key = { namespace: 'default', name };
-    const result = await this.#controller?.reconcile(key, CONTEXT);
+    const result = await this.#controller?.reconcile(key, { ...CONTEXT, signal });
     const isChanged = store.find(name)?.etag !== before && store.find(name)?.lifecycle === 'Proposed';
     return isChanged ? this.#controller?.reconcile(key, CONTEXT) : result;
   }
