@@ -6,7 +6,7 @@ import type { CallOptions, Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { keyText } from '../../src/resource/object/object.ts';
-import { RequestGroup } from '../../src/resource/object/request-group.ts';
+import { type GroupMember, RequestGroup } from '../../src/resource/object/request-group.ts';
 import { waitsForMerge } from '../approval/explain-approval.ts';
 import { type ApplicableResolvers, obstacleTo } from '../proposal/readiness.ts';
 import { RENDERER } from '../revision/run-state.ts';
@@ -32,7 +32,7 @@ export interface Outcome {
 }
 
 /** Approvals in progress. Those of a wave in one repository share a commit, so many are better than few. */
-const MAX_APPROVALS = MAX_SHARED_WRITES;
+export const MAX_APPROVALS = MAX_SHARED_WRITES;
 const MAX_MESSAGE_CHARACTERS = 500;
 
 /** Approves the recorded commits. The kernel decides; a refusal leaves the revision as it is. */
@@ -42,10 +42,10 @@ export async function approveTargets(
   options: ApproveOptions,
   signal: AbortSignal,
 ): Promise<Outcome[]> {
-  return mapLimited(grouped(intents, reasonOf), MAX_APPROVALS, async ({ intent, reason, together }) => {
+  return mapLimited(grouped(intents, reasonOf), MAX_APPROVALS, async ({ item: intent, together }) => {
     try {
       if (signal.aborted) return { id: intent.id };
-      const refusal = await approve(intent, { reason, together }, options);
+      const refusal = await approve(intent, { reason: reasonOf(intent.id), together }, options);
       return { id: intent.id, ...(refusal === undefined ? {} : { refusal: refusal.slice(0, MAX_MESSAGE_CHARACTERS) }) };
     } catch (error) {
       // Deleted, or approved by another caller: the next observation shows it.
@@ -61,19 +61,24 @@ export async function approveTargets(
 }
 
 /**
- * Those of a wave in one repository make one commit. They follow each other, since a group waits for all of its requests: all of a group are in
- * progress before a later one begins.
+ * Those of one repository with the same reason make one commit. They follow each other, since a group waits for all of its requests: all of a
+ * group are in progress before a later one begins, where `MAX_APPROVALS` are at a time.
  */
-function grouped(intents: readonly Intent[], reasonOf: (id: string) => string) {
-  const withReason = intents.map((intent) => ({ intent, reason: reasonOf(intent.id) }));
-  const places = Map.groupBy(withReason, ({ intent: { id }, reason }) => `${id.slice(0, id.indexOf('/'))} ${reason}`);
+export function grouped<Item extends { readonly id: string }>(
+  items: readonly Item[],
+  reasonOf: (id: string) => string,
+): { readonly item: Item; readonly together: GroupMember }[] {
+  const places = Map.groupBy(items, ({ id }) => `${id.slice(0, id.indexOf('/'))} ${reasonOf(id)}`);
   return [...places.values()].flatMap((all) => {
     const parts = Array.from({ length: Math.ceil(all.length / MAX_APPROVALS) }, (_, part) =>
       all.slice(part * MAX_APPROVALS, (part + 1) * MAX_APPROVALS),
     );
     return parts.flatMap((part) => {
       const { members } = new RequestGroup(part.length);
-      return members.flatMap((together, at) => (part[at] === undefined ? [] : { ...part[at], together }));
+      return members.flatMap((together, at) => {
+        const item = part[at];
+        return item === undefined ? [] : { item, together };
+      });
     });
   });
 }

@@ -1,34 +1,65 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
 import { revertReason } from '../../src/delivery/dora/revert-reason.ts';
 import { revertSource } from '../../src/delivery/rollback/revert-source.ts';
+import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { keyOf } from '../../src/resource/object/object.ts';
+import type { GroupMember } from '../../src/resource/object/request-group.ts';
 import type { TargetObservation } from '../../src/rollout/wave/observation.ts';
 import type { TargetRecord } from '../../src/rollout/wave/plan-state.ts';
-import { type ApproveOptions, approve } from './approve-targets.ts';
+import { type ApproveOptions, approve, grouped, MAX_APPROVALS } from './approve-targets.ts';
+
+type Rollback = NonNullable<TargetObservation['rollback']>;
 
 /** The targets of the namespace, from which a revision may have gone back before. */
-export async function readDeliveryTargets(
-  { client }: ApproveOptions,
-  namespace: string,
-): Promise<readonly DeliveryTarget[]> {
+async function readDeliveryTargets({ client }: ApproveOptions, namespace: string): Promise<readonly DeliveryTarget[]> {
   return (await client.list(deliveryTargetKind, { namespace })).items;
+}
+
+/** Takes the next step of each rollback; those of one repository are published in one commit. Returns where each is, by the id of its target. */
+export async function rollBackTargets(
+  back: readonly TargetRecord[],
+  namespace: string,
+  plan: string,
+  options: ApproveOptions,
+  signal: AbortSignal,
+): Promise<readonly (readonly [id: string, Rollback])[]> {
+  if (back.length === 0) return [];
+  const targets = await readDeliveryTargets(options, namespace);
+  // The reasons differ in the numbers of revisions.
+  return mapLimited(
+    grouped(back, () => ''),
+    MAX_APPROVALS,
+    async ({ item, together }) => {
+      try {
+        signal.throwIfAborted();
+        return [item.id, await rollBackTarget(item, { namespace, targets, plan, together }, options)] as const;
+      } finally {
+        together.end();
+      }
+    },
+  );
+}
+
+interface RollbackContext {
+  readonly namespace: string;
+  readonly targets: readonly DeliveryTarget[];
+  readonly plan: string;
+  readonly together: GroupMember;
 }
 
 /**
  * Takes the next step of a rollback: the content of the published revision before becomes a draft in a workspace that follows from the
  * revision, which is proposed and approved. A repeated call continues where the last one ended.
  */
-export async function rollBackTarget(
+async function rollBackTarget(
   { id, published = 0 }: TargetRecord,
-  namespace: string,
-  targets: readonly DeliveryTarget[],
-  plan: string,
+  { namespace, targets, plan, together }: RollbackContext,
   options: ApproveOptions,
-): Promise<NonNullable<TargetObservation['rollback']>> {
+): Promise<Rollback> {
   const { client } = options;
   const slash = id.indexOf('/');
   const [repository, path] = [id.slice(0, slash), id.slice(slash + 1)];
@@ -66,7 +97,7 @@ export async function rollBackTarget(
       return { waits: 'its draft was proposed' };
     }
     const { commit } = evaluation.revision;
-    const refusal = await approve({ key: keyOf(own), commit }, { reason }, options, true);
+    const refusal = await approve({ key: keyOf(own), commit }, { reason, together }, options, true);
     return refusal === undefined
       ? { waits: 'it is being published' }
       : { waits: `${own.metadata.name} waits: ${refusal}` };

@@ -375,6 +375,38 @@ test('a rollback publishes the revisions before as new ones, and says where ther
   expect(files.get('a.yaml')?.toString()).toBe('a: a\n');
 });
 
+test('the rollbacks of a wave in one repository are one commit, and each revision has its own reason', async () => {
+  const approved = { ...ANNA, actor: { name: 'berta' } };
+  await bench.propose(...PACKAGES);
+  for (const name of PACKAGES) {
+    await world.store.update(`apps.${name}.w1`, { action: 'approve' }, approved);
+    await bench.proposeNext(name);
+  }
+  // Another number than the others.
+  await world.store.update('apps.d.w2', { action: 'approve' }, approved);
+  const { name: third } = await world.store.create(
+    'apps',
+    { package: 'd', workspace: 'w3', source: { type: 'copy', source: 'apps.d.w2' } },
+    ANNA,
+  );
+  await world.store.change(third, { files: new Map([['a.yaml', Buffer.from('a: third\n')]]) }, ANNA);
+  await world.settle(third);
+  await world.store.update(third, { action: 'propose' }, ANNA);
+  await bench.plan({ ...TWO, waves: [{ name: 'all', percent: 100 }] });
+  await bench.settle();
+  const { path } = world.store.repository('apps').git;
+  const commits = () => Number(git(path, ['rev-list', '--first-parent', '--count', 'main']));
+  const before = commits();
+  await bench.change({ rollback: true });
+  await bench.settle();
+  expect((await bench.read()).status?.phase).toBe('RolledBack');
+  expect(commits() - before).toBe(1);
+  const reasonOf = async (name: string) =>
+    (await world.store.history(name)).find(({ action }) => action === 'approve')?.reason;
+  expect(await reasonOf('apps.a.rollback-v2')).toBe('reverts v2 to v1: rollback of WavePlan web');
+  expect(await reasonOf('apps.d.rollback-v3')).toBe('reverts v3 to v2: rollback of WavePlan web');
+});
+
 test.each(['Draft', 'Proposed'])(
   'a %s that a user put in the place of the copy of a rollback is not published',
   async (lifecycle) => {

@@ -24,7 +24,7 @@ import { PlanMemories } from './plan-memories.ts';
 import { isOfPlan, stateOf, targetId } from './plan-records.ts';
 import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
 import { PlanWriter } from './plan-writer.ts';
-import { readDeliveryTargets, rollBackTarget } from './roll-back-target.ts';
+import { rollBackTargets } from './roll-back-target.ts';
 import { readSelection } from './select-revisions.ts';
 import { waveSources } from './wave-sources.ts';
 
@@ -177,13 +177,8 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const back = actions
       .flatMap((action) => (action.type === 'RollBack' ? (state.targets.get(action.id) ?? []) : []))
       .filter(isOpen);
-    const targets = back.length === 0 ? [] : await readDeliveryTargets(acting, namespace);
-    let isRollbackMoving = false;
-    for (const target of back) {
-      signal.throwIfAborted();
-      const rollback = await rollBackTarget(target, namespace, targets, name, acting);
-      isRollbackMoving ||= memory.noteRollback(target.id, rollback);
-    }
+    const rollbacks = await rollBackTargets(back, namespace, name, acting, signal);
+    const isRollbackMoving = rollbacks.map(([id, rollback]) => memory.noteRollback(id, rollback)).includes(true);
     const all = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
     const isReached = ({ wave, published }: TargetRecord) => wave !== undefined && published !== undefined;
     for (const action of actions) {

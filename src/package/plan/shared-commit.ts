@@ -61,6 +61,7 @@ function isPublication({ decision }: DecidedStep): boolean {
 
 async function writeSharedCommit(first: DecidedStep, steps: readonly DecidedStep[]): Promise<SharedCommit> {
   const { repo, context } = first;
+  const { reason: _reason, ...withoutReason } = context;
   const onto = first.reading.state.mainHead;
   if (onto === undefined || steps.some(({ reading }) => reading.state.mainHead !== onto))
     throw new SluiceError('Internal', 'the steps of a commit were decided at different heads of the main branch');
@@ -76,7 +77,8 @@ async function writeSharedCommit(first: DecidedStep, steps: readonly DecidedStep
     ...signatures(repo, context),
     message: formatCommitMessage(`Approving ${steps.length} package revisions`, {
       annotations: annotationsOf(steps),
-      context,
+      // The tag of each names its own.
+      context: steps.every((step) => step.context.reason === context.reason) ? context : withoutReason,
       action: 'approve',
     }),
   });
