@@ -132,6 +132,7 @@ async function approve(
     ),
   );
   const candidates: { readonly actor: Actor; readonly review: Review }[] = [];
+  const unread = new Set<string>();
   for (const { subject, review } of approvals) {
     if (decided.has(review.url) || (counted.has(subject) && !replaceable.has(subject))) continue;
     const refuse = (why: string) =>
@@ -141,6 +142,7 @@ async function approve(
       );
     const approver = await approverAt(proposal.forge, proposal.review, review.author, signal);
     const { actor, problem } = approver ?? { actor: { name: subject }, problem: '' };
+    if (problem !== '') unread.add(`the groups of ${plainLine(review.author)} may be missing${problem}`);
     const problems = quorums.map((quorum) => quorumProblem(quorum, actor));
     const bar = barred.find(({ name }) => name === subject);
     if (bar !== undefined) {
@@ -154,6 +156,9 @@ async function approve(
       );
     } else candidates.push({ actor, review });
   }
+  const { revision } = evaluation;
+  const repository = context.store.repositoryOf(revision);
+  repository.noteUnreadTeams(revision.name, unread.size === 0 ? undefined : [...unread].join('; '));
   const [first] = candidates;
   if (first === undefined) return false;
   const together = new Set([...counted, ...candidates.map(({ actor }) => actor.name)]);
