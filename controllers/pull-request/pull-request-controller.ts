@@ -14,6 +14,7 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
+import { isFromBegin } from './batch/batch-branch.ts';
 import { memberOf } from './batch/batch-member.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
 import { Batches, isBatchesKey, leftBatches } from './batch/batches.ts';
@@ -204,11 +205,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       batches.report(memberOf(object, evaluation, { proposal, described, annotations, left: place.left }), pulls);
       // It is listed there soon, which wakes this controller.
       if (pull === undefined || !isOpen) return undefined;
-    } else batches.withdraw(key, proposal);
+    }
     const content = { proposals: [proposal], text: describeProposal(described), review };
     const before = isOpen ? undefined : pull;
     if (pull === undefined || !isOpen)
       pull = await openPull(deciding(signal), [{ object, revision }], pulls, { branch, ...content });
+    // Not before: what is neither there nor in the shared one, which ends without it, would count as rejected.
+    if (!isShared) batches.withdraw(key, proposal);
     if (before !== undefined) await linkNext(deciding(signal), before, pull, pulls.forge);
     // The branch of the host follows it.
     if (!isShared && pull.head.commit !== revision.commit) pulls.notePush(branch);
@@ -237,11 +240,17 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pulls.notePush(branch);
       return undefined;
     }
-    const { git } = store.repositoryOf(revision);
+    const repository = store.repositoryOf(revision);
+    const { git } = repository;
     const isAt = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).size > 0;
     if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
       entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
-    const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
+    const shared = isShared
+      ? {
+          ...sharedComments(shownPull, pull, key, signal),
+          hasFromBegin: () => isFromBegin(repository, branch, proposal, signal),
+        }
+      : undefined;
     const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {

@@ -114,7 +114,7 @@ export function sharedComments(
   of: PullRequest,
   { name }: ObjectKey,
   signal: AbortSignal,
-): SharedComments {
+): Omit<SharedComments, 'hasFromBegin'> {
   const { pulls, number, members, executed } = entry;
   return {
     names: [...members.values()].map(({ key }) => key.name).sort(),

@@ -93,13 +93,32 @@ export async function membersAt(
     const [stat] = await git.statObjects([next]);
     if (stat?.type !== 'commit') return undefined;
     const commit = await git.readCommit(next);
-    if (isOwnCommit(commit))
-      return [...commit.message.matchAll(new RegExp(`^${MEMBER_TRAILER}: ([0-9a-f]{16}) (\\S+)$`, 'gm'))].map(
-        ([, proposal = '', name = '']) => ({ proposal, name }),
-      );
+    if (isOwnCommit(commit)) return membersOf(commit);
     next = commit.parents[0];
   }
   return undefined;
+}
+
+/** True if each commit of Sluice in a branch has a proposal, so that the pull request has had it since it was opened. */
+export async function isFromBegin(
+  repository: Pick<BatchRepository, 'git' | 'index' | 'readBranch'>,
+  branch: string,
+  proposal: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { git, index } = repository;
+  let hasIt = false;
+  let next = await repository.readBranch(branch, signal);
+  for (let count = 0; next !== undefined && !(await index.isOnMain(next)); count += 1) {
+    if (count === MAX_COMMITS) return false;
+    const commit: Commit = await git.readCommit(next);
+    if (isOwnCommit(commit)) {
+      if (!membersOf(commit).some((one) => one.proposal === proposal)) return false;
+      hasIt = true;
+    }
+    next = commit.parents[0];
+  }
+  return hasIt;
 }
 
 /** The branch of the batch that has a proposal, as the repository was last read. */
@@ -157,6 +176,12 @@ async function foreignHead({ git, index }: BatchRepository, head: Oid, main: Oid
 /** True for a commit as Sluice made it: an amended one has another tree. */
 function isOwnCommit({ message, tree }: Commit): boolean {
   return new RegExp(`^${TREE_TRAILER}: ([0-9a-f]{40})$`, 'm').exec(message)?.[1] === tree;
+}
+
+function membersOf({ message }: Commit): readonly Pick<BranchMember, 'name' | 'proposal'>[] {
+  return [...message.matchAll(new RegExp(`^${MEMBER_TRAILER}: ([0-9a-f]{16}) (\\S+)$`, 'gm'))].map(
+    ([, proposal = '', name = '']) => ({ proposal, name }),
+  );
 }
 
 function messageOf(members: readonly BranchMember[], tree: Oid): string {

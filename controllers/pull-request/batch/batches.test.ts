@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { ExplainedRevision } from '../../../src/package/api/explain/explainer.ts';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { protectMain } from '../../../test/support/protected-main.ts';
@@ -346,6 +347,80 @@ describe('a pull request of several proposals', () => {
     expect(git(at.path, ['rev-list', '--parents', '-1', rebuilt]).trim()).toBe(`${rebuilt} ${head} ${main}`);
     expect(git(at.path, ['ls-tree', '--name-only', rebuilt]).trim().split('\n')).toContain('other.txt');
     expect(at.forge.checksOf(rebuilt)).toEqual({ 'sluice/ready': 'success' });
+  });
+
+  test('a command does not count for a package that came after it was written', async () => {
+    await at.policy({ batch: {} }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const [api = ''] = await at.proposeAll('api');
+    await at.settle();
+    const [web = ''] = await at.proposeAll('web');
+    await at.set(web, 'True');
+    at.forge.comment(1, 'bob', '/sluice approve');
+    await at.settle(60_000);
+    expect(at.forge.pulls).toHaveLength(1);
+    expect(lifecycles([api, web])).toEqual(['Proposed', 'Proposed']);
+    expect(at.forge.pulls[0]?.body).toContain(`### \`${web}\``);
+    const reply = at.forge.commentsOf.get(1)?.find(({ author }) => author === 'sluice')?.body;
+    expect(reply).toContain(`**Refused**: \`${web}: it came to this pull request after it was opened`);
+    // The host shows the head that has it.
+    await headOf(1);
+    await at.settle();
+    at.forge.comment(1, 'bob', `/sluice approve ${web}`);
+    await at.settle();
+    expect(lifecycles([api, web])).toEqual(['Proposed', 'Published']);
+  });
+
+  test('a proposal that gets a pull request of its own is not rejected where that cannot be opened at once', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    const key = { namespace: 'default', name: 'review' };
+    await at.world.client.patch(packagePolicyKind, key, { spec: { review: { batch: null } } });
+    await expect.poll(() => at.world.policyFor(at.revision(names[0] ?? '')).review?.batch).toBeUndefined();
+    at.forge.before = (method) => {
+      if (method === 'open') throw new SluiceError('Unavailable', 'the host is down');
+    };
+    await at.settle();
+    at.forge.before = () => undefined;
+    await at.settle();
+    expect(lifecycles(names)).toEqual(['Proposed', 'Proposed']);
+    expect(at.forge.pulls.map(({ state }) => state)).toEqual(['closed', 'open', 'open']);
+    expect(branches()).toBe('');
+  });
+
+  test('what the repository has is read before a pull request is closed, since another process may have proposed it', async () => {
+    await at.policy({ batch: {} });
+    const [api = ''] = await at.proposeAll('api');
+    await at.settle();
+    const ref = 'refs/heads/proposed/api/w1';
+    const oid = git(at.path, ['rev-parse', ref]).trim();
+    git(at.path, ['update-ref', '-d', ref]);
+    await at.world.store.repository('apps').sync();
+    git(at.path, ['update-ref', ref, oid]);
+    at.clock.advance(60_000);
+    await at.reconcile('apps:batches');
+    expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
+    await at.settle();
+    expect(lifecycles([api])).toEqual(['Proposed']);
+    expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
+  });
+
+  test('a branch for which another process has just opened a pull request, or will do so, stays', async () => {
+    await at.policy({ batch: {} });
+    await at.proposeAll('api');
+    await at.settle();
+    const { branch, commit } = (await at.forge.get(1)).head;
+    const [opened, pushed] = ['0', '1'].map((end) => `${branch.slice(0, -1)}x${end}`);
+    for (const one of [opened, pushed]) git(at.path, ['update-ref', `refs/heads/${one}`, commit]);
+    await at.world.store.repository('apps').sync();
+    await at.forge.open({ head: opened ?? '', base: 'main', title: '', body: '' });
+    at.clock.advance(2000);
+    await at.reconcile('apps:batches');
+    expect(branches().split('\n')).toEqual([branch, opened, pushed].sort());
+    at.clock.advance(600_000);
+    await at.reconcile('apps:batches');
+    expect(branches().split('\n')).toEqual([branch, opened].sort());
+    expect(at.forge.pulls).toMatchObject([{ state: 'open' }, { state: 'open' }]);
   });
 
   test('where the main branch is protected, a user merges what is approved', async () => {

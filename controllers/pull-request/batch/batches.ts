@@ -51,6 +51,8 @@ const PAUSE_MS = 2000;
 /** After a start, batches wait at most so long for members that cannot be read. */
 const MAX_UNREAD_MS = 60_000;
 const UNREAD_RETRY_MS = 1000;
+/** A branch without a pull request is left for so long to a process that may be about to open one for it. */
+const OPENING_MS = 600_000;
 const SUFFIX = ':batches';
 
 /** The key of the batches of a repository in the work queue: no object has such a name. */
@@ -188,11 +190,8 @@ export class Batches {
     if (some === undefined) return [];
     const repository = store.repositoryOf(some);
     const all = await pulls.withPrefix(batchPrefix(repository.id), signal);
-    const live = new Map(
-      store
-        .list({ repository: repository.id, lifecycle: 'Proposed' })
-        .map(({ uid, record, namespace, name }) => [proposalId(uid, record?.steps ?? []), { namespace, name }]),
-    );
+    const live = this.#liveIn(repository);
+    for (const one of known.apart) if (!live.has(one)) known.apart.delete(one);
     // One that has just been published is not withdrawn yet.
     const members = [...known.members.values()].flatMap((one) =>
       one.pulls === pulls && live.has(one.member.proposal) ? one.member : [],
@@ -226,20 +225,62 @@ export class Batches {
     const waits = waitMs === undefined ? [] : [waitMs];
     for (const batch of batches)
       if (batch.members.length > 0) waits.push(...(await this.#show(known, pulls, repository, batch, signal)));
-    for (const pull of all) {
-      const isUsed = batches.some(({ branch, members: of }) => branch === pull.head.branch && of.length > 0);
-      if (!isUsed && (listed.get(pull.head.branch) ?? []).length === 0)
-        await this.#finish(known, pulls, repository, pull, signal);
+    const unused = all.filter(({ head: { branch } }) => {
+      const isUsed = batches.some((one) => one.branch === branch && one.members.length > 0);
+      return !isUsed && (listed.get(branch) ?? []).length === 0;
+    });
+    if (unused.some(({ state }) => state === 'open')) await repository.sync(signal, 'branches');
+    const now = this.#liveIn(repository);
+    for (const pull of unused) {
+      // Another process may have proposed what it lists: closing it would reject that.
+      const isNew = (one: string) => now.has(one) && !live.has(one);
+      if ((await proposalsOf(pull, repository)).some(isNew)) waits.push(PAUSE_MS);
+      else await this.#finish(known, pulls, repository, pull, signal);
     }
-    // A process that ended before it opened a pull request left the branch.
-    const used = new Set([...batches, ...all.map(({ head }) => head)].map(({ branch }) => branch));
-    for (const { name } of await repository.git.listRefs([`refs/heads/${batchPrefix(repository.id)}`])) {
-      const branch = name.slice('refs/heads/'.length);
-      if (!used.has(branch) && known.pulls.size === 1) await removeBatchBranch(repository, branch, signal);
+    if (known.pulls.size === 1) {
+      const used = new Set([...batches, ...all.map(({ head }) => head)].map(({ branch }) => branch));
+      waits.push(...(await this.#removeLeft(pulls, repository, used, signal)));
     }
-    if (members.length === 0 && (await pulls.withPrefix(batchPrefix(repository.id), signal)).length === 0)
+    if (
+      waits.length === 0 &&
+      members.length === 0 &&
+      (await pulls.withPrefix(batchPrefix(repository.id), signal)).length === 0
+    )
       known.pulls.delete(pulls);
     return waits;
+  }
+
+  /** Removes the branches that a process left which ended before it opened a pull request. Returns when to look at younger ones again. */
+  async #removeLeft(
+    pulls: PullRequests,
+    repository: PackageRepository,
+    used: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
+    const waits: number[] = [];
+    for (const { name, oid } of await repository.git.listRefs([`refs/heads/${batchPrefix(repository.id)}`])) {
+      const branch = name.slice('refs/heads/'.length);
+      if (used.has(branch)) continue;
+      const { committer } = await repository.git.readCommit(oid);
+      const left = committer.time + OPENING_MS - this.#options.clock.now();
+      if (left > 0) {
+        waits.push(left);
+        continue;
+      }
+      // Hosts close a pull request together with its branch, which would reject what it lists.
+      const pull = await pulls.forge.find(branch, pulls.base, signal);
+      if (pull?.state !== 'open') await removeBatchBranch(repository, branch, signal);
+      else if (pulls.note(pull)) waits.push(PAUSE_MS);
+    }
+    return waits;
+  }
+
+  /** The proposals of a repository, with their revisions. */
+  #liveIn({ id }: PackageRepository): ReadonlyMap<string, ObjectKey> {
+    const proposed = this.#options.store.list({ repository: id, lifecycle: 'Proposed' });
+    return new Map(
+      proposed.map(({ uid, record, namespace, name }) => [proposalId(uid, record?.steps ?? []), { namespace, name }]),
+    );
   }
 
   async #finish(

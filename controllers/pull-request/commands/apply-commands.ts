@@ -46,6 +46,8 @@ export interface SharedComments {
   readonly names: readonly string[];
   /** Comments as `Forge.comments` returns them, read once for all. */
   read(since: string): Promise<readonly Comment[]>;
+  /** Whether its branch has had the proposal since it was opened, as far as is known. */
+  hasFromBegin(): Promise<boolean>;
   /** Takes over what was executed, for the reply. */
   note(executed: ExecutedCommand): void;
 }
@@ -128,6 +130,7 @@ async function executeFirst(
       comment,
       actor: approver.actor,
       seen,
+      shared,
     };
     try {
       const executed = await runCommand(context, requested);

@@ -31,6 +31,8 @@ export interface RequestedCommand {
   readonly actor: Actor;
   /** The content that the head of the pull request was seen with, and when it last changed until then, by the clock of the host. */
   readonly seen: { readonly content: string; readonly at: string } | undefined;
+  /** Set if several proposals share the pull request. */
+  readonly shared: { hasFromBegin(): Promise<boolean> } | undefined;
 }
 
 /** What the user has to change; other failures are repeated. */
@@ -71,7 +73,7 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
 /** The reason for which a command is not tried; undefined if there is none. */
 async function refusalOf(
   { store, mayApprove, maySetConditions, signal }: CommandContext,
-  { key, evaluation, review, comment, actor, seen }: RequestedCommand,
+  { key, evaluation, review, comment, actor, seen, shared }: RequestedCommand,
   command: Command,
 ): Promise<string | undefined> {
   const lacks = async (may: MayApprove | undefined, what: string) =>
@@ -82,6 +84,12 @@ async function refusalOf(
     if (review.publishOn === 'approval')
       return `policy ${review.policy} has publishOn: approval, so that nothing on the host opens a gate or approves; use the command line`;
   }
+  const { content } = evaluation.content;
+  const isSeen = seen?.content === content && Date.parse(seen.at) < Date.parse(comment.createdAt);
+  const hasEffect = command.verb !== 'why' && command.verb !== 'rerun';
+  // Who writes a command for all packages has read those that were there.
+  if (hasEffect && !isSeen && (await shared?.hasFromBegin()) === false)
+    return 'it came to this pull request after it was opened, and it is not known that this comment was written after that; read its changes, and write the command again';
   if (command.verb === 'set') {
     if (isComputedType(command.type)) return `${command.type} cannot be set: Sluice computes it`;
     return lacks(maySetConditions, 'status');
@@ -90,9 +98,8 @@ async function refusalOf(
   if (command.verb !== 'approve') return undefined;
   const lacking = await lacks(mayApprove, 'approval');
   if (lacking !== undefined) return lacking;
-  const { content } = evaluation.content;
   // What was pushed after the comment was not approved.
-  if (seen?.content === content && Date.parse(seen.at) < Date.parse(comment.createdAt)) return undefined;
+  if (isSeen) return undefined;
   const proposed = evaluation.record.steps.findLast(({ action }) => action === 'propose')?.commit;
   const { git } = store.repositoryOf(evaluation.revision);
   const same = await commitsWithContent(git, evaluation, proposed === undefined ? [] : [proposed]);

@@ -14,7 +14,7 @@ import type { PushedRef } from './pushed-ref.ts';
 import { readTagStatement } from './tag-statement.ts';
 import { taggedCommit } from './tagged-commit.ts';
 
-/** Commits that one push may bring to the main branch. A request of the server has 128 publications at most. */
+/** Commits that one push may bring to the main branch. A request of the server has 128 at most, of which one can publish hundreds of packages. */
 const MAX_MAIN_COMMITS = 1000;
 
 interface Surroundings {
