@@ -33,6 +33,7 @@ const PLANS = '/apis/sluice.dev/v1alpha1/namespaces/default/waveplans';
 const WAVE_TARGETS = '/apis/sluice.dev/v1alpha1/namespaces/default/wavetargets';
 const TEMPLATES = '/apis/sluice.dev/v1alpha1/namespaces/default/analysistemplates';
 const RUNS = '/apis/sluice.dev/v1alpha1/namespaces/default/analysisruns';
+const POLICIES = '/apis/sluice.dev/v1alpha1/namespaces/default/packagepolicies';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/sluice';
 const CREDENTIALS = { username: 'sluice', password: 'secret' };
 
@@ -249,6 +250,15 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
       },
     );
     await eventually(broken, (counts) => counts.some((count) => count > 1));
+    const forge = { provider: 'gitea', api: `${gitServer.url}/api/v1`, secretRef: { name: 'git', key: 'password' } };
+    await create(POLICIES, {
+      ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'PackagePolicy', metadata: { name: 'merged' } },
+      spec: { selector: { repositories: ['apps'] }, review: { forge, publishOn: 'merge', userPullRequests: 'ignore' } },
+    });
+    await eventually(
+      () => installation.admin.get(`${POLICIES}/merged`),
+      ({ body }) => (body.status as { mergePublication?: unknown[] } | undefined)?.mergePublication?.length === 1,
+    );
     expect(await standby.stop()).toBe(0);
 
     // Each with a process of its own.

@@ -39,7 +39,8 @@ function rewrite(node: Json, place: string): StructuralSchema {
   for (const [key, value] of Object.entries(node)) {
     if (KEPT.has(key) || key.startsWith('x-kubernetes-')) result[key] = value;
     else if (key === 'required') result.required = [...(value as string[])].sort();
-    else if (key === 'properties') result.properties = rewriteProperties(value as Json, place);
+    // A kube-apiserver drops an empty list of fields.
+    else if (key === 'properties') Object.assign(result, fields(value as Json, place));
     else if (key === 'items') result.items = rewrite(value as Json, `${place}[]`);
     else if (key === 'additionalProperties') Object.assign(result, additional(node, place));
     else if (key === 'contentEncoding') continue;
@@ -54,11 +55,11 @@ function rewrite(node: Json, place: string): StructuralSchema {
   return isEmpty(result) ? { ...result, ...ANYTHING } : result;
 }
 
-function rewriteProperties(properties: Json, place: string): Record<string, StructuralSchema> {
+function fields(properties: Json, place: string): Pick<StructuralSchema, 'properties'> {
   const entries = Object.entries(properties).map(([name, value]) => {
     return [name, rewrite(value as Json, place === '' ? name : `${place}.${name}`)] as const;
   });
-  return Object.fromEntries(entries);
+  return entries.length === 0 ? {} : { properties: Object.fromEntries(entries) };
 }
 
 /** A schema that allows everything states it; documentation alone is no constraint. */
