@@ -64,7 +64,7 @@ export class RepositoryPolls {
       return undefined;
     }
     const requested = requests?.takeReview(key, 'proposals');
-    this.#requestChecks(here, requested);
+    this.#requestChecks(key, here, requested);
     const isWoken = requested === undefined && !pace.isReported(id);
     if ((requested?.pulls.size ?? 0) > 0) pace.noteMessage(id);
     const hasUnseen = () => all.some((pulls) => pulls.hasUnseen);
@@ -80,14 +80,14 @@ export class RepositoryPolls {
           isListed = true;
           const { branches, isChanged } = await pulls.poll(signal);
           this.#wake(key, own, [...branches, ...pulls.lookAgainAt(news.numbers)]);
-          await this.#readQueue(pulls, own, requested?.mergeQueue === true || branches.length > 0, signal);
+          await this.#readQueue(key, pulls, own, requested?.mergeQueue === true || branches.length > 0, signal);
           pace.notePoll(id, { tookMs: clock.now() - began, isChanged });
         } else {
           if (news.numbers.size > 0) {
             this.#wake(key, own, await pulls.readStates([...news.numbers], signal));
             pace.noteRead(id, clock.now() - began);
           }
-          await this.#readQueue(pulls, own, requested?.mergeQueue === true, signal);
+          await this.#readQueue(key, pulls, own, requested?.mergeQueue === true, signal);
         }
       } catch (error) {
         const pause = pauseAfter(error);
@@ -102,11 +102,11 @@ export class RepositoryPolls {
   }
 
   /** Users have requested the checks of commits again. */
-  #requestChecks(here: readonly Shown[], requested: ReviewRequest | undefined): void {
-    for (const { key, pull } of here) {
+  #requestChecks(repository: ObjectKey, here: readonly Shown[], requested: ReviewRequest | undefined): void {
+    for (const pull of new Set(here.map(({ pull: of }) => of))) {
       if (![...(requested?.reruns ?? [])].some((commit) => hasChecksAt(pull, commit))) continue;
       delete pull.checks;
-      this.#context.wake(key);
+      this.#wake(repository, here, [pull.branch]);
     }
   }
 
@@ -138,9 +138,19 @@ export class RepositoryPolls {
     if (branches.some(isBatchBranch)) this.#context.batches.wake(repository);
   }
 
-  async #readQueue(pulls: PullRequests, own: readonly Shown[], isRequested: boolean, signal: AbortSignal) {
+  async #readQueue(
+    repository: ObjectKey,
+    pulls: PullRequests,
+    own: readonly Shown[],
+    isRequested: boolean,
+    signal: AbortSignal,
+  ) {
     const queued = await this.#queues.read(pulls, new Set(own.map(({ pull }) => pull)), isRequested, signal);
-    for (const { key, pull } of own) if (queued.includes(pull)) this.#context.wake(key);
+    this.#wake(
+      repository,
+      own,
+      queued.map(({ branch }) => branch),
+    );
   }
 
   /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */

@@ -5,6 +5,7 @@ import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-po
 import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { protectMain } from '../../../test/support/protected-main.ts';
+import type { ReviewRequest } from '../../repository/sync-requests.ts';
 import { pullRequestExplainer } from '../explain-pull-request.ts';
 
 const CARLA = { actor: { name: 'carla' }, face: 'cli' } as const;
@@ -421,6 +422,41 @@ describe('a pull request of several proposals', () => {
     await at.reconcile('apps:batches');
     expect(branches().split('\n')).toEqual([branch, opened].sort());
     expect(at.forge.pulls).toMatchObject([{ state: 'open' }, { state: 'open' }]);
+  });
+
+  test('the checks are set again on request, and at the commits of a merge queue', async () => {
+    await at.policy({ batch: {} });
+    await at.proposeAll('api', 'web');
+    await at.settle();
+    const { number, head } = await at.forge.get(1);
+    const queued = 'b'.repeat(40);
+    const inQueue: { number: number; commit: string }[] = [];
+    const waiting = async () => inQueue;
+    const treeOf = async (_commit: string, path: string) => treeAt(head.commit, path);
+    Object.assign(at.forge, { mergeQueue: { waiting, treeOf } });
+    let hint: ReviewRequest | undefined;
+    const takeReview = () => {
+      const taken = hint;
+      hint = undefined;
+      return taken;
+    };
+    at.restart({ requests: { subscribe: () => () => undefined, add: () => undefined, takeReview } });
+    await at.settle();
+    const pollWakes = async () => {
+      at.woken.length = 0;
+      await at.reconcile('apps');
+      expect(at.woken).toContain('apps:batches');
+    };
+    at.forge.checks.clear();
+    hint = { reruns: new Set([head.commit]), mergeQueue: false, pulls: new Map() };
+    await pollWakes();
+    await at.settle();
+    expect(at.forge.checksOf(head.commit)).toEqual({ 'sluice/ready': 'success' });
+    inQueue.push({ number, commit: queued });
+    hint = { reruns: new Set(), mergeQueue: true, pulls: new Map() };
+    await pollWakes();
+    await at.settle();
+    expect(at.forge.checksOf(queued)).toEqual({ 'sluice/ready': 'success' });
   });
 
   test('where the main branch is protected, a user merges what is approved', async () => {
