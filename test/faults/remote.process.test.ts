@@ -171,6 +171,13 @@ test('why the pull request of a proposal fails is explained until the host accep
   // The next write decides again.
   await store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
   expect(await reasons(store)).not.toContainEqual(expect.objectContaining({ reason: 'NotMerged' }));
+  // A draft has no pull request.
+  failures.report(object, failed.message);
+  expect(await reasons(store)).toContainEqual(failed);
+  await store.update(NAME, { action: 'reject' }, anna);
+  expect(await reasons(store)).not.toContainEqual(failed);
+  failures.end({ namespace: 'default', name: NAME });
+  await store.update(NAME, { action: 'propose' }, anna);
   await writeFile(closed, '');
   await expect(store.update(NAME, { action: 'approve' }, anna)).rejects.toThrow('main is frozen');
   expect(await reasons(store)).toContainEqual(expect.objectContaining({ reason: 'PushRefused' }));

@@ -48,6 +48,20 @@ export interface ReviewedProposal {
  * meanwhile leaves nothing behind. Returns whether it has changed the revision, which is reconciled again then.
  */
 export async function applyReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<boolean> {
+  const unread = new Set<string>();
+  const isChanged = await applyVerdicts(context, proposal, unread);
+  const { revision } = proposal.evaluation;
+  const message = isChanged || unread.size === 0 ? undefined : [...unread].join('; ');
+  context.store.repositoryOf(revision).noteUnreadTeams(revision.name, message);
+  return isChanged;
+}
+
+/** `unread` gets the reviewers whose teams cannot be read, with the reason. */
+async function applyVerdicts(
+  context: ReviewContext,
+  proposal: ReviewedProposal,
+  unread: Set<string>,
+): Promise<boolean> {
   const { events } = context;
   const { object, evaluation, review } = proposal;
   const { approvals, changesRequested, uncounted } = await verdictsOf(context, proposal, proposal.reviews);
@@ -60,7 +74,7 @@ export async function applyReviews(context: ReviewContext, proposal: ReviewedPro
   if (changesRequested.length > 0 || approvals.length === 0) return false;
   const { enforcement } = evaluation.policy;
   if (enforcement === 'enforce' && evaluation.gates.some(({ state }) => state !== 'Open')) return false;
-  return approve(context, proposal, approvals);
+  return approve(context, proposal, approvals, unread);
 }
 
 export async function verdictsOf(
@@ -114,6 +128,7 @@ async function approve(
   context: ReviewContext,
   proposal: ReviewedProposal,
   approvals: ReviewVerdicts['approvals'],
+  unread: Set<string>,
 ): Promise<boolean> {
   const { client, events, mayApprove, signal } = context;
   const { object, evaluation } = proposal;
@@ -141,6 +156,7 @@ async function approve(
       );
     const approver = await approverAt(proposal.forge, proposal.review, review.author, signal);
     const { actor, problem } = approver ?? { actor: { name: subject }, problem: '' };
+    if (problem !== '') unread.add(`the groups of ${plainLine(review.author)} may be missing${problem}`);
     const problems = quorums.map((quorum) => quorumProblem(quorum, actor));
     const bar = barred.find(({ name }) => name === subject);
     if (bar !== undefined) {

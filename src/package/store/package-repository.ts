@@ -240,6 +240,11 @@ export class PackageRepository implements RepositoryContext {
     this.#refs.noteRefusal(revision, 'NotMerged', note);
   }
 
+  /** Notes which teams of its reviewers cannot be read; undefined ends it. */
+  noteUnreadTeams(revision: string, message: string | undefined): void {
+    this.#refs.noteRefusal(revision, 'TeamNotRead', message === undefined ? undefined : { message });
+  }
+
   /** Notes why the pull request of a revision cannot be opened or read; undefined ends it. */
   noteFailedPull(revision: string, message: string | undefined): void {
     this.#refs.noteRefusal(revision, 'PullRequestFailed', message === undefined ? undefined : { message });

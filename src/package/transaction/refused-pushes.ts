@@ -6,9 +6,10 @@ const MAX_REFUSED_PUSHES = 100;
 
 /**
  * `PushRefused`: a rule of the remote refused the last write. `NotMerged`: the pull request of an approved revision is not merged.
- * `PullRequestFailed`: the Git host did not accept what its pull request needs.
+ * `PullRequestFailed`: the Git host did not accept what its pull request needs. `TeamNotRead`: the members of a team cannot be read, whose groups an
+ * approving review may need.
  */
-const reasons = z.enum(['PushRefused', 'NotMerged', 'PullRequestFailed']);
+const reasons = z.enum(['PushRefused', 'NotMerged', 'PullRequestFailed', 'TeamNotRead']);
 export type RefusalReason = z.infer<typeof reasons>;
 
 const schema = z.array(

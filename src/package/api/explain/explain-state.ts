@@ -11,7 +11,11 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
     explain(explained) {
       const { evaluation, recordFlaw } = explained;
       const { revision } = evaluation;
-      const refusals = store.repositoryOf(revision).refusalsOf(revision.name);
+      // What its pull request waited for does not matter to a proposal that was rejected.
+      const refusals = store
+        .repositoryOf(revision)
+        .refusalsOf(revision.name)
+        .filter(({ reason }) => reason === 'PushRefused' || revision.lifecycle === 'Proposed');
       const reasons: Reason[] = [
         ...refusals.map(({ reason, message }) => ({
           reason,
