@@ -43,7 +43,9 @@ describe('kubectl and an empty up', skipFor(!hasKubectl() && 'kubectl is not ins
     );
     expect(await kubectl.ok('auth whoami')).toMatch(/Username +admin/);
     expect(await kubectl.ok('auth can-i --list')).toMatch(/^\*\.\* +\[\] +\[\] +\[\*\]$/m);
-    expect(await kubectl.ok('get ns --no-headers')).toMatch(/^default +Active +\S+\nkube-system +Active +\S+$/);
+    expect(await kubectl.ok('get ns --no-headers')).toMatch(
+      /^default +Active +\S+\nkube-system +Active +\S+\nsluice-system +Active +\S+$/,
+    );
     expect(await kubectl.ok('get --raw /livez')).toBe('ok');
     expect(await kubectl.ok('get --raw /metrics')).toContain('apiserver_request_total{');
   });
