@@ -10,7 +10,7 @@ const LEAST_PLACES = 40;
 const MAX_PLACES = 160;
 /** Of the places, each so many is a kill. */
 const STEP = 5;
-/** A process for each place: a minute on idle cores. */
+/** A process for each kill: a minute and a half for each way, beside other tests. */
 const TIMEOUT_MS = 1_200_000;
 
 test.each(['review', 'merge'] as const)(

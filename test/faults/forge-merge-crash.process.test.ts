@@ -9,7 +9,7 @@ import { placesOf, runVictim } from './run-forge-victim.ts';
 
 /** Of each way: before and after each request to the host, and each change of the revision. */
 const LEAST_PLACES = 30;
-/** Two processes for each kill: a minute on idle cores for all ways together. */
+/** Two processes for each kill: six minutes for all ways together, beside other tests. */
 const TIMEOUT_MS = 1_200_000;
 
 interface Way {
