@@ -20,7 +20,7 @@ import {
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { newServerTrust } from '../../test/support/trust.ts';
-import { BuiltFolders } from './built-folders.ts';
+import { BuiltFolders } from './branch/built-folders.ts';
 
 describe('delivery controller, rare cases', () => {
   let world: Fixture;

@@ -32,7 +32,13 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { recordOnRevisions } from '../revision-events.ts';
-import type { BuiltFolders } from './built-folders.ts';
+import type { BuiltFolders } from './branch/built-folders.ts';
+import { packageBranchText, packageRepositoryAt } from './branch/package-branches.ts';
+import { isLostRace, TargetBranch } from './branch/target-branch.ts';
+import { controllerMirror } from './branch/target-mirror.ts';
+import { targetSources } from './branch/target-sources.ts';
+import { withoutPackageList } from './branch/without-package-list.ts';
+import { DeliveredWriter } from './branch/write-delivered.ts';
 import { namingDeletedOwners } from './deleted-owners.ts';
 import {
   BLOCKING_REASONS,
@@ -48,7 +54,6 @@ import {
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
 import { changedWhileStaying } from './drift/staying-folders.ts';
-import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
 import {
   mergedPackages,
   type OpenTargetForge,
@@ -56,17 +61,12 @@ import {
   pullPollMs,
   removedByMerge,
 } from './pull-request/pull-deliveries.ts';
-import { isLostRace, TargetBranch } from './target-branch.ts';
-import { TargetMemories } from './target-memories.ts';
-import type { TargetMemory } from './target-memory.ts';
-import { controllerMirror } from './target-mirror.ts';
-import type { TargetObjects } from './target-objects.ts';
-import { targetSources } from './target-sources.ts';
+import { TargetMemories } from './target/target-memories.ts';
+import type { TargetMemory } from './target/target-memory.ts';
+import type { TargetObjects } from './target/target-objects.ts';
+import { writeTargetStatus } from './target/write-target-status.ts';
 import { unknownPackages } from './unknown-packages.ts';
 import { WantedRevisions } from './wanted-revisions.ts';
-import { withoutPackageList } from './without-package-list.ts';
-import { DeliveredWriter } from './write-delivered.ts';
-import { writeTargetStatus } from './write-target-status.ts';
 
 export const DELIVERY_ACTOR = 'controller:delivery';
 

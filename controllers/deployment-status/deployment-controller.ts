@@ -33,9 +33,9 @@ import { describeEngine } from '../../src/resource/kinds/sluice/engine-settings.
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import { controllerMirror } from '../delivery/branch/target-mirror.ts';
 import { deliveredSource } from '../delivery/delivered-source.ts';
-import { controllerMirror } from '../delivery/target-mirror.ts';
-import { writeTargetStatus } from '../delivery/write-target-status.ts';
+import { writeTargetStatus } from '../delivery/target/write-target-status.ts';
 import {
   BranchTrees,
   folderLookup,

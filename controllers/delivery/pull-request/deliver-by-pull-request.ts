@@ -12,7 +12,7 @@ import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/res
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';
 import { proposalsIn, withSection } from '../../pull-request/text/section.ts';
-import type { TargetBranch } from '../target-branch.ts';
+import type { TargetBranch } from '../branch/target-branch.ts';
 import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
 import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-delivery-pull.ts';
 

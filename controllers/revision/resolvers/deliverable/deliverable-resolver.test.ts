@@ -11,7 +11,7 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resourc
 import { packagePolicyKind } from '../../../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { outcomeOf } from '../../../../test/support/shop.ts';
-import { TargetObjects } from '../../../delivery/target-objects.ts';
+import { TargetObjects } from '../../../delivery/target/target-objects.ts';
 import { revisionController } from '../../revision-controller.ts';
 import { createDeliverabilityCheck, DELIVERABLE_TYPE, describeRefusal } from './deliverability.ts';
 import { deliverableResolver } from './deliverable-resolver.ts';

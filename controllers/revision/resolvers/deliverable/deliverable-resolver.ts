@@ -7,7 +7,7 @@ import type { RevisionStore } from '../../../../src/package/store/revision-store
 import { packageRevisionKind } from '../../../../src/resource/kinds/porch/package-revision.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey } from '../../../../src/resource/object/object.ts';
-import type { TargetObjects } from '../../../delivery/target-objects.ts';
+import type { TargetObjects } from '../../../delivery/target/target-objects.ts';
 import {
   createDeliverabilityCheck,
   DELIVERABLE_TYPE,

@@ -1,13 +1,13 @@
-import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
-import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
-import { SYSTEM_NAMESPACE } from '../../src/resource/kinds/core/namespace.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
-import { isConditionTrue } from '../../src/resource/object/condition.ts';
-import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
-import { sameValue } from '../../src/resource/object/same-value.ts';
+import { specOrMetadataChanged } from '../../../src/controller/predicates.ts';
+import { type Source, toObject, watchKind } from '../../../src/controller/source.ts';
+import { SYSTEM_NAMESPACE } from '../../../src/resource/kinds/core/namespace.ts';
+import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { freezeKind } from '../../../src/resource/kinds/sluice/freeze.ts';
+import { isConditionTrue } from '../../../src/resource/object/condition.ts';
+import { keyOf, type ObjectKey } from '../../../src/resource/object/object.ts';
+import { sameValue } from '../../../src/resource/object/same-value.ts';
 
 /**
  * Wakes for a target when it or its rollbacks change, when a published revision of a package that it may select is added, deleted or changed, and

@@ -1,9 +1,9 @@
-import { joinPath } from '../../src/delivery/path-rules.ts';
-import { BranchFiles, type PresentFile } from '../../src/delivery/tree/branch-files.ts';
-import { type FolderOwner, mayNameOwner, readOwner } from '../../src/delivery/tree/kustomization.ts';
-import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
-import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
-import type { FileEntry, GitRepository, Oid, TreeChange } from '../../src/git/git-repository.ts';
+import { joinPath } from '../../../src/delivery/path-rules.ts';
+import { BranchFiles, type PresentFile } from '../../../src/delivery/tree/branch-files.ts';
+import { type FolderOwner, mayNameOwner, readOwner } from '../../../src/delivery/tree/kustomization.ts';
+import { inSlices } from '../../../src/foundation/concurrency/in-slices.ts';
+import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
+import type { FileEntry, GitRepository, Oid, TreeChange } from '../../../src/git/git-repository.ts';
 
 /** Larger lists are not Sluice's: it writes one line for each file of a package. */
 const MAX_LIST_BYTES = 1024 * 1024;

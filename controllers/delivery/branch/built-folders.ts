@@ -1,7 +1,7 @@
-import { blobIdOf, type DesiredFile } from '../../src/delivery/tree/desired-file.ts';
-import type { ManifestsOutcome } from '../../src/delivery/tree/manifests.ts';
-import { LruCache } from '../../src/foundation/lru-cache.ts';
-import type { Oid } from '../../src/git/git-repository.ts';
+import { blobIdOf, type DesiredFile } from '../../../src/delivery/tree/desired-file.ts';
+import type { ManifestsOutcome } from '../../../src/delivery/tree/manifests.ts';
+import { LruCache } from '../../../src/foundation/lru-cache.ts';
+import type { Oid } from '../../../src/git/git-repository.ts';
 
 /** The result of building a tree: its manifests, and its content digest if it could be read. */
 export interface BuildResult {

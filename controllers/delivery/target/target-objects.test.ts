@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { DesiredRevision } from '../../src/delivery/tree/desired-result.ts';
+import type { DesiredRevision } from '../../../src/delivery/tree/desired-result.ts';
 import { TargetObjects } from './target-objects.ts';
 
 const TARGET = { metadata: { name: 'edge', namespace: 'default' } };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { blobIdOf } from '../../src/delivery/tree/desired-file.ts';
-import { manifestsOf } from '../../src/delivery/tree/manifests.ts';
+import { blobIdOf } from '../../../src/delivery/tree/desired-file.ts';
+import { manifestsOf } from '../../../src/delivery/tree/manifests.ts';
 import { type BuildResult, BuiltFolders } from './built-folders.ts';
 
 function built(name: string, size = 1000): BuildResult {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
 import {
   CONTEXT,
   configMap,
@@ -8,8 +8,8 @@ import {
   publish,
   publishNext,
   type TargetSpec,
-} from '../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../test/support/fixture.ts';
+} from '../../../test/support/delivery.ts';
+import { type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { targetNotes } from './target-notes.ts';
 
 const KEY = { namespace: 'default', name: 'edge' };

@@ -4,19 +4,19 @@ import {
   packageDeliveryOf,
   TARGET_LABEL,
   targetLabelValue,
-} from '../../src/delivery/delivered/delivered-package.ts';
-import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
-import { listDelivered } from '../../src/delivery/delivered/list-delivered.ts';
-import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
-import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
-import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
-import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
-import { sleep } from '../../src/foundation/time/backoff.ts';
-import type { Clock } from '../../src/foundation/time/clock.ts';
-import type { Client } from '../../src/resource/client/client.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { type PackageDelivery, packageDeliveryKind } from '../../src/resource/kinds/sluice/package-delivery.ts';
-import type { Stored } from '../../src/resource/object/object.ts';
+} from '../../../src/delivery/delivered/delivered-package.ts';
+import type { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
+import { listDelivered } from '../../../src/delivery/delivered/list-delivered.ts';
+import { joinPath, normalizeDirectory } from '../../../src/delivery/path-rules.ts';
+import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
+import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
+import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { sleep } from '../../../src/foundation/time/backoff.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { type PackageDelivery, packageDeliveryKind } from '../../../src/resource/kinds/sluice/package-delivery.ts';
+import type { Stored } from '../../../src/resource/object/object.ts';
 
 export interface DeliveredWriterOptions {
   readonly client: Client;

@@ -1,4 +1,4 @@
-import { RefConflictError } from '../../src/git/errors.ts';
+import { RefConflictError } from '../../../src/git/errors.ts';
 import type {
   GitCredentials,
   GitRemote,
@@ -6,9 +6,9 @@ import type {
   Oid,
   RefUpdate,
   Signature,
-} from '../../src/git/git-repository.ts';
-import { openLocation } from '../../src/git/open/open-location.ts';
-import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
+} from '../../../src/git/git-repository.ts';
+import { openLocation } from '../../../src/git/open/open-location.ts';
+import type { RepositoryOptions } from '../../../src/git/open/open-repository.ts';
 
 export interface TargetBranchOptions {
   readonly url: string;

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BranchFiles } from '../../src/delivery/tree/branch-files.ts';
-import type { GitRepository, Oid, TreeEdit } from '../../src/git/git-repository.ts';
-import { initRepository } from '../../src/git/open/open-repository.ts';
-import { runs } from '../../test/support/runs.ts';
+import { BranchFiles } from '../../../src/delivery/tree/branch-files.ts';
+import type { GitRepository, Oid, TreeEdit } from '../../../src/git/git-repository.ts';
+import { initRepository } from '../../../src/git/open/open-repository.ts';
+import { runs } from '../../../test/support/runs.ts';
 import { followBranch, readBranch } from './read-branch.ts';
 
 let folder: string;

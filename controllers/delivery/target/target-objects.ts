@@ -1,6 +1,6 @@
-import type { DesiredRevision } from '../../src/delivery/tree/desired-result.ts';
-import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
-import { keyOf, keyText } from '../../src/resource/object/object.ts';
+import type { DesiredRevision } from '../../../src/delivery/tree/desired-result.ts';
+import { inSlices } from '../../../src/foundation/concurrency/in-slices.ts';
+import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 
 interface TargetName {
   readonly metadata: { readonly name: string; readonly namespace?: string | undefined };

@@ -1,10 +1,10 @@
-import type { TargetSettings } from '../../src/delivery/delivery-target.ts';
-import type { BranchFiles } from '../../src/delivery/tree/branch-files.ts';
-import { DesiredTree } from '../../src/delivery/tree/desired-tree.ts';
-import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
-import { sameValue } from '../../src/resource/object/same-value.ts';
-import { followBranch, readBranch } from './read-branch.ts';
-import { WantedMemory } from './wanted-revisions.ts';
+import type { TargetSettings } from '../../../src/delivery/delivery-target.ts';
+import type { BranchFiles } from '../../../src/delivery/tree/branch-files.ts';
+import { DesiredTree } from '../../../src/delivery/tree/desired-tree.ts';
+import type { GitRepository, Oid } from '../../../src/git/git-repository.ts';
+import { sameValue } from '../../../src/resource/object/same-value.ts';
+import { followBranch, readBranch } from '../branch/read-branch.ts';
+import { WantedMemory } from '../wanted-revisions.ts';
 
 /** Measured: a file of the branch with its path and id, and its share of the folder. */
 const BYTES_PER_FILE = 300;

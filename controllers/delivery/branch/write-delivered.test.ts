@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import type { Client } from '../../src/resource/client/client.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { packageDeliveryKind } from '../../src/resource/kinds/sluice/package-delivery.ts';
-import { CONTEXT, controllerOn, publish, publishNext, remove, statusOf } from '../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../test/support/fixture.ts';
-import { git as gitCli } from '../../test/support/git/git-cli.ts';
+import { deliveredOf } from '../../../src/delivery/delivered/list-delivered.ts';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { packageDeliveryKind } from '../../../src/resource/kinds/sluice/package-delivery.ts';
+import { CONTEXT, controllerOn, publish, publishNext, remove, statusOf } from '../../../test/support/delivery.ts';
+import { type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { git as gitCli } from '../../../test/support/git/git-cli.ts';
 
 const KEY = { namespace: 'default', name: 'edge' };
 const WRITES = ['create', 'update', 'delete', 'updateStatus'] as const;

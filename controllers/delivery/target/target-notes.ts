@@ -1,13 +1,13 @@
-import { compareText, joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
-import { isAboutRollbackOf } from '../../src/delivery/rollback/impossible-rollback-text.ts';
-import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
-import { messageOf } from '../../src/foundation/sluice-error.ts';
-import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { Client } from '../../src/resource/client/client.ts';
-import { type Event, eventKind, lastSeen } from '../../src/resource/kinds/core/event.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { findCondition } from '../../src/resource/object/condition.ts';
-import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
+import { compareText, joinPath, normalizeDirectory } from '../../../src/delivery/path-rules.ts';
+import { isAboutRollbackOf } from '../../../src/delivery/rollback/impossible-rollback-text.ts';
+import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
+import { messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { type Event, eventKind, lastSeen } from '../../../src/resource/kinds/core/event.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { findCondition } from '../../../src/resource/object/condition.ts';
+import { DEFAULT_NAMESPACE, type Stored } from '../../../src/resource/object/object.ts';
 
 /** Events of a target that are searched; a server keeps them for about an hour. */
 const MAX_EVENTS = 500;

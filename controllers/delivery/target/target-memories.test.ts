@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BranchFiles } from '../../src/delivery/tree/branch-files.ts';
+import { BranchFiles } from '../../../src/delivery/tree/branch-files.ts';
 import { TargetMemories } from './target-memories.ts';
 import { TargetMemory } from './target-memory.ts';
 
