@@ -5,7 +5,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import {
   CONTEXT,
   configMap,

@@ -26,7 +26,7 @@ import { Signers } from '../../src/package/store/signing.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
@@ -37,7 +37,6 @@ import { packageBranchText, packageRepositoryAt } from './branch/package-branche
 import { isLostRace, TargetBranch } from './branch/target-branch.ts';
 import { controllerMirror } from './branch/target-mirror.ts';
 import { targetSources } from './branch/target-sources.ts';
-import { withoutPackageList } from './branch/without-package-list.ts';
 import { DeliveredWriter } from './branch/write-delivered.ts';
 import { namingDeletedOwners } from './deleted-owners.ts';
 import {
@@ -64,6 +63,7 @@ import {
 import { TargetMemories } from './target/target-memories.ts';
 import type { TargetMemory } from './target/target-memory.ts';
 import type { TargetObjects } from './target/target-objects.ts';
+import { withoutPackageList } from './target/without-package-list.ts';
 import { writeTargetStatus } from './target/write-target-status.ts';
 import { unknownPackages } from './unknown-packages.ts';
 import { WantedRevisions } from './wanted-revisions.ts';

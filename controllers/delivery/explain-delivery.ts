@@ -22,7 +22,7 @@ import { selects } from '../../src/package/store/selected-packages.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { withDeployment } from '../deployment-status/explain-deployment.ts';

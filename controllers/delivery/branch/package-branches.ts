@@ -1,6 +1,6 @@
 import { canonicalAddress } from '../../../src/git/open/repository-address.ts';
 import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 
 /** Branches with drafts, proposals and records, which every package repository has. */

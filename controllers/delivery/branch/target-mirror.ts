@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 
 /** The path of the mirror of a remote target, which the controllers of targets share; it may be deleted at any time. */
 export function controllerMirror(dataFolder: string, { metadata, spec }: DeliveryTarget): string {

@@ -3,7 +3,10 @@ import { type Source, toObject, watchKind } from '../../../src/controller/source
 import { SYSTEM_NAMESPACE } from '../../../src/resource/kinds/core/namespace.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { freezeKind } from '../../../src/resource/kinds/sluice/freeze.ts';
 import { isConditionTrue } from '../../../src/resource/object/condition.ts';
 import { keyOf, type ObjectKey } from '../../../src/resource/object/object.ts';

@@ -14,8 +14,11 @@ import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error
 import { sleep } from '../../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
-import { type PackageDelivery, packageDeliveryKind } from '../../../src/resource/kinds/sluice/package-delivery.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import {
+  type PackageDelivery,
+  packageDeliveryKind,
+} from '../../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 
 export interface DeliveredWriterOptions {

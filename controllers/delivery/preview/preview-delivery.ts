@@ -15,7 +15,7 @@ import type { RevisionPreview, TargetPreview } from '../../../src/package/model/
 import { hostedFolder } from '../../../src/package/store/open-package-repository.ts';
 import { selects } from '../../../src/package/store/selected-packages.ts';
 import { credentialsOf } from '../../../src/package/upstream/credentials.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { RequestContext } from '../../../src/resource/object/request-context.ts';
 import { BuiltFolders } from '../branch/built-folders.ts';

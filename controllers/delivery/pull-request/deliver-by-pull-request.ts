@@ -7,7 +7,7 @@ import { isSluiceError, SluiceError, unlessMissing } from '../../../src/foundati
 import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
-import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import {
   CONTEXT,
   configMap,

@@ -5,7 +5,10 @@ import { messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type Event, eventKind, lastSeen } from '../../../src/resource/kinds/core/event.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../../src/resource/object/condition.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../../src/resource/object/object.ts';
 

@@ -1,6 +1,9 @@
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, type Stored } from '../../../src/resource/object/object.ts';
 
 /** Attempts against concurrent writers of the status; each controller writes it once for each of its changes. */

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { durationSchema } from '../../object/duration.ts';
-import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
-import { defineKind } from '../../schema/define-kind.ts';
-import type { ObjectOf } from '../../schema/kind.ts';
-import { labelSelectorSchema } from '../../selector/label-selector.ts';
-import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
-import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
-import { packageSelectorSchema } from './package-selector.ts';
+import { durationSchema } from '../../../object/duration.ts';
+import { type FieldCause, invalidValue } from '../../../object/invalid-object.ts';
+import { defineKind } from '../../../schema/define-kind.ts';
+import type { ObjectOf } from '../../../schema/kind.ts';
+import { labelSelectorSchema } from '../../../selector/label-selector.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../../common/columns.ts';
+import { conditionsSchema, observedGenerationSchema } from '../../common/condition-schema.ts';
+import { packageSelectorSchema } from '../package-selector.ts';
 import { amountSchema, verificationSchema, waveNameSchema, waveSchema } from './wave-schema.ts';
 
 const MAX_WAVES = 30;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { clusterRules } from '../../schema/cluster-rule.ts';
-import { labelSelectorSchema } from '../../selector/label-selector.ts';
-import { httpUrlSchema } from '../common/http-url.ts';
+import { clusterRules } from '../../../schema/cluster-rule.ts';
+import { labelSelectorSchema } from '../../../selector/label-selector.ts';
+import { httpUrlSchema } from '../../common/http-url.ts';
 
 const WEBHOOK_NEEDS_URL = 'must have url exactly if type is Webhook';
 

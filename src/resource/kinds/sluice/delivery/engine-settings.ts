@@ -1,4 +1,4 @@
-import { canonicalJson, digest } from '../../../foundation/text/canonical-json.ts';
+import { canonicalJson, digest } from '../../../../foundation/text/canonical-json.ts';
 import type { DeliveryTarget } from './delivery-target.ts';
 
 type Engine = NonNullable<DeliveryTarget['spec']['engine']>;

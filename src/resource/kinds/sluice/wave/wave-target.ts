@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineKind } from '../../schema/define-kind.ts';
-import type { ObjectOf } from '../../schema/kind.ts';
-import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
-import { conditionsSchema } from '../common/condition-schema.ts';
+import { defineKind } from '../../../schema/define-kind.ts';
+import type { ObjectOf } from '../../../schema/kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../../common/columns.ts';
+import { conditionsSchema } from '../../common/condition-schema.ts';
 
 /** Transitions of one target that are kept: more than its way through all phases takes. */
 export const MAX_TARGET_LOG_ENTRIES = 20;

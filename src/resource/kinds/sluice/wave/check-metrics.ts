@@ -1,7 +1,7 @@
-import { compileExpression, type ExpressionLimits } from '../../../expression/expression.ts';
-import { Double } from '../../../expression/values.ts';
-import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import { type FieldCause, invalidValue, requiredValue } from '../../object/invalid-object.ts';
+import { compileExpression, type ExpressionLimits } from '../../../../expression/expression.ts';
+import { Double } from '../../../../expression/values.ts';
+import { isSluiceError } from '../../../../foundation/sluice-error.ts';
+import { type FieldCause, invalidValue, requiredValue } from '../../../object/invalid-object.ts';
 import { placeholdersIn } from './analysis-placeholders.ts';
 import type { AnalysisMetric } from './metric-schema.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { forgeSchema, labelsSchema, reviewersSchema } from './forge-schema.ts';
+import { forgeSchema, labelsSchema, reviewersSchema } from '../forge-schema.ts';
 
 /** `spec.pullRequest` of a DeliveryTarget: what is delivered is merged from a pull request. */
 export const deliveryPullRequestSchema = z

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { defineKind } from '../../schema/define-kind.ts';
-import type { ObjectOf } from '../../schema/kind.ts';
-import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
-import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
-import { serverTimeSchema } from '../common/time-schema.ts';
+import { defineKind } from '../../../schema/define-kind.ts';
+import type { ObjectOf } from '../../../schema/kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../../common/columns.ts';
+import { conditionsSchema, observedGenerationSchema } from '../../common/condition-schema.ts';
+import { serverTimeSchema } from '../../common/time-schema.ts';
 import { ARGS_BY_NAME, argSchema } from './analysis-template.ts';
 
 const MAX_TARGETS = 10_000;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { conditionStatusSchema } from '../common/condition-schema.ts';
+import { conditionStatusSchema } from '../../common/condition-schema.ts';
 
 const timedState = (description: string) =>
   z

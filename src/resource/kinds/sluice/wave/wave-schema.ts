@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { durationSchema } from '../../object/duration.ts';
-import { clusterRules } from '../../schema/cluster-rule.ts';
-import { packageSelectorSchema } from './package-selector.ts';
+import { durationSchema } from '../../../object/duration.ts';
+import { clusterRules } from '../../../schema/cluster-rule.ts';
+import { packageSelectorSchema } from '../package-selector.ts';
 
 const MAX_NAME_CHARACTERS = 63;
 const MAX_TARGETS = 10_000;

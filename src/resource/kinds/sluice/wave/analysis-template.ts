@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineKind } from '../../schema/define-kind.ts';
-import type { ObjectOf } from '../../schema/kind.ts';
-import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
+import { defineKind } from '../../../schema/define-kind.ts';
+import type { ObjectOf } from '../../../schema/kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../../common/columns.ts';
 import { metricCauses } from './check-metrics.ts';
 import { metricSchema } from './metric-schema.ts';
 

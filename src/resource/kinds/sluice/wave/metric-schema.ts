@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { durationSchema, parseDuration } from '../../object/duration.ts';
-import type { DeepReadonly } from '../../object/object.ts';
-import { clusterRules } from '../../schema/cluster-rule.ts';
-import { httpUrlSchema } from '../common/http-url.ts';
+import { durationSchema, parseDuration } from '../../../object/duration.ts';
+import type { DeepReadonly } from '../../../object/object.ts';
+import { clusterRules } from '../../../schema/cluster-rule.ts';
+import { httpUrlSchema } from '../../common/http-url.ts';
 
 const MAX_QUERY_CHARACTERS = 16_384;
 const MAX_HEADERS = 20;

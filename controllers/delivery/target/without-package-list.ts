@@ -1,9 +1,12 @@
 import { packagesDigest } from '../../../src/delivery/delivered/delivered-package.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, type Stored } from '../../../src/resource/object/object.ts';
-import { writeTargetStatus } from '../target/write-target-status.ts';
-import type { DeliveredWriter } from './write-delivered.ts';
+import type { DeliveredWriter } from '../branch/write-delivered.ts';
+import { writeTargetStatus } from './write-target-status.ts';
 
 /**
  * Makes the objects of the packages that an earlier version listed in the status of a target, and then removes the list. Until then the list

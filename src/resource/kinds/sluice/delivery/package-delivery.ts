@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineKind } from '../../schema/define-kind.ts';
-import type { ObjectOf } from '../../schema/kind.ts';
-import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
+import { defineKind } from '../../../schema/define-kind.ts';
+import type { ObjectOf } from '../../../schema/kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../../common/columns.ts';
 
 /** Characters of a commit that a table shows. */
 const SHORT_COMMIT_CHARACTERS = 12;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import type { InvalidObjectDetails } from '../../object/invalid-object.ts';
+import { isSluiceError } from '../../../../foundation/sluice-error.ts';
+import type { InvalidObjectDetails } from '../../../object/invalid-object.ts';
 import { analysisRunKind } from './analysis-run.ts';
 import { analysisTemplateKind } from './analysis-template.ts';
 

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { durationSchema } from '../../object/duration.ts';
-import { clusterRules } from '../../schema/cluster-rule.ts';
-import { defineKind } from '../../schema/define-kind.ts';
-import type { ObjectOf } from '../../schema/kind.ts';
-import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
-import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
-import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from '../common/git-location.ts';
+import { durationSchema } from '../../../object/duration.ts';
+import { clusterRules } from '../../../schema/cluster-rule.ts';
+import { defineKind } from '../../../schema/define-kind.ts';
+import type { ObjectOf } from '../../../schema/kind.ts';
+import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../../common/columns.ts';
+import { conditionsSchema, observedGenerationSchema } from '../../common/condition-schema.ts';
+import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from '../../common/git-location.ts';
+import { packageSelectorSchema } from '../package-selector.ts';
 import { deliveryPullRequestSchema, deliveryPullRequestStatusSchema } from './delivery-pull-request-schema.ts';
 import { engineSchema } from './engine-schema.ts';
-import { packageSelectorSchema } from './package-selector.ts';
 import { targetDeploymentSchema } from './target-deployment-schema.ts';
 import { targetHistorySchema } from './target-history-schema.ts';
 
