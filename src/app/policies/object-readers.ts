@@ -13,12 +13,12 @@ import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type PackageVariant, packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../resource/kinds/sluice/delivery/package-delivery.ts';
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { functionPolicyKind } from '../../resource/kinds/sluice/function-policy.ts';
-import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import {
   type DeepReadonly,
   type KubernetesObject,

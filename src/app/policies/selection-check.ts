@@ -14,7 +14,7 @@ import {
 } from '../../package/store/selected-packages.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
-import type { WavePlan } from '../../resource/kinds/sluice/wave-plan.ts';
+import type { WavePlan } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { DeepReadonly, ObjectKey, Stored } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { type PlaceInPlan, placeInPlan } from '../../rollout/wave/plan-selection.ts';

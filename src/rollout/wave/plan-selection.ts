@@ -1,7 +1,7 @@
 import { approvedMetadata } from '../../package/model/record/object-metadata.ts';
 import { type SelectedRevision, selectsForApproval } from '../../package/store/selected-packages.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
-import { WAVE_PLAN_FINALIZER, type WavePlan } from '../../resource/kinds/sluice/wave-plan.ts';
+import { WAVE_PLAN_FINALIZER, type WavePlan } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { holdsTargets } from './plan-state.ts';
 

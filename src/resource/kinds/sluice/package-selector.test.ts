@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { packagePolicyKind } from './package-policy.ts';
 import { packageSelectorSchema } from './package-selector.ts';
-import { wavePlanKind } from './wave-plan.ts';
+import { wavePlanKind } from './wave/wave-plan.ts';
 
 test.each(['q*', 'apps/?', 'apps/[ab]'])('a path that cannot be one is refused: %s', (path) => {
   const parsed = packageSelectorSchema.safeParse({ packages: ['apps/web', path] });
