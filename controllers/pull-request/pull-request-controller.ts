@@ -61,7 +61,7 @@ export interface PullRequestOptions {
   /** The same for conditions, which commands in comments set. */
   readonly maySetConditions: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -249,6 +249,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {
+      if ('requeueAfter' in executed) return executed;
       // Whatever the command was, the next reconciliation evaluates all of it again.
       for (const memory of ['text', 'checks', 'reviews'] as const) delete shownPull[memory];
       return undefined;
