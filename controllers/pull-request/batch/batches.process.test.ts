@@ -430,6 +430,25 @@ describe('a pull request of several proposals', () => {
     expect(treeAt(await headOf(1), 'web')).toBe(treeAt('proposed/web/w1', 'web'));
   });
 
+  test('a pull request that another process opened and a user merged meanwhile is not opened a second time', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    const names = await at.proposeAll('api', 'web');
+    // This process has read the pull requests, and waits for further proposals.
+    for (const name of names) await at.reconcile(name);
+    await at.reconcile('apps:batches');
+    const back = at.beside();
+    await at.settle();
+    const commit = await at.mergeAs(1, 'bob');
+    back();
+    at.clock.advance(60_000);
+    await at.reconcile('apps:batches');
+    await at.settle();
+    expect(creations()).toBe(1);
+    for (const name of names)
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', commit, outOfBand: undefined });
+    expect(branches()).toBe('');
+  });
+
   test('without spec.review the pull request says so, stays open, and continues when there is one again', async () => {
     await at.policy({ batch: {} });
     const names = await at.proposeAll('api', 'web');

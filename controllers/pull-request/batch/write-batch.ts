@@ -62,6 +62,14 @@ export async function writeBatch(
     // Their conditions are part of what is merged: the branch gets all of them at once, and checks only then.
     if (waitsForReviews(entry, members, clock.now())) return { isWritten: !hasText, wait: SOON_MS };
   }
+  if (before === undefined) {
+    // Another process can have opened it, and a user can have merged that, since the pull requests were read.
+    const there = await pulls.forge.find(branch, pulls.base, signal);
+    if (there !== undefined && pulls.note(there)) {
+      for (const { key } of members) enqueue(key);
+      return { isWritten: false, wait: SOON_MS };
+    }
+  }
   const { head, isPushed, isUpToDate, foreign } = await updateBatchBranch(repository, branch, members, signal);
   if (isPushed) pulls.notePush(branch);
   if (pull === undefined || before === undefined) pull = await openPull(context, members, pulls, content);
