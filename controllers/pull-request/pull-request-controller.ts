@@ -246,7 +246,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     else if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
       entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
     const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
-    const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
+    const commented = { ...proposed, repository: repositoryOf(key), seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {
       if ('requeueAfter' in executed) return executed;

@@ -8,12 +8,11 @@ import { type ExecutedCommand, isExecuted } from '../../../src/package/model/rec
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { pauseAfter } from '../pause-after.ts';
 import { approverAt } from '../reviews/approver-at.ts';
-import { repositoryOf } from '../shown-proposals.ts';
 import { describeCommands, describeUnmapped } from './describe-commands.ts';
 import { type AwaitedComment, authorshipOf, waitFor } from './edited-comments.ts';
 import { parseCommand } from './parse-command.ts';
@@ -37,6 +36,7 @@ export interface CommentedProposal {
   readonly object: Stored<PackageRevision>;
   readonly evaluation: RevisionEvaluation;
   readonly review: ReviewPolicy;
+  readonly repository: ObjectKey;
   readonly pull: PullRequest;
   readonly forge: Forge;
   /** The content that its head was seen with. */
@@ -108,7 +108,7 @@ async function executeFirst(
   const source = pull.url;
   const { shared } = proposal;
   const isFirst = shared === undefined || shared.names[0] === object.metadata.name;
-  const written = { forge, requests: context.requests, repository: repositoryOf(keyOf(object)) };
+  const written = { forge, requests: context.requests, repository: proposal.repository };
   for (const comment of comments) {
     if (!/^\d{1,30}$/.test(comment.id)) continue;
     const parsed = parseCommand(comment.body, shared?.names);
