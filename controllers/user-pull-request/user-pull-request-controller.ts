@@ -15,7 +15,7 @@ import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
-import { authorshipOf, UNKNOWN_AUTHOR, waitFor } from '../pull-request/commands/edited-comments.ts';
+import { authorshipOf, UNKNOWN_AUTHOR, waitFor, waitLeft } from '../pull-request/commands/edited-comments.ts';
 import {
   forgetMergePublication,
   mergePublicationOf,
@@ -71,7 +71,6 @@ const COMMAND_AGE_MS = 60 * 60_000;
 /** Requests for the adoption of one pull request that are checked. */
 const MAX_REQUESTS = 20;
 const MAX_COMMENTS = 200;
-const AWAITED_MS = 2000;
 /** In place of a number: the pull requests that were merged. */
 const MERGED = 'merged';
 const COMMENT_TOPIC = 'packages';
@@ -271,8 +270,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
       await report(pulls, pull, head, { ...read, packages }, signal);
       pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain });
-      if (pulls.writtenOf(number).awaited !== undefined)
-        return { requeueAfter: AWAITED_MS, reason: 'the webhook of a comment may still arrive' };
+      const { awaited } = pulls.writtenOf(number);
+      const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.now());
+      if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
     }
     return undefined;
   }

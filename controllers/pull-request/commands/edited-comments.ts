@@ -35,7 +35,12 @@ const MESSAGE_MS = 10_000;
 /** How long to wait for the webhook of a comment, milliseconds; undefined if it does not arrive any more. Keeps since when. */
 export function waitFor(state: { awaited?: AwaitedComment }, { id }: Comment, nowMs: number): number | undefined {
   if (state.awaited?.id !== id) state.awaited = { id, sinceMs: nowMs };
-  const waitMs = state.awaited.sinceMs + MESSAGE_MS - nowMs;
+  return waitLeft(state.awaited, nowMs);
+}
+
+/** The same for the comment that is awaited. */
+export function waitLeft({ sinceMs }: AwaitedComment, nowMs: number): number | undefined {
+  const waitMs = sinceMs + MESSAGE_MS - nowMs;
   return waitMs > 0 ? waitMs : undefined;
 }
 
