@@ -102,7 +102,7 @@ export class Batches {
   /** The pull request that a proposal is in, the open one first; undefined if there is none. */
   async pullOf(pulls: PullRequests, proposed: PackageRepository, proposal: string, signal: AbortSignal) {
     const found: PullRequest[] = [];
-    for (const pull of await pulls.withPrefix(batchPrefix(proposed.id), signal))
+    for (const pull of await pulls.sharedWith(batchPrefix(proposed.id), signal))
       if ((await proposalsOf(pull, proposed)).includes(proposal)) found.push(pull);
     return found.find(({ state }) => state === 'open') ?? found.at(-1);
   }
@@ -189,7 +189,7 @@ export class Batches {
     const some = this.#last.get(pulls);
     if (some === undefined) return [];
     const repository = store.repositoryOf(some);
-    const all = await pulls.withPrefix(batchPrefix(repository.id), signal);
+    const all = await pulls.sharedWith(batchPrefix(repository.id), signal);
     const live = this.#liveIn(repository);
     for (const one of known.apart) if (!live.has(one)) known.apart.delete(one);
     // One that has just been published is not withdrawn yet.
@@ -244,7 +244,7 @@ export class Batches {
     if (
       waits.length === 0 &&
       members.length === 0 &&
-      (await pulls.withPrefix(batchPrefix(repository.id), signal)).length === 0
+      (await pulls.sharedWith(batchPrefix(repository.id), signal)).length === 0
     )
       known.pulls.delete(pulls);
     return waits;
