@@ -328,9 +328,14 @@ export class Batches {
   }
 }
 
+/** Each proposal looks for its pull request among all of them: their long texts are searched once. */
+const markedIn = new WeakMap<PullRequest, readonly string[]>();
+
 /** Where a user has removed the marker from the text, the commits of the branch have the proposals too. */
-async function proposalsOf({ body, head }: PullRequest, { git }: PackageRepository): Promise<readonly string[]> {
-  const marked = proposalsIn(body);
+async function proposalsOf(pull: PullRequest, { git }: PackageRepository): Promise<readonly string[]> {
+  const { body, head } = pull;
+  const marked = markedIn.get(pull) ?? proposalsIn(body);
+  markedIn.set(pull, marked);
   if (marked.length > 0) return marked;
   return ((await membersAt(git, head.commit)) ?? []).map(({ proposal }) => proposal);
 }

@@ -44,7 +44,8 @@ interface Measured {
  * Proposals as pull requests of a host on loopback, for each size in a repository of its own: all proposed at once, then approved by reviews of a
  * second user, all at once; before that, reviews that request changes, one after the other, from the webhook until the check is updated.
  * Then an idle hour with 1,000 open pull requests, by a clock of its own.
- * `--hosts=gitea,github`, `--proposals=20,50,200`, `--idle=1000` (0 for none) and `--details` (each kind of request) choose what is measured.
+ * `--hosts=gitea,github`, `--proposals=20,50,200`, `--latencies=20`, `--idle=1000` (0 for none) and `--details` (each kind of request) choose what is
+ * measured.
  */
 export async function forge(options: readonly string[] = []): Promise<void> {
   const hosts = (wordIn(options, 'hosts') ?? 'gitea,github').split(',').filter((name) => name !== 'none');
@@ -56,7 +57,8 @@ export async function forge(options: readonly string[] = []): Promise<void> {
       console.log(`${name}: not measured: ${host}\n`);
       continue;
     }
-    const measured = await measure(host, sizes, options.includes('--details'));
+    const latencies = Number(wordIn(options, 'latencies') ?? LATENCIES);
+    const measured = await measure(host, { sizes, latencies, withDetails: options.includes('--details') });
     console.log(`${name}\n`);
     print(measured);
     for (const problem of new Set(host.problems())) console.log(`not as the host describes its API: ${problem}`);
@@ -77,7 +79,13 @@ function wordIn(options: readonly string[], name: string): string | undefined {
   return options.find((option) => option.startsWith(`--${name}=`))?.split('=')[1];
 }
 
-async function measure(host: BenchHost, sizes: readonly number[], withDetails: boolean): Promise<Measured[]> {
+interface Wanted {
+  readonly sizes: readonly number[];
+  readonly latencies: number;
+  readonly withDetails: boolean;
+}
+
+async function measure(host: BenchHost, { sizes, latencies, withDetails }: Wanted): Promise<Measured[]> {
   const data = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
   const port = await freePort();
   const words = ['--allow-git-host', '127.0.0.1', '--webhook-listen', `127.0.0.1:${port}`];
@@ -89,7 +97,7 @@ async function measure(host: BenchHost, sizes: readonly number[], withDetails: b
       const name = `packages-${count}`;
       const address = await host.createRepository(name, `http://127.0.0.1:${port}/webhooks/git/default/${name}`);
       await register(up.api, name, address);
-      const measured = await measureSize(host, up, name, count);
+      const measured = await measureSize(host, up, name, { count, reviewed: Math.min(latencies, count) });
       all.push(measured);
       const [opened, published] = [measured.openedMs, measured.publishedMs].map((one) => (one / 1000).toFixed(0));
       console.log(`${count} proposals: opened after ${opened} s, published ${published} s after the reviews\n`);
@@ -112,7 +120,7 @@ async function measureSize(
   host: BenchHost,
   { api, child }: RunningUp,
   repository: string,
-  count: number,
+  { count, reviewed }: { readonly count: number; readonly reviewed: number },
 ): Promise<Measured> {
   const names = await createDrafts(api, repository, count, CONCURRENCY);
   const before = (await host.requests()).length;
@@ -128,7 +136,7 @@ async function measureSize(
 
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
   const latencies: number[] = [];
-  for (const number of numbers.slice(0, LATENCIES)) latencies.push(await latencyOf(host, number));
+  for (const number of numbers.slice(0, reviewed)) latencies.push(await latencyOf(host, number));
   await settle(host);
 
   const beforeReviews = (await host.requests()).length;
