@@ -80,6 +80,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'kinds/infra',
       'kinds/porch',
       'kinds/sluice',
+      'kinds/sluice/delivery',
+      'kinds/sluice/wave',
       'kinds/ipam',
       'kinds',
       'watch',

@@ -1,4 +1,4 @@
-import type { AnalysisRun, MetricResult } from '../../src/resource/kinds/sluice/analysis-run.ts';
+import type { AnalysisRun, MetricResult } from '../../src/resource/kinds/sluice/wave/analysis-run.ts';
 import type { ObjectExplanation } from '../package-variant/describe-variant.ts';
 
 /** What a run measures, and how each of its metrics stands. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/resource/client/client.ts';
-import { metricSchema } from '../../src/resource/kinds/sluice/metric-schema.ts';
+import { metricSchema } from '../../src/resource/kinds/sluice/wave/metric-schema.ts';
 import { hideSecret } from './hide-secret.ts';
 import { takeMeasurement } from './take-measurement.ts';
 

@@ -1,6 +1,6 @@
 import type { Source } from '../../src/controller/source.ts';
-import { type AnalysisRun, analysisRunKind } from '../../src/resource/kinds/sluice/analysis-run.ts';
-import { analysisTemplateKind } from '../../src/resource/kinds/sluice/analysis-template.ts';
+import { type AnalysisRun, analysisRunKind } from '../../src/resource/kinds/sluice/wave/analysis-run.ts';
+import { analysisTemplateKind } from '../../src/resource/kinds/sluice/wave/analysis-template.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { isCompleted } from '../../src/rollout/analysis/step.ts';
 

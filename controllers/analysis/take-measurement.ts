@@ -1,9 +1,9 @@
 import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { fillPlaceholders } from '../../src/resource/kinds/sluice/analysis-placeholders.ts';
-import type { AnalysisRun, MeasurementResult } from '../../src/resource/kinds/sluice/analysis-run.ts';
-import { usesTargets } from '../../src/resource/kinds/sluice/check-metrics.ts';
-import type { AnalysisMetric } from '../../src/resource/kinds/sluice/metric-schema.ts';
+import { fillPlaceholders } from '../../src/resource/kinds/sluice/wave/analysis-placeholders.ts';
+import type { AnalysisRun, MeasurementResult } from '../../src/resource/kinds/sluice/wave/analysis-run.ts';
+import { usesTargets } from '../../src/resource/kinds/sluice/wave/check-metrics.ts';
+import type { AnalysisMetric } from '../../src/resource/kinds/sluice/wave/metric-schema.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import { type GroupMeasurement, judge } from '../../src/rollout/analysis/judge.ts';
 import { jsonValue, prometheusValue, sampleCount } from '../../src/rollout/analysis/measured-value.ts';

@@ -5,9 +5,9 @@ import { type FreezeRule, freezesAt, freezeText } from '../../src/package/model/
 import { selects } from '../../src/package/store/selected-packages.ts';
 import { LATEST_REVISION_LABEL, type PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import type { PackageDelivery } from '../../src/resource/kinds/sluice/package-delivery.ts';
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import type { PackageDelivery } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { ObjectExplanation } from '../package-variant/describe-variant.ts';
 import { labelledPackage } from './describe-policy.ts';

@@ -2,8 +2,8 @@ import type { Source } from '../../src/controller/source.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { packageDeliveryKind } from '../../src/resource/kinds/sluice/package-delivery.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 /** Milliseconds in which the events of a namespace are collected: a delivery of a wave causes hundreds. */

@@ -1,6 +1,6 @@
 import type { PackageRefusal } from '../../src/delivery/selection/select-revisions.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import type { PackageDelivery } from '../../src/resource/kinds/sluice/package-delivery.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import type { PackageDelivery } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { storedDelivery, storedTarget } from '../../test/support/delivered.ts';
 import { type DeliveredSourceOptions, deliveredSource } from './delivered-source.ts';

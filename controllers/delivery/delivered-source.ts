@@ -2,7 +2,10 @@ import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import type { Source } from '../../src/controller/source.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { type PackageDelivery, packageDeliveryKind } from '../../src/resource/kinds/sluice/package-delivery.ts';
+import {
+  type PackageDelivery,
+  packageDeliveryKind,
+} from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 export interface DeliveredSourceOptions<Request> {

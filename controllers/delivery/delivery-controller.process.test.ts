@@ -5,7 +5,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import {
   CONTEXT,
   configMap,
@@ -20,7 +20,7 @@ import {
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { newServerTrust } from '../../test/support/trust.ts';
-import { BuiltFolders } from './built-folders.ts';
+import { BuiltFolders } from './branch/built-folders.ts';
 
 describe('delivery controller, rare cases', () => {
   let world: Fixture;

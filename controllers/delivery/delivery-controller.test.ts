@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { packageDeliveryKind } from '../../src/resource/kinds/sluice/package-delivery.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import {
   CONTEXT,

@@ -26,13 +26,18 @@ import { Signers } from '../../src/package/store/signing.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { recordOnRevisions } from '../revision-events.ts';
-import type { BuiltFolders } from './built-folders.ts';
+import type { BuiltFolders } from './branch/built-folders.ts';
+import { packageBranchText, packageRepositoryAt } from './branch/package-branches.ts';
+import { isLostRace, TargetBranch } from './branch/target-branch.ts';
+import { controllerMirror } from './branch/target-mirror.ts';
+import { targetSources } from './branch/target-sources.ts';
+import { DeliveredWriter } from './branch/write-delivered.ts';
 import { namingDeletedOwners } from './deleted-owners.ts';
 import {
   BLOCKING_REASONS,
@@ -48,7 +53,6 @@ import {
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
 import { changedWhileStaying } from './drift/staying-folders.ts';
-import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
 import {
   mergedPackages,
   type OpenTargetForge,
@@ -56,17 +60,13 @@ import {
   pullPollMs,
   removedByMerge,
 } from './pull-request/pull-deliveries.ts';
-import { isLostRace, TargetBranch } from './target-branch.ts';
-import { TargetMemories } from './target-memories.ts';
-import type { TargetMemory } from './target-memory.ts';
-import { controllerMirror } from './target-mirror.ts';
-import type { TargetObjects } from './target-objects.ts';
-import { targetSources } from './target-sources.ts';
+import { TargetMemories } from './target/target-memories.ts';
+import type { TargetMemory } from './target/target-memory.ts';
+import type { TargetObjects } from './target/target-objects.ts';
+import { withoutPackageList } from './target/without-package-list.ts';
+import { writeTargetStatus } from './target/write-target-status.ts';
 import { unknownPackages } from './unknown-packages.ts';
 import { WantedRevisions } from './wanted-revisions.ts';
-import { withoutPackageList } from './without-package-list.ts';
-import { DeliveredWriter } from './write-delivered.ts';
-import { writeTargetStatus } from './write-target-status.ts';
 
 export const DELIVERY_ACTOR = 'controller:delivery';
 

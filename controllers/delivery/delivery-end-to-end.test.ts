@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import {
   CONTEXT,
   configMap,

@@ -8,7 +8,7 @@ import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
 import { readMessage } from '../../src/delivery/tree/trailers.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import { type FreezeRule, freezeText } from '../../src/package/model/policy/approval-rules.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { type Condition, findCondition, setCondition } from '../../src/resource/object/condition.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import type { WantedContent } from './wanted-revisions.ts';

@@ -22,17 +22,17 @@ import { selects } from '../../src/package/store/selected-packages.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { withDeployment } from '../deployment-status/explain-deployment.ts';
 import { DELIVERABLE_TYPE } from '../revision/resolvers/deliverable/deliverability.ts';
+import { packageBranchText, packageRepositoryAt } from './branch/package-branches.ts';
 import { wasDeleted } from './deletion-proof.ts';
 import { type LastDelivery, lastDelivery } from './delivery-history.ts';
 import { SUSPENDED } from './delivery-report.ts';
 import { repushText } from './lost-tag.ts';
-import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
-import { targetNotes } from './target-notes.ts';
+import { targetNotes } from './target/target-notes.ts';
 
 export interface DeliveryExplainerOptions {
   readonly store: RevisionStore;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { CONTEXT, controllerOn, publish, publishNext, statusOf } from '../../test/support/delivery.ts';

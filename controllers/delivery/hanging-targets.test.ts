@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { controllerOn, publish } from '../../test/support/delivery.ts';
 import { fixture } from '../../test/support/fixture.ts';
 import { startGitServer } from '../../test/support/git/git-server.ts';

@@ -11,7 +11,7 @@ import { hostedFolder } from '../../src/package/store/open-package-repository.ts
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { parsePublicationDigest, publicationScope } from '../../src/package/trust/ledger/publication-mark.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 
 /** Revision numbers that are searched in the ledger. */
 const MAX_NUMBERS = 1000;

@@ -3,7 +3,7 @@ import { packageBuilder } from '../../src/delivery/render/build-package.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { programFolder } from '../../src/function/external/testing-programs.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { CONTEXT, configMap, controllerOn, filesOf, statusOf, type TargetSpec } from '../../test/support/delivery.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';

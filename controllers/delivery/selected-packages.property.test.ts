@@ -6,7 +6,7 @@ import { ChangedPackages } from '../../src/package/index/state/changed-packages.
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { runs } from '../../test/support/runs.ts';
 import { type SelectedPackage, SelectedPackages } from './selected-packages.ts';
 

@@ -15,7 +15,7 @@ import { isPublished, type PackageRevision } from '../../src/package/model/revis
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { selects } from '../../src/package/store/selected-packages.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { wasDeleted } from './deletion-proof.ts';
 import { areLabelsKnown } from './known-labels.ts';

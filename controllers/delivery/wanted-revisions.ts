@@ -13,8 +13,8 @@ import { publishedRecordOf } from '../../src/package/model/record/commit-message
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { type BuildResult, BuiltFolders } from './built-folders.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { type BuildResult, BuiltFolders } from './branch/built-folders.ts';
 import { ChosenRevision } from './chosen-revision.ts';
 import { type Choice, type SelectedPackage, SelectedPackages } from './selected-packages.ts';
 

@@ -6,7 +6,7 @@ import { ignorePatterns, leftOutBy, SOURCE_IGNORE } from '../../src/delivery/sta
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { GitRemote, GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
-import type { TargetBranchOptions } from '../delivery/target-branch.ts';
+import type { TargetBranchOptions } from '../delivery/branch/target-branch.ts';
 
 /** Milliseconds after which an unknown commit is fetched again; doubled with each attempt. */
 const UNKNOWN_RETRY_MS = 30_000;

@@ -28,14 +28,14 @@ import { hostedFolder } from '../../src/package/store/open-package-repository.ts
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { describeEngine } from '../../src/resource/kinds/sluice/engine-settings.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { describeEngine } from '../../src/resource/kinds/sluice/delivery/engine-settings.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import { controllerMirror } from '../delivery/branch/target-mirror.ts';
 import { deliveredSource } from '../delivery/delivered-source.ts';
-import { controllerMirror } from '../delivery/target-mirror.ts';
-import { writeTargetStatus } from '../delivery/write-target-status.ts';
+import { writeTargetStatus } from '../delivery/target/write-target-status.ts';
 import {
   BranchTrees,
   folderLookup,

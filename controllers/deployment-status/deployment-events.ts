@@ -1,7 +1,7 @@
 import type { EventRecorder, EventType } from '../../src/controller/event-recorder.ts';
 import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import { deploymentOf, type TargetDeployment, type TimedState } from '../../src/delivery/status/target-deployment.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { recordOnRevisions } from '../revision-events.ts';
 

@@ -13,7 +13,7 @@ import {
   type TargetDeployment,
 } from '../../src/delivery/status/target-deployment.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 
 /** Reports by the folder that they deploy. */
 export class ReportsByPath {

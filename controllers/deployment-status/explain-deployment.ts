@@ -2,7 +2,7 @@ import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-p
 import { currentDeploymentOf, deploymentOf } from '../../src/delivery/status/target-deployment.ts';
 import type { DeliveryExplanation } from '../../src/package/model/revision/explanation.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 
 /** Adds what the engine reports of a delivered revision. The report is about the revision in the status of the target. */
 export function withDeployment(

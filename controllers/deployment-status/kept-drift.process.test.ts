@@ -10,7 +10,7 @@ import { currentDeployment, deploymentOf } from '../../src/delivery/status/targe
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';

@@ -4,7 +4,7 @@ import { deploymentSources } from '../../src/app/controllers/deployment-sources.
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { secretKind } from '../../src/resource/kinds/core/secret.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { CONTEXT, controllerOn, publish } from '../../test/support/delivery.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { deploymentStatusController } from './deployment-controller.ts';

@@ -3,7 +3,7 @@ import type { Source } from '../../src/controller/source.ts';
 import { type Event, eventKind } from '../../src/resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { type Notification, notificationKind } from '../../src/resource/kinds/sluice/notification.ts';
 import { keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { matchingRules } from './match-event.ts';

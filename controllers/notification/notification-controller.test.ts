@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { HostRules } from '../../src/git/network/host-rules.ts';
 import { eventKind } from '../../src/resource/kinds/core/event.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { notificationKind } from '../../src/resource/kinds/sluice/notification.ts';
 import { eventually } from '../../test/support/api/eventually.ts';
 import { notificationController } from './notification-controller.ts';

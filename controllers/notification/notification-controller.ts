@@ -9,7 +9,7 @@ import { measurement } from '../../src/foundation/time/measurement.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { type Notification, notificationKind } from '../../src/resource/kinds/sluice/notification.ts';
 import { findCondition, type NewCondition } from '../../src/resource/object/condition.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';

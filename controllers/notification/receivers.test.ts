@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { notificationKind } from '../../src/resource/kinds/sluice/notification.ts';
 import { eventually } from '../../test/support/api/eventually.ts';
 import { startReceiver } from './testing.ts';

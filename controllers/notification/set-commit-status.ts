@@ -1,6 +1,6 @@
 import { readRemoteUrl } from '../../src/git/network/remote-url.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Notification } from '../../src/resource/kinds/sluice/notification.ts';
 import type { Message } from './message.ts';
 import { type Attempt, attemptOf } from './receiver.ts';

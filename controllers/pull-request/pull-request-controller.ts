@@ -27,7 +27,7 @@ import { otherProposals, supersededProposals } from './ending/superseded-proposa
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
-import { MergePublication } from './merging/merge-publication.ts';
+import { policyForMerge, recordMergePublication } from './merging/merge-publication.ts';
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
@@ -83,7 +83,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const shown = new ShownProposals();
   const opened = new OpenedRepositories(store, openForge, clock);
   const pace = new PollPace(clock);
-  const publication = new MergePublication(client);
   let enqueue: (key: ObjectKey) => void = () => undefined;
   const batches = new Batches({ store, events, failures, shown, opened, clock, enqueue: (key) => enqueue(key) });
   let wake: (key: ObjectKey) => void = () => undefined;
@@ -163,7 +162,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   ): Promise<ReconcileResult | undefined> {
     const { revision, record } = evaluation;
     const key = keyOf(object);
-    await publication.note(store.repositoryOf(revision), review, signal);
+    // Before the first merge, and also when merges end to publish.
+    await recordMergePublication(client, store.repositoryOf(revision), review, signal);
     const proposal = proposalId(revision.uid, record.steps);
     const known = shown.get(key);
     const place = await placeOf({ store, batches, signal }, { proposal, evaluation, review, known, pulls });
@@ -177,7 +177,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (pull.state !== 'open' && isOfIt) {
         const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
         const read = await reviewsOf(shownPull, pull, signal);
-        const counted = await publication.policyFor(store.repositoryOf(revision), review, pull, signal);
+        const counted = await policyForMerge(client, store.repositoryOf(revision), review, pull, signal);
         if (counted === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policy has to be read again' };
         const ended = { object, evaluation, review: counted, pull, ...read, forge: pulls.forge };
         // What reviewers request still stands in the way of an approval.

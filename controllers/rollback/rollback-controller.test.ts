@@ -7,7 +7,7 @@ import { state } from '../../src/delivery/status/engine-report.ts';
 import { targetDeployment } from '../../src/delivery/status/target-deployment.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { CONTEXT, controllerOn, publish, publishNext, rebaseMain } from '../../test/support/delivery.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';

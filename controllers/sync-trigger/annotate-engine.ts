@@ -15,8 +15,8 @@ import {
 import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { engineNamespace } from '../../src/resource/kinds/sluice/engine-settings.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { engineNamespace } from '../../src/resource/kinds/sluice/delivery/engine-settings.ts';
 import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { HostRules } from '../../src/git/network/host-rules.ts';
 import { secretKind } from '../../src/resource/kinds/core/secret.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { eventually } from '../../test/support/api/eventually.ts';
 import { postToHost } from '../notification/post-to-host.ts';
 import { startReceiver } from '../notification/testing.ts';

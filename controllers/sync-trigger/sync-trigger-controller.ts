@@ -7,7 +7,7 @@ import { backoffDelay } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { measurement } from '../../src/foundation/time/measurement.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { attemptOf, type Post } from '../notification/receiver.ts';
 import { redact } from '../notification/redact.ts';

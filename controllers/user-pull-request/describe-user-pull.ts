@@ -4,8 +4,9 @@ import { findingsBelow } from '../../src/function/lint/finding.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import { GATE_CHECKS, READY_CHECK } from '../pull-request/checks/checks.ts';
 import { annotationsOf, bySeverity } from '../pull-request/findings/annotations-of.ts';
-import { changes, gateTable } from '../pull-request/text/describe-proposal.ts';
+import { gateTable, renderedParts } from '../pull-request/text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
+import type { RenderedChanges } from '../pull-request/text/resource-changes.ts';
 import type { JudgedPackage } from './judge-package.ts';
 
 const MAX_TITLE_CHARACTERS = 140;
@@ -21,6 +22,8 @@ export interface PulledPackage {
   /** From the root of the repository. */
   readonly path: string;
   readonly judged: JudgedPackage | undefined;
+  /** The rendered package against the main branch, as proposals show it; undefined if a side is removed, or larger than what is read. */
+  readonly changes?: RenderedChanges | undefined;
   /** The draft that it was adopted as. */
   readonly draft?: string | undefined;
 }
@@ -95,8 +98,8 @@ export function describeUserPull(pull: JudgedPull): string {
     );
   let left = MAX_DIFF_CHARACTERS;
   let length = parts.join('').length;
-  for (const [at, { path, judged, draft }] of packages.entries()) {
-    const text = describePackage(path, judged, draft, left);
+  for (const [at, one] of packages.entries()) {
+    const text = describePackage(one, left);
     if (length + text.length > MAX_COMMENT_CHARACTERS) {
       parts.push(
         `${counted(packages.length - at, 'package')} more are not shown here; the check ${inlineCode(READY_CHECK)} counts them.`,
@@ -116,15 +119,10 @@ export function describeUserPull(pull: JudgedPull): string {
   return parts.join('\n\n');
 }
 
-function describePackage(
-  path: string,
-  judged: JudgedPackage | undefined,
-  draft: string | undefined,
-  maxDiffCharacters: number,
-): string {
+function describePackage({ path, judged, changes, draft }: PulledPackage, maxDiffCharacters: number): string {
   const title = `#### ${inlineCode(path)}`;
   if (judged === undefined) return `${title}\n\nThe package is removed.`;
-  const { findings, gates, changes: diff } = judged;
+  const { findings, gates } = judged;
   const list = findings.toSorted(bySeverity);
   const rows = list.slice(0, MAX_SHOWN_FINDINGS).map(({ file, line, severity, message }) => {
     const place = inlineCode(`${path}/${file}:${line}`);
@@ -136,7 +134,9 @@ function describePackage(
     ...(draft === undefined ? [] : [`Adopted as the draft ${inlineCode(draft)}.`]),
     ...(rows.length === 0 ? [] : [rows.join('\n')]),
     gateTable(gates.map(tableRow)),
-    changes({ from: 'the main branch', ...diff }, maxDiffCharacters),
+    ...(changes === undefined
+      ? ['The package is too large to show what it changes.']
+      : renderedParts('the main branch', changes, maxDiffCharacters)),
   ].join('\n\n');
 }
 

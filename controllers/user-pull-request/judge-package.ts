@@ -7,8 +7,6 @@ import { type Finding, findingAt } from '../../src/function/lint/finding.ts';
 import { lintFiles } from '../../src/function/lint/lint-files.ts';
 import { isResourcePath } from '../../src/function/resource/resource-path.ts';
 import type { PackageInputs } from '../../src/package/model/content/inputs.ts';
-import type { ComparedFiles } from '../../src/package/model/diff/compared-files.ts';
-import { type FileChanges, fileChanges } from '../../src/package/model/diff/file-diff.ts';
 import { evaluateGates, type Gate } from '../../src/package/model/gates/gates.ts';
 import { PUSH_ACTOR, syncVerdicts } from '../../src/package/model/gates/verdict.ts';
 import { bindsContent, type EffectivePolicy } from '../../src/package/model/policy/policy.ts';
@@ -17,13 +15,11 @@ import { emptyRecord } from '../../src/package/model/record/record.ts';
 import { permittedRendering, recordRendering, renderedKptfile } from '../../src/package/plan/edit/render.ts';
 import type { Renderer, Rendering } from '../../src/package/plan/ports/renderer.ts';
 import { renderedFindings, renderInMemory } from '../pull-request/findings/render-findings.ts';
-import { unlessSecretIn } from '../pull-request/text/resource-changes.ts';
 import type { MergedPackage } from './merge-package.ts';
 
 /** Bytes of changed YAML that is searched for mistakes in this process; larger files are only rendered. */
 const MAX_LINTED_FILE_BYTES = 256 * 1024;
 const MAX_LINTED_BYTES = 1024 * 1024;
-const DIFF_BUDGET = { patchBytes: 60_000, listBytes: 60_000 };
 
 /** What a package of a pull request would be after its merge. */
 export interface JudgedPackage {
@@ -35,8 +31,8 @@ export interface JudgedPackage {
   readonly rendering: Rendering | undefined;
   readonly enforcement: EffectivePolicy['enforcement'];
   readonly review: EffectivePolicy['review'];
-  /** The rendered package against the main branch, without files that contain Secrets. */
-  readonly changes: FileChanges;
+  /** As they are rendered. */
+  readonly files: ReadonlyMap<string, Buffer>;
 }
 
 export interface JudgeOptions {
@@ -84,9 +80,7 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
     ...{ record, inputs },
   };
   const gates = evaluateGates(facts, policy, at).filter(({ type }) => type !== REVIEWED_TYPE);
-  const sides = [withoutSecrets(merged.onMain), withoutSecrets(comparedFiles(files, merged))] as const;
-  const changes = await fileChanges(...sides, signal, DIFF_BUDGET);
-  return { findings, gates, rendering: raw, enforcement: policy.enforcement, review: policy.review, changes };
+  return { findings, gates, rendering: raw, enforcement: policy.enforcement, review: policy.review, files };
 }
 
 /** Where a merge publishes, the merged package has to be rendered: no controller works on it any more. */
@@ -147,25 +141,4 @@ function inputsOf(files: ReadonlyMap<string, Buffer>, kptfile: Kptfile | undefin
     .map(([path, data]) => [path, createHash('sha256').update(data).digest('hex')]);
   const content = digest(canonicalJson([parts, kptfile?.metadata?.name ?? '']));
   return { content, object: () => undefined, file: () => undefined };
-}
-
-/** Comments are sent to subscribers, and stay when a branch is corrected. */
-function withoutSecrets({ files, read }: ComparedFiles): ComparedFiles {
-  return { files, read: async (ids) => (await read(ids)).map(unlessSecretIn) };
-}
-
-function comparedFiles(
-  files: ReadonlyMap<string, Buffer>,
-  { files: merged, changed, onMain }: MergedPackage,
-): ComparedFiles {
-  const byId = new Map<string, Buffer>();
-  const compared = new Map<string, { id: string; bytes: number }>();
-  for (const [path, data] of files) {
-    const known = onMain.files.get(path);
-    const isAsOnMain = !changed.has(path) && known !== undefined && merged.get(path)?.equals(data) === true;
-    const id = isAsOnMain ? known.id : createHash('sha256').update(data).digest('hex');
-    byId.set(id, data);
-    compared.set(path, { id, bytes: data.length });
-  }
-  return { files: compared, read: async (ids) => ids.map((id) => byId.get(id) ?? Buffer.alloc(0)) };
 }

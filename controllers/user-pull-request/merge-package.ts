@@ -1,7 +1,6 @@
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { type Finding, findingAt } from '../../src/function/lint/finding.ts';
 import type { FileEntry, GitRepository, Oid } from '../../src/git/git-repository.ts';
-import type { ComparedFiles } from '../../src/package/model/diff/compared-files.ts';
 
 /** Limits for one package of a pull request, far below those of packages: many pull requests are checked beside all other work. */
 export const MAX_FILES = 2000;
@@ -15,8 +14,8 @@ export interface MergedPackage {
   readonly changed: ReadonlySet<string>;
   /** Entries that are refused, and files that both sides have changed. */
   readonly findings: readonly Finding[];
-  /** The package on the main branch, for a comparison. */
-  readonly onMain: ComparedFiles;
+  /** The same of the main branch, for a comparison; undefined if they are more than is read. */
+  readonly onMain: ReadonlyMap<string, Buffer> | undefined;
 }
 
 /** The trees of one package; undefined where it is absent. */
@@ -49,18 +48,14 @@ export async function mergePackage(git: GitRepository, trees: PackageTrees): Pro
     if (result.mode.startsWith('100')) merged.set(path, result);
     else if (changed.has(path)) findings.push(findingAt(path, refusedEntry(result)));
   }
-  const entries = [...merged.values()];
-  const sizes = (await git.statObjects(entries.map(({ oid }) => oid))).map((stat) => stat?.size ?? 0);
-  const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  if (bytes > MAX_BYTES) {
-    const largest = entries[sizes.indexOf(Math.max(...sizes))];
+  const { files, largest, bytes } = await contentsOf(git, merged);
+  if (files === undefined) {
     const message = `the files of the package have ${bytes} bytes, this one the most; at most ${MAX_BYTES} are checked in a pull request`;
-    findings.push(findingAt(largest?.path ?? 'Kptfile', { severity: 'error', message, code: 'TooLarge' }));
+    findings.push(findingAt(largest, { severity: 'error', message, code: 'TooLarge' }));
   }
-  const read = findings.some(({ code }) => code === 'TooLarge') ? [] : entries;
-  const objects = await git.readObjects(read.map(({ oid }) => oid));
-  const files = new Map(read.map(({ path }, at) => [path, objects[at]?.data ?? Buffer.alloc(0)]));
-  return { files, changed, findings, onMain: await compared(git, main) };
+  const isTooLarge = findings.some(({ code }) => code === 'TooLarge');
+  const onMain = isTooLarge ? undefined : (await contentsOf(git, main)).files;
+  return { files: (isTooLarge ? undefined : files) ?? new Map(), changed, findings, onMain };
 
   async function list(tree: Oid | undefined): Promise<ReadonlyMap<string, FileEntry>> {
     if (tree === undefined) return new Map();
@@ -85,11 +80,21 @@ function refusedEntry({ mode }: FileEntry): Pick<Finding, 'severity' | 'message'
   return { severity: 'error', message, code: 'NotAFile' };
 }
 
-async function compared(git: GitRepository, entries: ReadonlyMap<string, FileEntry>): Promise<ComparedFiles> {
+/** The contents of regular files by path; without them if they have more bytes than are read, and with the path of the largest one. */
+async function contentsOf(
+  git: GitRepository,
+  entries: ReadonlyMap<string, FileEntry>,
+): Promise<{
+  readonly files: ReadonlyMap<string, Buffer> | undefined;
+  readonly bytes: number;
+  readonly largest: string;
+}> {
   const regular = [...entries.values()].filter(({ mode }) => mode.startsWith('100'));
-  const stats = await git.statObjects(regular.map(({ oid }) => oid));
-  return {
-    files: new Map(regular.map(({ path, oid }, at) => [path, { id: oid, bytes: stats[at]?.size ?? 0 }])),
-    read: async (ids) => (await git.readObjects(ids)).map((object) => object?.data ?? Buffer.alloc(0)),
-  };
+  const sizes = (await git.statObjects(regular.map(({ oid }) => oid))).map((stat) => stat?.size ?? 0);
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  const largest = regular[sizes.indexOf(Math.max(...sizes))]?.path ?? 'Kptfile';
+  if (bytes > MAX_BYTES) return { files: undefined, bytes, largest };
+  const objects = await git.readObjects(regular.map(({ oid }) => oid));
+  const files = new Map(regular.map(({ path }, at) => [path, objects[at]?.data ?? Buffer.alloc(0)]));
+  return { files, bytes, largest };
 }

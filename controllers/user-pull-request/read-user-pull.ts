@@ -8,10 +8,11 @@ import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import { renderedChanges } from '../pull-request/text/resource-changes.ts';
 import { type ChangedPackage, changedPackages } from './changed-packages.ts';
 import type { PulledPackage } from './describe-user-pull.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';
-import { mergePackage } from './merge-package.ts';
+import { type MergedPackage, mergePackage } from './merge-package.ts';
 
 /** Packages of one pull request that are judged. */
 const MAX_PACKAGES = 20;
@@ -107,8 +108,10 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
       repository.policyFor({ key, name: revisionName(key), namespace, path, kptfile, record: undefined });
     let policy = policyFor(undefined);
     let judged: JudgedPackage | undefined;
+    let onMain: MergedPackage['onMain'];
     if (after !== undefined) {
       const merged = await mergePackage(git, { base: before, main, head: after });
+      onMain = merged.onMain;
       judged = await judgePackage(merged, {
         ...{ namespace, renderer, mayIssue: head.isPushed, now, signal },
         policyFor: (kptfile) => {
@@ -120,7 +123,9 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     const { review: its } = policy;
     if (its === undefined || !context.isWanted(its)) return undefined;
     const draft = repository.index.get(revisionName(key))?.name;
-    return { pulled: { path, judged, draft }, review: its };
+    const changes =
+      judged === undefined || onMain === undefined ? undefined : await renderedChanges(onMain, judged.files, signal);
+    return { pulled: { path, judged, changes, draft }, review: its };
   }
 }
 

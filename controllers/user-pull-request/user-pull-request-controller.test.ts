@@ -32,7 +32,7 @@ describe('user-pull-request controller', () => {
     ]);
     expect(at.comment(1)).toContain('#### `web`');
     expect(at.comment(1)).toContain('+    team: shop');
-    expect(at.comment(1)).toContain('Added `map.yaml`');
+    expect(at.comment(1)).toContain('Added `ConfigMap/web`');
     expect(await at.refs()).toEqual([]);
     // Its own comment is a change too, and times are in seconds.
     await at.poll();
@@ -51,7 +51,7 @@ describe('user-pull-request controller', () => {
       await at.world.push(at.path, { 'web/Kptfile': KPTFILE(), 'web/key.yaml': secret('hunter1') });
       await at.pull({ 'web/key.yaml': secret('hunter2'), 'web/map.yaml': MAP });
       await at.poll();
-      expect(at.comment(1)).toContain('`key.yaml`');
+      expect(at.comment(1)).toContain('Modified `Secret/key`');
       expect(at.comment(1)).toContain('+kind: ConfigMap');
       expect(at.comment(1)).not.toContain('hunter');
     },

@@ -15,7 +15,11 @@ import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
-import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
+import {
+  forgetMergePublication,
+  mergePublicationOf,
+  recordMergePublication,
+} from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
 import { PollPace } from '../pull-request/poll-pace.ts';
@@ -148,6 +152,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
     const wanted = new Map(reviews.filter(isChecked).map((review) => [hostOf(repository, review), review]));
+    if (object === undefined) await forgetMergePublication(client, key, signal);
     const here = opened.get(id) ?? new Map<string, UserPulls>();
     for (const [host, pulls] of here) {
       if (repository !== undefined && wanted.has(host)) continue;

@@ -1,7 +1,7 @@
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { type AnalysisRun, analysisRunKind } from '../../src/resource/kinds/sluice/analysis-run.ts';
-import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { type AnalysisRun, analysisRunKind } from '../../src/resource/kinds/sluice/wave/analysis-run.ts';
+import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import type { AnalysisKey, AnalysisObservation } from '../../src/rollout/wave/observation.ts';

@@ -1,5 +1,5 @@
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
-import type { WaveTarget } from '../../src/resource/kinds/sluice/wave-target.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { analysesOf, currentWave } from '../../src/rollout/wave/follow-waves.ts';
 import type { ObjectExplanation } from '../package-variant/describe-variant.ts';

@@ -2,8 +2,8 @@ import { packageDeliveryName } from '../../src/delivery/delivered/delivered-pack
 import { unlessMissing } from '../../src/foundation/sluice-error.ts';
 import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
-import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { holdingPlan } from './holding-plan.ts';
 import type { SelectionOptions } from './select-revisions.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
-import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { BY_CONDITION, type WaveBench, waveBench } from '../../test/support/wave-bench.ts';

@@ -1,6 +1,6 @@
 import { unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { holdsTargets } from '../../src/rollout/wave/plan-state.ts';
 import { readSelection, type SelectionOptions } from './select-revisions.ts';

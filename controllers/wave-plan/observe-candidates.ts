@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
 import type { Candidate } from '../../src/rollout/wave/observation.ts';
 import { orderKey } from '../../src/rollout/wave/order-key.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type FreezeRule, freezeText } from '../../src/package/model/policy/approval-rules.ts';
-import { MAX_FREEZES, type WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { MAX_FREEZES, type WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { type Condition, findCondition, setCondition } from '../../src/resource/object/condition.ts';
 
 type Status = NonNullable<WavePlan['status']>;

@@ -1,4 +1,4 @@
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import type { TargetObservation } from '../../src/rollout/wave/observation.ts';
 import type { PlanState, TargetRecord } from '../../src/rollout/wave/plan-state.ts';

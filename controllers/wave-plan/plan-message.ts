@@ -1,5 +1,5 @@
 import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { analysesOf, currentWave, nextWave } from '../../src/rollout/wave/follow-waves.ts';
 import type { Observations } from '../../src/rollout/wave/observation.ts';
 import { isFinal, type PlanState } from '../../src/rollout/wave/plan-state.ts';

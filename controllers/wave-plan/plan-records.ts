@@ -1,10 +1,10 @@
 import { packageDeliveryName, targetLabelValue } from '../../src/delivery/delivered/delivered-package.ts';
-import { MAX_LOG_ENTRIES, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { MAX_LOG_ENTRIES, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import {
   MAX_TARGET_LOG_ENTRIES,
   type WaveTarget,
   waveTargetKind,
-} from '../../src/resource/kinds/sluice/wave-target.ts';
+} from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 import {
   INITIAL_STATE,

@@ -1,4 +1,4 @@
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import type { Amount, PlanSpec, WaveSize } from '../../src/rollout/wave/wave-spec.ts';
 

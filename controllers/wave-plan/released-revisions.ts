@@ -3,7 +3,7 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { selects } from '../../src/package/store/selected-packages.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import { isActive } from './holding-plan.ts';
 

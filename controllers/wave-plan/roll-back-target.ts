@@ -5,7 +5,7 @@ import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf } from '../../src/resource/object/object.ts';
 import type { GroupMember } from '../../src/resource/object/request-group.ts';
 import type { TargetObservation } from '../../src/rollout/wave/observation.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
-import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { variantBench } from '../../test/support/variant-bench.ts';
 import { waveExplainer } from './explain-wave.ts';

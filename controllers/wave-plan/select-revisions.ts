@@ -6,7 +6,7 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 
 export interface SelectionOptions {

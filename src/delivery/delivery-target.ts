@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../resource/object/object.ts';
 
 export type Rollback = NonNullable<NonNullable<DeliveryTarget['status']>['rollbacks']>[number];

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { packageRepositoryAt } from '../../controllers/delivery/package-branches.ts';
+import { packageRepositoryAt } from '../../controllers/delivery/branch/package-branches.ts';
 import { dataFolder } from '../../src/app/data/data-folder.ts';
 import { Session } from '../../src/app/session/session.ts';
 import { HostRules } from '../../src/git/network/host-rules.ts';

@@ -8,7 +8,7 @@ import { type PackageRevision, packageRevisionKind } from '../../src/resource/ki
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
-import { wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
+import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import type { OwnerReference } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 

@@ -3,7 +3,7 @@ import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { recordRef, tombstoneRef } from '../../src/package/model/identity/layout.ts';
 import { emptyRecord, formatRecord, type RecordStatement } from '../../src/package/model/record/record.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement/statement.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import {
   CONTEXT,
   configMap,

@@ -107,6 +107,8 @@ test('with a process for each role, each step is one Event, and what one of them
   // What a push does is still reported, once; all that was there before it is reported by then.
   const [draft, proposed] = ['refs/heads/drafts/pushed/v1', 'refs/heads/proposed/pushed/v1'];
   git(current.gitFolder, ['update-ref', '--stdin'], `create ${proposed} ${draft}\ndelete ${draft}\n`);
+  // A poll would find it within 75 s.
+  await send(client, 'PATCH', REPOSITORY, { metadata: { annotations: { 'sluice.dev/sync-requested-at': 'pushed' } } });
   const pushed = nameOf('pushed');
   const moved = 'pushed/v1 went from draft to proposed by a plain push, so no gate was evaluated yet';
   await expect.poll(() => eventsOf('Warning'), { interval: 200 }).toEqual([`Moved ${pushed}: ${moved}`]);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import { NativeRepository } from '../../src/git/engines/native/native-repository.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { CONTEXT, controllerOn } from '../support/delivery.ts';
 import { fixture } from '../support/fixture.ts';
 import { folderTrust } from '../support/trust.ts';

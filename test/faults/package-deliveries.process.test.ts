@@ -4,8 +4,11 @@ import { dataFolder } from '../../src/app/data/data-folder.ts';
 import { ObjectSet } from '../../src/app/data/object-set.ts';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { type PackageDelivery, packageDeliveryKind } from '../../src/resource/kinds/sluice/package-delivery.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import {
+  type PackageDelivery,
+  packageDeliveryKind,
+} from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { eventually } from '../support/api/eventually.ts';
 import { RunningUp } from '../support/api/running-up.ts';
 

@@ -6,7 +6,7 @@ import { openForges } from '../../src/app/controllers/forges.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { secretKind } from '../../src/resource/kinds/core/secret.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { CONTEXT, controllerOn, publish, publishNext, statusOf, type TargetSpec } from '../support/delivery.ts';
 import { fixture } from '../support/fixture.ts';
 import { CHECKOUT } from '../support/page-shell.ts';

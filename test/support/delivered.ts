@@ -1,7 +1,7 @@
 import { type DeliveredPackage, packageDeliveryOf } from '../../src/delivery/delivered/delivered-package.ts';
 import { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import type { PackageDelivery } from '../../src/resource/kinds/sluice/package-delivery.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import type { PackageDelivery } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 
 const TIME = '2030-01-01T00:00:00Z';

@@ -3,7 +3,7 @@ import { type DeliveryOptions, deliveryController } from '../../controllers/deli
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { ANNA, type Fixture } from './fixture.ts';
 import { git as gitCli } from './git/git-cli.ts';

@@ -65,6 +65,15 @@ export class Proposals {
     this.#controller.sources.at(-2)?.start({ enqueue, track, informer: () => this.#repositories } as never);
   }
 
+  /** A new process beside the present one, which the returned function continues with. */
+  beside(): () => void {
+    const before = this.#controller;
+    this.restart();
+    return () => {
+      this.#controller = before;
+    };
+  }
+
   /** Reconciles a revision or repository; a change of the revision wakes the controller once more. */
   async reconcile(name: string, signal = CONTEXT.signal): Promise<unknown> {
     const { store } = this.world;

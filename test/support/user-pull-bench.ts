@@ -40,7 +40,7 @@ export class UserPullBench {
   readonly forge = new MemoryForge();
   readonly renderers: Renderer;
   readonly #runner: ReturnType<typeof workerPipelineRunner>;
-  #woken: string[] = [];
+  readonly #woken: string[] = [];
   #controller: ReturnType<typeof userPullRequestController> | undefined;
 
   private constructor(world: Fixture, path: string, clock: ManualClock) {
@@ -71,7 +71,7 @@ export class UserPullBench {
   restart(more: Partial<UserPullRequestOptions> = {}): void {
     const { world, clock, renderers } = this;
     const { client, store } = world;
-    this.#woken = [];
+    this.#woken.length = 0;
     this.#controller = userPullRequestController({
       ...{
         client,
@@ -89,6 +89,15 @@ export class UserPullBench {
     });
     const enqueue = ({ name }: { readonly name: string }) => void this.#woken.push(name);
     this.#controller.sources.at(-1)?.start({ enqueue } as never);
+  }
+
+  /** A new process beside the present one, which the returned function continues with. */
+  beside(): () => void {
+    const before = this.#controller;
+    this.restart();
+    return () => {
+      this.#controller = before;
+    };
   }
 
   /** Reads the pull requests when it is time, and checks those that changed. */

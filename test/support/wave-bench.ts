@@ -1,7 +1,7 @@
 import type { AnalysisRequest, AnalysisRuns } from '../../controllers/wave-plan/analysis-runs.ts';
 import { type WavePlanOptions, wavePlanController } from '../../controllers/wave-plan/wave-plan-controller.ts';
-import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave-plan.ts';
-import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave-target.ts';
+import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { AnalysisObservation } from '../../src/rollout/wave/observation.ts';
 import { ANNA, type Fixture } from './fixture.ts';

@@ -2,7 +2,7 @@ import type { DeliveredPackage } from '../../../src/delivery/delivered/delivered
 import { joinPath, normalizeDirectory } from '../../../src/delivery/path-rules.ts';
 import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
 import type { GitRepository, Oid } from '../../../src/git/git-repository.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 
 /**
  * Those of these packages whose folder another writer changed since the last delivery, by `packageKey`. A package that is refused, or whose

@@ -15,18 +15,18 @@ import type { RevisionPreview, TargetPreview } from '../../../src/package/model/
 import { hostedFolder } from '../../../src/package/store/open-package-repository.ts';
 import { selects } from '../../../src/package/store/selected-packages.ts';
 import { credentialsOf } from '../../../src/package/upstream/credentials.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { RequestContext } from '../../../src/resource/object/request-context.ts';
-import { BuiltFolders } from '../built-folders.ts';
+import { BuiltFolders } from '../branch/built-folders.ts';
+import { packageRepositoryAt } from '../branch/package-branches.ts';
+import { readBranch } from '../branch/read-branch.ts';
+import { TargetBranch } from '../branch/target-branch.ts';
 import { SUSPENDED } from '../delivery-report.ts';
 import { deliveredBefore, findDrift } from '../drift/find-drift.ts';
 import { type EditedFiles, editedFiles } from '../edited-files.ts';
 import type { DeliveryExplainerOptions } from '../explain-delivery.ts';
 import { hiddenPaths } from '../hidden-paths.ts';
-import { packageRepositoryAt } from '../package-branches.ts';
-import { readBranch } from '../read-branch.ts';
-import { TargetBranch } from '../target-branch.ts';
 import { type PackageFocus, WantedMemory, WantedRevisions } from '../wanted-revisions.ts';
 
 /** Targets of one preview. */

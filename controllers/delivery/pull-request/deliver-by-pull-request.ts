@@ -7,12 +7,12 @@ import { isSluiceError, SluiceError, unlessMissing } from '../../../src/foundati
 import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';
 import { proposalsIn, withSection } from '../../pull-request/text/section.ts';
-import type { TargetBranch } from '../target-branch.ts';
+import type { TargetBranch } from '../branch/target-branch.ts';
 import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
 import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-delivery-pull.ts';
 

@@ -1,6 +1,6 @@
 import type { Desired } from '../../../src/delivery/tree/desired-result.ts';
 import { readMessage } from '../../../src/delivery/tree/trailers.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { inlineCode } from '../../pull-request/text/quote.ts';
 
 /** Rows of the table of packages. */

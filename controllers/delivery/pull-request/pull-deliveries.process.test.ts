@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { CONTEXT, controllerOn, publish, publishNext, statusOf } from '../../../test/support/delivery.ts';
 import { headOf, hostRepository } from '../../../test/support/delivery-pull-request.ts';
 import { fixture } from '../../../test/support/fixture.ts';

@@ -6,7 +6,7 @@ import { KeyedMutex } from '../../../src/foundation/concurrency/mutex.ts';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import {
   CONTEXT,
   controllerOn,

@@ -6,7 +6,7 @@ import type { FolderOwner } from '../../../src/delivery/tree/kustomization.ts';
 import type { Forge } from '../../../src/forge/forge.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { DeliveryReport, PendingPull } from '../delivery-report.ts';

@@ -406,6 +406,51 @@ describe('a pull request of several proposals', () => {
     expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
   });
 
+  test('a process that has not read a member yet, which another one has added, does not write the pull request without it', async () => {
+    await at.policy({ batch: {} });
+    await at.proposeAll('api');
+    await at.settle();
+    at.clock.advance(600_000);
+    const back = at.beside();
+    const [web = ''] = await at.proposeAll('web');
+    await at.settle();
+    expect(at.forge.pulls[0]?.body).toContain(`### \`${web}\``);
+    back();
+    await at.reconcile('apps');
+    // Something of the member that it knows has changed.
+    await at.set('apps.api.w1', 'True');
+    await at.reconcile('apps.api.w1');
+    await at.reconcile('apps:batches');
+    expect(at.forge.pulls[0]?.body).toContain(`### \`${web}\``);
+    await at.settle();
+    expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
+    for (const name of ['apps.api.w1', web]) expect(at.forge.pulls[0]?.body).toContain(`### \`${name}\``);
+    expect(treeAt(await headOf(1), 'web')).toBe(treeAt('proposed/web/w1', 'web'));
+  });
+
+  test('without spec.review the pull request says so, stays open, and continues when there is one again', async () => {
+    await at.policy({ batch: {} });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    const key = { namespace: 'default', name: 'review' };
+    const { spec } = await at.world.client.get(packagePolicyKind, key);
+    const set = async (review: object | null) => {
+      await at.world.client.patch(packagePolicyKind, key, { spec: { review } });
+      await expect
+        .poll(() => at.world.policyFor(at.revision(names[0] ?? '')).review === undefined)
+        .toBe(review === null);
+      await at.settle();
+    };
+    await set(null);
+    expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
+    expect(at.forge.pulls[0]?.body).toContain('No policy has the packages of this pull request reviewed here any more');
+    expect(lifecycles(names)).toEqual(['Proposed', 'Proposed']);
+    await set({ ...spec.review });
+    expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
+    expect(at.forge.pulls[0]?.body).not.toContain('No policy');
+    for (const name of names) expect(at.forge.pulls[0]?.body).toContain(`### \`${name}\``);
+  });
+
   test('a branch for which another process has just opened a pull request, or will do so, stays', async () => {
     await at.policy({ batch: {} });
     await at.proposeAll('api');

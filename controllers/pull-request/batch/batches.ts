@@ -19,7 +19,7 @@ import { membersAt, removeBatchBranch } from './batch-branch.ts';
 import type { BatchMember } from './batch-member.ts';
 import { batchBranch, batchPrefix } from './batch-name.ts';
 import { type Batch, planBatches } from './plan-batches.ts';
-import { finishBatch, writeBatch } from './write-batch.ts';
+import { finishBatch, releaseBatch, writeBatch } from './write-batch.ts';
 
 export interface BatchesOptions {
   readonly store: Pick<RevisionStore, 'find' | 'list' | 'repositoryOf'>;
@@ -33,11 +33,14 @@ export interface BatchesOptions {
 
 /** The batches of one repository, of the proposals that are known so far. */
 interface Known {
-  readonly sinceMs: number;
   /** By key as text. */
   readonly members: Map<string, { readonly member: BatchMember; readonly pulls: PullRequests }>;
   /** Proposals with a pull request of their own. */
   readonly apart: Set<string>;
+  /** Proposals that are listed and not reported yet, since when, in milliseconds since the epoch. */
+  readonly unreadSinceMs: Map<string, number>;
+  /** Proposals that are listed and were not in the repository when it was read for them. */
+  readonly gone: Set<string>;
   /** Where there may be batches. */
   readonly pulls: Set<PullRequests>;
   /** Branches that this process has written. */
@@ -48,7 +51,7 @@ interface Known {
 
 /** Many proposals change at once: their pull requests are written together. */
 const PAUSE_MS = 2000;
-/** After a start, batches wait at most so long for members that cannot be read. */
+/** Batches wait at most so long for a member that cannot be read. */
 const MAX_UNREAD_MS = 60_000;
 const UNREAD_RETRY_MS = 1000;
 /** A branch without a pull request is left for so long to a process that may be about to open one for it. */
@@ -176,8 +179,8 @@ export class Batches {
 
   #knownOf(repository: ObjectKey): Known {
     const known = this.#known.get(keyText(repository)) ?? {
-      ...{ sinceMs: this.#options.clock.now(), members: new Map(), apart: new Set<string>(), notBeforeMs: 0 },
-      ...{ pulls: new Set<PullRequests>(), written: new Set<string>() },
+      ...{ members: new Map(), apart: new Set<string>(), unreadSinceMs: new Map(), gone: new Set<string>() },
+      ...{ pulls: new Set<PullRequests>(), written: new Set<string>(), notBeforeMs: 0 },
     };
     this.#known.set(keyText(repository), known);
     return known;
@@ -190,7 +193,7 @@ export class Batches {
     if (some === undefined) return [];
     const repository = store.repositoryOf(some);
     const all = await pulls.sharedWith(batchPrefix(repository.id), signal);
-    const live = this.#liveIn(repository);
+    const live = await this.#readLive(known, repository, all, signal);
     for (const one of known.apart) if (!live.has(one)) known.apart.delete(one);
     // One that has just been published is not withdrawn yet.
     const members = [...known.members.values()].flatMap((one) =>
@@ -210,8 +213,12 @@ export class Batches {
       if (state === 'open') open.push(pull);
       else for (const one of proposals) ended.set(one, number);
     }
-    const unread = open.flatMap(({ head }) => listed.get(head.branch) ?? []).filter((one) => !read.has(one));
-    if (unread.length > 0 && clock.now() - known.sinceMs < MAX_UNREAD_MS) {
+    const unreported = open.flatMap(({ head }) => listed.get(head.branch) ?? []).filter((one) => !read.has(one));
+    const released = new Set(unreported.filter((one) => !this.#isReviewed(repository, live.get(one))));
+    const unread = unreported.filter((one) => !released.has(one));
+    for (const one of known.unreadSinceMs.keys()) if (!unread.includes(one)) known.unreadSinceMs.delete(one);
+    for (const one of unread) known.unreadSinceMs.set(one, known.unreadSinceMs.get(one) ?? clock.now());
+    if (unread.some((one) => clock.now() - (known.unreadSinceMs.get(one) ?? 0) < MAX_UNREAD_MS)) {
       for (const one of unread) enqueue(live.get(one) ?? { name: '' });
       return [UNREAD_RETRY_MS];
     }
@@ -229,13 +236,12 @@ export class Batches {
       const isUsed = batches.some((one) => one.branch === branch && one.members.length > 0);
       return !isUsed && (listed.get(branch) ?? []).length === 0;
     });
-    if (unused.some(({ state }) => state === 'open')) await repository.sync(signal, 'branches');
-    const now = this.#liveIn(repository);
-    for (const pull of unused) {
-      // Another process may have proposed what it lists: closing it would reject that.
-      const isNew = (one: string) => now.has(one) && !live.has(one);
-      if ((await proposalsOf(pull, repository)).some(isNew)) waits.push(PAUSE_MS);
-      else await this.#finish(known, pulls, repository, pull, signal);
+    for (const pull of unused) await this.#finish(known, pulls, repository, pull, signal);
+    for (const pull of open) {
+      const proposals = listed.get(pull.head.branch) ?? [];
+      if (proposals.length === 0 || !proposals.every((one) => released.has(one))) continue;
+      await releaseBatch(pulls, pull, proposals, signal);
+      this.#options.shown.forget(pulls, pull.head.branch);
     }
     if (known.pulls.size === 1) {
       const used = new Set([...batches, ...all.map(({ head }) => head)].map(({ branch }) => branch));
@@ -273,6 +279,36 @@ export class Batches {
       else if (pulls.note(pull)) waits.push(PAUSE_MS);
     }
     return waits;
+  }
+
+  /**
+   * The same after the repository was read, if an open pull request lists one that is not there: another process may have proposed it, and a pull
+   * request that is written without it, or closed, would lose it.
+   */
+  async #readLive(
+    known: Known,
+    repository: PackageRepository,
+    pulls: readonly PullRequest[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, ObjectKey>> {
+    const listed = new Set<string>();
+    for (const pull of pulls)
+      if (pull.state === 'open') for (const one of await proposalsOf(pull, repository)) listed.add(one);
+    for (const one of known.gone) if (!listed.has(one)) known.gone.delete(one);
+    const live = this.#liveIn(repository);
+    if ([...listed].every((one) => live.has(one) || known.gone.has(one))) return live;
+    await repository.sync(signal, 'branches');
+    const now = this.#liveIn(repository);
+    for (const one of listed) if (!now.has(one)) known.gone.add(one);
+    return now;
+  }
+
+  /** Whether a policy has the proposal of this revision reviewed in pull requests, or two of them contradict each other. */
+  #isReviewed(repository: PackageRepository, key: ObjectKey | undefined): boolean {
+    const revision = key === undefined ? undefined : this.#options.store.find(keyText(key));
+    if (revision === undefined) return false;
+    const { review, reviewProblem } = repository.policyFor(revision);
+    return review !== undefined || reviewProblem !== undefined;
   }
 
   /** The proposals of a repository, with their revisions. */

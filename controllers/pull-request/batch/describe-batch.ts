@@ -53,7 +53,7 @@ function publication({ publishOn, approvers }: ReviewPolicy): string {
         : users === ''
           ? 'No review publishes them, since the policy lists no approvers.'
           : `An approving review publishes each package once its gates are open, if it has not changed since; it leaves this pull request then. Reviews of these users count: ${users}.`;
-  const merge = publishOn === 'merge' ? '' : ' A merge here does not publish them.';
+  const merge = publishOn === 'merge' ? '' : ' A merge here publishes those alone that were approved.';
   return `${how} Requested changes hold all of them up. Closing this pull request rejects them all.${merge}`;
 }
 

@@ -32,6 +32,8 @@ export interface BatchContext {
 /** Until the new head of a branch is looked at. */
 const SOON_MS = 2000;
 const MAX_UNREAD_MS = 60_000;
+const RELEASED =
+  'No policy has the packages of this pull request reviewed here any more, so that nothing that is decided here has an effect. They are still proposed: see `sluice rpkg get`. Close this pull request if that stays so.';
 
 /** Brings the pull request of a batch up to date. Returns whether anything was written, and after how many milliseconds to look again. */
 export async function writeBatch(
@@ -122,6 +124,20 @@ function entryOf(shown: ShownProposals, pulls: PullRequests, pull: PullRequest):
   const entry = shown.pullOf(pulls, pull.head.branch, pull.number);
   entry.isPrepared ??= isPreparedIn(pull.body);
   return entry;
+}
+
+/**
+ * No policy has its packages reviewed any more, which its text says. It stays open: one that is closed would reject them as soon as a policy
+ * has them reviewed again.
+ */
+export async function releaseBatch(
+  pulls: PullRequests,
+  pull: PullRequest,
+  proposals: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const body = withSection(pull.body, proposals, RELEASED);
+  if (body !== pull.body) pulls.note(await pulls.forge.update(pull.number, { body }, signal));
 }
 
 /** None of its packages is proposed any more: the pull request says what became of them, and its branch is removed. */

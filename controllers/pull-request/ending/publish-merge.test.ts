@@ -68,6 +68,35 @@ describe('merges of pull requests', () => {
       return commit;
     }
 
+    test('a review is no approval: for a quorum of two, the other one approves through Sluice before the merge', async () => {
+      await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 2 } } });
+      const name = await at.propose();
+      await at.reconcile(name);
+      at.forge.review(1, 'carl', 'approved', at.revision(name).commit);
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      await merge(name, 'bob');
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name).outOfBand?.reason).toBe('NotApproved');
+    });
+
+    test('for a quorum of two, an approval through Sluice and the merge of another mapped user publish', async () => {
+      await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 2 } } });
+      const name = await at.propose();
+      await at.reconcile(name);
+      const carl = { actor: { name: 'carl@example.com' }, face: 'api' } as const;
+      await at.world.store.update(name, { action: 'approve' }, carl);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      await at.reconcile(name);
+      await merge(name, 'bob');
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    });
+
     test('the merge is the publication, in the name of the mapped user', async () => {
       await at.policy({ publishOn: 'merge' });
       const name = await at.propose();

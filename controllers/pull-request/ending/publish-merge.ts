@@ -11,7 +11,7 @@ import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { isBatchBranch } from '../batch/batch-name.ts';
 import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
-import { approverAt } from '../reviews/approver-at.ts';
+import { revisionApprover } from '../reviews/approver-at.ts';
 import { authorsOf } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
@@ -45,12 +45,13 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const { revision } = evaluation;
   const { commit = '', by } = pull.merged ?? {};
   const merger = by === undefined ? 'an unknown user' : plainLine(by);
-  const { actor: approver } = (await approverAt(proposal.forge, review, by, signal)) ?? {};
-  const mayPublish =
-    approver !== undefined && (mayApprove === undefined || (await mayApprove(approver, keyOf(object), signal)));
+  const { forge } = proposal;
+  const approver = await revisionApprover({ forge, mayApprove, signal }, review, by, keyOf(object));
   // Others merge by the rules of the host alone, which count as no approval.
   const byMerger: RequestContext = {
-    ...(mayPublish ? { actor: approver, face: 'api' } : { actor: { name: REVIEW_ACTOR }, face: 'controller' }),
+    ...(approver !== undefined && (await approver.mayApprove())
+      ? { actor: approver.actor, face: 'api' }
+      : { actor: { name: REVIEW_ACTOR }, face: 'controller' }),
     reason: `${pull.url} was merged by ${merger}`,
   };
   const decided = decisionForHead(proposal);

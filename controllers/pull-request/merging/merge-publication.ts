@@ -1,12 +1,12 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
-import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { mergeBase } from '../../../src/git/objects/merge-base.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type PackagePolicy, packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
-import type { Stored } from '../../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
 
 /** Since when merges in a repository publish by a policy; see `ReviewPolicy.mergesSince`. */
 type Since = NonNullable<ReviewPolicy['mergesSince']>;
@@ -56,6 +56,20 @@ export async function recordMergePublication(
   if (others.length < known.length) await writeStatus(client, policy, others, signal);
 }
 
+/** Removes what is recorded about a repository that is not registered any more: another one may get its name. */
+export async function forgetMergePublication(
+  client: Client,
+  { namespace = DEFAULT_NAMESPACE, name: repository }: ObjectKey,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const policy of (await client.list(packagePolicyKind, { namespace, signal })).items) {
+    const known = policy.status?.mergePublication ?? [];
+    const others = known.filter((one) => one.repository !== repository);
+    if (others.length === known.length || (await writeStatus(client, policy, others, signal))) continue;
+    throw new SluiceError('Conflict', `PackagePolicy ${policy.metadata.name} has changed meanwhile; it is read again`);
+  }
+}
+
 async function writeStatus(
   client: Client,
   policy: Stored<PackagePolicy>,
@@ -87,38 +101,20 @@ export async function isMergedBefore(
   return (await mergeBase(git, since, commit, signal)) === commit;
 }
 
-/** The same for proposals, whose controller does not read all policies of a repository. */
-export class MergePublication {
-  readonly #client: Client;
-  /** Repositories and policies of which it is recorded since when merges publish. */
-  readonly #begun = new Set<string>();
-
-  constructor(client: Client) {
-    this.#client = client;
-  }
-
-  /** Records it, which has to be done before the first merge. */
-  async note(repository: PackageRepository, review: ReviewPolicy, signal: AbortSignal): Promise<void> {
-    if (review.publishOn !== 'merge') return;
-    const key = JSON.stringify([repository.id, review.policy]);
-    if (this.#begun.has(key)) return;
-    if ((await mergePublicationOf(this.#client, repository, review, signal)) !== undefined) this.#begun.add(key);
-  }
-
-  /**
-   * The policy for a pull request that has ended: a merge from before merges published by it publishes nothing. Undefined if the policy has to be read
-   * again.
-   */
-  async policyFor(
-    repository: PackageRepository,
-    review: ReviewPolicy,
-    { state, merged }: Pick<PullRequest, 'state' | 'merged'>,
-    signal: AbortSignal,
-  ): Promise<ReviewPolicy | undefined> {
-    if (state !== 'merged' || review.publishOn !== 'merge') return review;
-    const since = await mergePublicationOf(this.#client, repository, review, signal);
-    if (since === undefined) return undefined;
-    const isBefore = await isMergedBefore(repository, merged?.commit, since, signal);
-    return isBefore ? { ...review, publishOn: 'approval' } : review;
-  }
+/**
+ * The policy for a pull request that has ended: a merge from before merges published by it publishes nothing. Undefined if the policy has to be read
+ * again.
+ */
+export async function policyForMerge(
+  client: Client,
+  repository: PackageRepository,
+  review: ReviewPolicy,
+  { state, merged }: Pick<PullRequest, 'state' | 'merged'>,
+  signal: AbortSignal,
+): Promise<ReviewPolicy | undefined> {
+  if (state !== 'merged' || review.publishOn !== 'merge') return review;
+  const since = await mergePublicationOf(client, repository, review, signal);
+  if (since === undefined) return undefined;
+  const isBefore = await isMergedBefore(repository, merged?.commit, since, signal);
+  return isBefore ? { ...review, publishOn: 'approval' } : review;
 }

@@ -8,7 +8,7 @@ import {
 import { keyOf } from '../../../src/resource/object/object.ts';
 import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { ReviewedProposal } from '../reviews/apply-reviews.ts';
-import { approverAt } from '../reviews/approver-at.ts';
+import { revisionApprover } from '../reviews/approver-at.ts';
 import type { ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
@@ -50,8 +50,8 @@ export async function withdrawnApproval(
           'the review was dismissed or deleted, or a later one took its place; another review of this user is needed, or another proposal',
         );
     }
-    const { actor } = (await approverAt(forge, review, login, signal)) ?? { actor: { name: subject } };
-    if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal))) return refuse(NO_RIGHT);
+    const approver = await revisionApprover({ forge, mayApprove, signal }, review, login, keyOf(object));
+    if ((await approver?.mayApprove()) !== true) return refuse(NO_RIGHT);
   }
   return undefined;
 }

@@ -12,7 +12,7 @@ import { recordedApprovals } from '../../approval/recorded-approvals.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
-import { approverAt } from './approver-at.ts';
+import { revisionApprover } from './approver-at.ts';
 import { commitsWithContent } from './same-content.ts';
 import { approvedCommits, changesRequestedBy, evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
 
@@ -154,8 +154,10 @@ async function approve(
         ...([object, 'Warning', 'ReviewNotCounted', `the review ${review.url} does not count: ${why}`] as const),
         `review of ${review.author}`,
       );
-    const approver = await approverAt(proposal.forge, proposal.review, review.author, signal);
-    const { actor, problem } = approver ?? { actor: { name: subject }, problem: '' };
+    const by = { forge: proposal.forge, mayApprove, signal };
+    const approver = await revisionApprover(by, proposal.review, review.author, keyOf(object));
+    if (approver === undefined) continue;
+    const { actor, problem } = approver;
     if (problem !== '') unread.add(`the groups of ${plainLine(review.author)} may be missing${problem}`);
     const problems = quorums.map((quorum) => quorumProblem(quorum, actor));
     const bar = barred.find(({ name }) => name === subject);
@@ -164,7 +166,7 @@ async function approve(
       refuse(`${subject} ${did}; another user has to approve it`);
     } else if (problems.length > 0 && problems.every((problem) => problem !== undefined)) {
       refuse(`${subject} ${problems[0]}${problem}`);
-    } else if (mayApprove !== undefined && !(await mayApprove(actor, keyOf(object), signal))) {
+    } else if (!(await approver.mayApprove())) {
       refuse(
         `User "${subject}" may not update packagerevisions/approval in this namespace; grant that right, or change the policy${problem}`,
       );

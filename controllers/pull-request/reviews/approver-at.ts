@@ -1,7 +1,9 @@
 import type { Forge } from '../../../src/forge/forge.ts';
 import { type ErrorCode, isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { approverOf, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { ObjectKey } from '../../../src/resource/object/object.ts';
 import type { Actor } from '../../../src/resource/object/request-context.ts';
+import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
 
 /** A user of Sluice, as a user of the host acts in its name. */
@@ -9,6 +11,30 @@ export interface Approver {
   readonly actor: Actor;
   /** Why groups of teams may be missing; empty if none is, else it begins with a semicolon. */
   readonly problem: string;
+}
+
+/** The same with the question whether that user may approve one revision, as through the API. */
+export interface RevisionApprover extends Approver {
+  mayApprove(): Promise<boolean>;
+}
+
+export interface ApproverContext {
+  readonly forge: Pick<Forge, 'isTeamMember'>;
+  readonly mayApprove: MayApprove | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** In whose name a user of the host reviews or merges a revision; undefined if the policy maps that user to none. */
+export async function revisionApprover(
+  { forge, mayApprove, signal }: ApproverContext,
+  review: Pick<ReviewPolicy, 'approvers' | 'teams'>,
+  login: string | undefined,
+  revision: ObjectKey,
+): Promise<RevisionApprover | undefined> {
+  const approver = await approverAt(forge, review, login, signal);
+  if (approver === undefined) return undefined;
+  const may = async () => mayApprove === undefined || (await mayApprove(approver.actor, revision, signal));
+  return { ...approver, mayApprove: may };
 }
 
 /** Failures that only a user can change: the team does not count. Others are repeated, so that an outage decides nothing. */

@@ -135,7 +135,8 @@ function publication(explanation: Explanation, { publishOn, approvers }: ReviewP
   return sentences.join(' ');
 }
 
-function renderedParts(
+/** The changes by resource, and what is none of them, collapsed and bounded. */
+export function renderedParts(
   from: string | undefined,
   { resources, files }: RenderedChanges,
   most: number,
@@ -149,7 +150,7 @@ function renderedParts(
 }
 
 /** The changes of a package, collapsed and bounded. */
-export function changes(
+function changes(
   { from, files, truncated, omittedFiles = 0 }: Omit<PackageDiff, 'to'>,
   maxCharacters = MAX_DIFF_CHARACTERS,
   noun: 'file' | 'resource' = 'file',

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { createPacer } from '../../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { Resource } from '../../../src/function/resource/resource.ts';
 import { isResourcePath } from '../../../src/function/resource/resource-path.ts';
@@ -18,6 +19,8 @@ export interface RenderedChanges {
 }
 
 const MAX_FILE_BYTES = 1024 * 1024;
+/** Bytes of differing files of one side that are read as resources, in this process; the others are compared as files. */
+const MAX_PARSED_BYTES = 4 * 1024 * 1024;
 const BUDGET = { patchBytes: 64 * 1024, listBytes: 64 * 1024 };
 const HIDDEN = '*** (hidden)';
 const CHANGED = '*** (hidden, changed)';
@@ -26,13 +29,17 @@ const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 /** A Secret within a list, or in a file that is not read as resources; with an anchor, a tag or as a block too. */
 const SECRET_WITHIN = /kind["']?\s*:\s*(?:[&!>|]\S{0,50}\s{1,50}){0,3}["']?Secret(?:List)?\b/;
 
-/** Compares resource by resource, wherever in the package they are. A file with anything that is not a resource is compared as a file. */
+/**
+ * Compares resource by resource, wherever in the files that differ they are. A file with anything that is not a resource is compared as a file. Lets
+ * others have their turn.
+ */
 export async function renderedChanges(
   before: PackageFiles,
   after: PackageFiles,
   signal: AbortSignal,
 ): Promise<RenderedChanges> {
-  const [old, now] = [contentsOf(before), contentsOf(after)];
+  const old = await contentsOf(before, after, signal);
+  const now = await contentsOf(after, before, signal);
   const resources = { before: new Map<string, Buffer>(), after: new Map<string, Buffer>() };
   for (const [id, resource] of old.resources) resources.before.set(id, Buffer.from(textOf(resource)));
   for (const [id, resource] of now.resources)
@@ -48,18 +55,30 @@ interface Document {
   readonly text: string;
 }
 
-function contentsOf(files: PackageFiles): {
-  readonly resources: ReadonlyMap<string, Document>;
-  readonly files: Map<string, Buffer>;
-} {
+/** The files that the other side has not, or not like this. */
+async function contentsOf(
+  side: PackageFiles,
+  other: PackageFiles,
+  signal: AbortSignal,
+): Promise<{ readonly resources: ReadonlyMap<string, Document>; readonly files: Map<string, Buffer> }> {
+  const pause = createPacer();
   const resources = new Map<string, Document>();
-  const others = new Map<string, Buffer>();
-  for (const [path, data] of [...files].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const documents = isKptfile(path) ? undefined : documentsOf(path, data);
-    if (documents === undefined) others.set(path, isKptfile(path) ? withoutStatus(data) : unlessSecretIn(data));
+  const files = new Map<string, Buffer>();
+  let left = MAX_PARSED_BYTES;
+  for (const [path, data] of [...side].sort(([one], [next]) => (one < next ? -1 : 1))) {
+    if (other.get(path)?.equals(data) === true) continue;
+    signal.throwIfAborted();
+    if (isKptfile(path)) {
+      files.set(path, withoutStatus(data));
+      continue;
+    }
+    left -= data.length;
+    const documents = left < 0 ? undefined : documentsOf(path, data);
+    if (documents === undefined) files.set(path, unlessSecretIn(data));
     for (const document of documents ?? []) resources.set(freeId(resources, document.resource), document);
+    await pause();
   }
-  return { resources, files: others };
+  return { resources, files };
 }
 
 function isKptfile(path: string): boolean {
@@ -118,7 +137,7 @@ function hidden(values: unknown, before: Readonly<Record<string, unknown>> | und
 }
 
 /** The content of a file, or a line in its place if it contains a Secret. */
-export function unlessSecretIn(data: Buffer): Buffer {
+function unlessSecretIn(data: Buffer): Buffer {
   return Buffer.from(unlessSecret(data.toString('latin1')), 'latin1');
 }
 

@@ -31,7 +31,7 @@ export interface ApplyContext extends Omit<UserMergeContext, 'onPublished'> {
  * the lower number. What was published is found in Git, so that a repetition publishes nothing twice.
  */
 export async function applyUserMerges(context: ApplyContext, pulls: UserPulls): Promise<ReconcileResult | undefined> {
-  for (const merged of pulls.merged()) {
+  for (const merged of await inMergeOrder(context, pulls.merged())) {
     const { pull } = merged;
     merged.attempts += 1;
     const onPublished = (one: PackageMerge) => reportPackage(context, pull, one);
@@ -46,6 +46,28 @@ export async function applyUserMerges(context: ApplyContext, pulls: UserPulls): 
     pulls.settle(pull);
   }
   return undefined;
+}
+
+/** Hosts report times in seconds, and a merge queue merges several at once: those of the same second have the order of the main branch. */
+async function inMergeOrder(
+  { repository: { index } }: Pick<ApplyContext, 'repository'>,
+  byTime: readonly MergedUserPull[],
+): Promise<readonly MergedUserPull[]> {
+  const ordered: MergedUserPull[] = [];
+  for (const one of byTime) {
+    let place = ordered.length;
+    for (let before = ordered[place - 1]; before !== undefined; before = ordered[place - 1]) {
+      if (before.pull.closedAt !== one.pull.closedAt || !(await isBefore(one.pull, before.pull))) break;
+      place -= 1;
+    }
+    ordered.splice(place, 0, one);
+  }
+  return ordered;
+
+  async function isBefore({ merged }: PullRequest, { merged: later }: PullRequest): Promise<boolean> {
+    const [commit, head] = [merged?.commit ?? '', later?.commit ?? ''];
+    return commit !== head && (await index.isOnMain(head)) && (await index.isOnMain(commit, head));
+  }
 }
 
 /** Requests a sync now and then, which wakes this controller too. Undefined after a long time. */

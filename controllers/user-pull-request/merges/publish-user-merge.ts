@@ -13,7 +13,7 @@ import type { PackageRepository } from '../../../src/package/store/package-repos
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
 import { isMergedBefore } from '../../pull-request/merging/merge-publication.ts';
-import { approverAt } from '../../pull-request/reviews/approver-at.ts';
+import { revisionApprover } from '../../pull-request/reviews/approver-at.ts';
 import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
@@ -89,19 +89,27 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
       continue;
     }
     const key = keyAt({ repository, workspace: mergeWorkspaceOf(listed.number) }, path);
+    let outcome: PackageMerge;
     const problem = await mergedPackageProblem(repository, { ...key, commit });
-    if (problem !== undefined) {
-      packages.push({ path, result: 'not_published', reason: problem });
-      continue;
+    if (problem !== undefined) outcome = { path, result: 'not_published', reason: problem };
+    else {
+      if (pull === undefined) {
+        pull = await forge.get(listed.number, signal);
+        if (pull.merged?.commit !== commit) return undefined;
+        reviews = await readReviews(forge, pull, signal);
+      }
+      outcome = await publishPackage(context, { ...one, after: one.after }, pull, reviews, read.isPushed);
     }
-    if (pull === undefined) {
-      pull = await forge.get(listed.number, signal);
-      if (pull.merged?.commit !== commit) return undefined;
-      reviews = await readReviews(forge, pull, signal);
-    }
-    const published = await publishPackage(context, { ...one, after: one.after }, pull, reviews, read.isPushed);
-    packages.push(published);
-    if (published.result !== 'not_published') await context.onPublished(published);
+    if (outcome.result === 'not_published') {
+      // Another process may have published it: the ledger that they share has that before the refs are read again.
+      await repository.sync(signal);
+      const before = publishedAt(repository, listed.number, path, commit);
+      if (before !== undefined) {
+        known.push(before);
+        continue;
+      }
+    } else await context.onPublished(outcome);
+    packages.push(outcome);
   }
   return { packages, known, isComplete: read.isComplete };
 }
@@ -239,29 +247,24 @@ async function approvalsOf(
     commits,
   );
   const verdicts = evaluateReviews(reviews ?? [], approvers, (one) => current.has(one));
-  const actorAt = async (login: string | undefined) =>
-    review === undefined ? undefined : (await approverAt(forge, review, login, signal))?.actor;
-  const merger = await actorAt(pull.merged?.by);
-  const candidates: readonly UserApproval[] = [
-    ...(merger === undefined || review?.publishOn !== 'merge'
-      ? []
-      : [{ actor: merger, at: pull.closedAt ?? pull.updatedAt, evidence: pull.url }]),
-    ...(await Promise.all(
-      verdicts.approvals.map(async ({ subject, review: { author, submittedAt: at, url: evidence } }) => ({
-        ...{ actor: (await actorAt(author)) ?? { name: subject }, at, evidence },
-      })),
-    )),
+  const candidates = [
+    ...(review?.publishOn === 'merge' && pull.merged !== undefined
+      ? [{ login: pull.merged.by, at: pull.closedAt ?? pull.updatedAt, evidence: pull.url }]
+      : []),
+    ...verdicts.approvals.map(({ review: { author, submittedAt, url } }) => ({
+      ...{ login: author, at: submittedAt, evidence: url },
+    })),
   ];
   const approvals = new Map<string, UserApproval>();
   const refused = new Set<string>();
-  for (const one of candidates) {
-    const { actor } = one;
-    const subject = actor.name;
-    if (approvals.has(subject) || refused.has(subject)) continue;
-    const may =
-      mayApprove === undefined || (await mayApprove(actor, { namespace: repository.namespace, name }, signal));
-    if (may) approvals.set(subject, one);
-    else refused.add(subject);
+  for (const { login, ...given } of candidates) {
+    const key = { namespace: repository.namespace, name };
+    const approver = review && (await revisionApprover({ forge, mayApprove, signal }, review, login, key));
+    if (approver === undefined) continue;
+    const { actor } = approver;
+    if (approvals.has(actor.name) || refused.has(actor.name)) continue;
+    if (await approver.mayApprove()) approvals.set(actor.name, { actor, ...given });
+    else refused.add(actor.name);
   }
   const changesRequested = reviews === undefined ? undefined : verdicts.changesRequested;
   const missing =

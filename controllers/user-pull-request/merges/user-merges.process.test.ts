@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { git } from '../../../test/support/git/git-cli.ts';
 import {
   eachUserPulls,
   GATES,
@@ -96,5 +97,44 @@ describe('merges of pull requests that users open, rare cases', () => {
     expect(revision('apps.web.merge-3')).toMatchObject({ revision: 2, commit: last, outOfBand: undefined });
     expect(revision('apps.old.merge-2')).toBeUndefined();
     expect(revision('apps.web.main')?.outOfBand).toBeUndefined();
+  });
+
+  test('of the same second, as those of a merge queue, are published in the order of the main branch', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.world.push(at.path, { 'web/Kptfile': KPTFILE() });
+    await at.world.store.repository('apps').refresh();
+    for (const number of [1, 2, 3]) await at.pull({ [`web/${number}.yaml`]: MAP }, { branch: `branch-${number}` });
+    const commits = new Map<number, string>();
+    for (const number of [2, 3, 1]) commits.set(number, await at.merge(number, 'bob'));
+    for (const number of [2, 1]) at.forge.change(number, { closedAt: at.forge.pulls[2]?.closedAt ?? '' });
+    await at.poll();
+    for (const [number, of] of [
+      [2, 1],
+      [3, 2],
+      [1, 3],
+    ] as const)
+      expect(revision(`apps.web.merge-${number}`)).toMatchObject({ revision: of, commit: commits.get(number) });
+  });
+
+  test('that another process has published are known as that, also where its tag was not fetched yet', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    const back = at.beside();
+    await at.merge(1, 'bob');
+    await at.poll();
+    const said = at.comment(1, 'merged');
+    expect(said).toContain('is published as');
+    // As a process with a mirror of its own: the ledger that both share has the publication, its refs come with the next fetch.
+    const tag = git(at.path, ['rev-parse', 'refs/tags/web/v1']);
+    git(at.path, ['update-ref', '-d', 'refs/tags/web/v1']);
+    await at.world.store.repository('apps').sync();
+    expect(revision('apps.web.merge-1')).toBeUndefined();
+    git(at.path, ['update-ref', 'refs/tags/web/v1', tag]);
+    back();
+    await at.poll();
+    expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    expect(at.comment(1, 'merged')).toBe(said);
+    expect((await at.world.events('apps')).filter((text) => text.startsWith('MergeNotPublished'))).toEqual([]);
   });
 });

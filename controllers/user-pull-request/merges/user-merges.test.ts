@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { eachUserPulls, GATE, GATES, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
@@ -168,6 +169,11 @@ describe('merges of pull requests that users open', () => {
     expect(await tags()).toEqual(['web/v1']);
     const { status } = await at.world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
     expect(status?.mergePublication).toEqual([{ repository: 'apps', publishOn: 'merge' }]);
+    // Another repository can get the name later.
+    await at.world.client.delete(repositoryKind, { namespace: 'default', name: 'apps' });
+    await at.poll();
+    const later = await at.world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
+    expect(later.status?.mergePublication).toEqual([]);
   });
 
   test('with publishOn: approval publish nothing', async () => {

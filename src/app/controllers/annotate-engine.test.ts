@@ -4,7 +4,7 @@ import { systemClock } from '../../foundation/time/clock.ts';
 import { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
 import { sendJson, sendStatus, WireServer } from '../../kubernetes/testing.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05.678Z');
 const { signal } = new AbortController();

@@ -6,7 +6,7 @@ import { sendJson, sendStatus, WireServer } from '../../kubernetes/testing.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { MemoryStorage } from '../../resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../resource/storage/registry.ts';

@@ -15,7 +15,7 @@ import { HttpClient } from '../../kubernetes/http-client.ts';
 import { credentialsOf } from '../../package/upstream/credentials.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { secretKind, secretText } from '../../resource/kinds/core/secret.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { HostDocuments } from './host-documents.ts';
 

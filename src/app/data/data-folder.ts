@@ -3,7 +3,7 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, timestamp } from '../../foundation/time/clock.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { FolderLock } from './folder-lock.ts';
 
 /** Used where neither --data nor SLUICE_DATA names another folder. */

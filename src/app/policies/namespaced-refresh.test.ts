@@ -4,7 +4,7 @@ import type { PackageRevision } from '../../package/model/revision/package-revis
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { OBJECT_KINDS } from '../../resource/kinds/index.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { MemoryStorage } from '../../resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../resource/storage/registry.ts';

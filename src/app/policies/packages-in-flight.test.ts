@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CONTEXT, controllerOn, publish, publishNext, remove } from '../../../test/support/delivery.ts';
 import { type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { ObjectReaders } from './object-readers.ts';
 import { PackagesInFlight } from './packages-in-flight.ts';

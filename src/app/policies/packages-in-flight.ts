@@ -6,7 +6,7 @@ import { type PackageRevision, repositoryIdOf } from '../../package/model/revisi
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import { selects } from '../../package/store/selected-packages.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 
 type Store = Pick<RevisionStore, 'list' | 'subscribe'>;

@@ -16,7 +16,7 @@ import {
 } from '../../package/store/selected-packages.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { DeepReadonly, ObjectKey, Stored } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import type { LabelSelectorObject } from '../../resource/selector/label-selector.ts';

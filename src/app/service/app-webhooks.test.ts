@@ -7,7 +7,7 @@ import { systemClock } from '../../foundation/time/clock.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import type { KubernetesObject, ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';

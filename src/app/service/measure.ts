@@ -11,7 +11,7 @@ import { clusterRequests } from '../../kubernetes/connection/connection.ts';
 import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import { transitions } from '../../package/store/transitions.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
 import { ADMISSION_PATH, admissionReviews } from '../../server/admission/admission-webhook.ts';

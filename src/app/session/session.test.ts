@@ -6,7 +6,7 @@ import { type CliFixture, cliFixture } from '../../cli/testing.ts';
 import { DEFAULT_NETWORK } from '../../git/network/git-network.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 import { dataFolder } from '../data/data-folder.ts';

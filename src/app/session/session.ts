@@ -1,6 +1,6 @@
 import type { DeliveryExplainerOptions } from '../../../controllers/delivery/explain-delivery.ts';
 import type { DeliveryPreviews } from '../../../controllers/delivery/preview/preview-delivery.ts';
-import { TargetObjects } from '../../../controllers/delivery/target-objects.ts';
+import { TargetObjects } from '../../../controllers/delivery/target/target-objects.ts';
 import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
 import {
   createDeliverabilityCheck,

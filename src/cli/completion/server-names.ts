@@ -3,11 +3,11 @@ import { packageRevisionKind } from '../../resource/kinds/porch/package-revision
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { analysisRunKind } from '../../resource/kinds/sluice/analysis-run.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { analysisRunKind } from '../../resource/kinds/sluice/wave/analysis-run.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';

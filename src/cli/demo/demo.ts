@@ -13,7 +13,7 @@ import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { commandLine } from '../../foundation/text/command-line.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { hostedFolder } from '../../package/store/open-package-repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { actorOf } from '../access/actor.ts';
 import { commandFor, placedCommand } from '../access/command-for.ts';
 import { folderOf } from '../access/place.ts';

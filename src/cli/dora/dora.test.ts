@@ -5,7 +5,7 @@ import { dataFolder } from '../../app/data/data-folder.ts';
 import { ObjectSet } from '../../app/data/object-set.ts';
 import type { Change } from '../../delivery/dora/change.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 const HOUR = 3_600_000;

@@ -8,7 +8,7 @@ import {
 } from '../../delivery/rollback/revert-source.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Access } from '../access/access.ts';
 import { commandFor } from '../access/command-for.ts';
 import { findRevision } from '../access/find-revision.ts';

@@ -1,7 +1,7 @@
 import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { printFreezes } from '../access/frozen-banner.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { state } from '../../delivery/status/engine-report.ts';
 import { targetDeployment } from '../../delivery/status/target-deployment.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { setCondition } from '../../resource/object/condition.ts';
 import { isReached, obstacleOf } from './target-goal.ts';
 

@@ -1,6 +1,6 @@
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { currentDeployment, deploymentOf } from '../../delivery/status/target-deployment.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 
 /** A published revision that a target has to deliver. */

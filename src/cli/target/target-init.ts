@@ -1,7 +1,7 @@
 import { normalizeDirectory } from '../../delivery/path-rules.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { isOnThisMachine } from '../../git/open/open-location.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';

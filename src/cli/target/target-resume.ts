@@ -1,7 +1,7 @@
 import { RESUME_ANNOTATION, withResumed } from '../../delivery/rollback/resume.ts';
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';

@@ -9,7 +9,7 @@ import {
   type TimedState,
 } from '../../delivery/status/target-deployment.ts';
 import { age } from '../../foundation/time/age.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 import type { Terminal } from '../output/terminal.ts';
 

@@ -4,7 +4,7 @@ import { deliveredCount, isAbout } from '../../delivery/delivered/delivered-pack
 import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';

@@ -2,7 +2,7 @@ import { namespaceKind } from '../../resource/kinds/core/namespace.ts';
 import { serviceKind } from '../../resource/kinds/core/service.ts';
 import { PACKAGE_VARIANT_FINALIZER } from '../../resource/kinds/porch/package-variant.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { WAVE_PLAN_FINALIZER, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { WAVE_PLAN_FINALIZER, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { fieldPath } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';

@@ -19,10 +19,10 @@ import { packageVariantSetKind } from '../../resource/kinds/porch/package-varian
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/rbac/role-binding.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
-import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
-import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
-import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../resource/kinds/sluice/delivery/package-delivery.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import { waveTargetKind } from '../../resource/kinds/sluice/wave/wave-target.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 
 /** Programs write them again: events, locks, what Porch derives from packages, what targets deliver, and what plans did. */

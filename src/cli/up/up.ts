@@ -10,7 +10,7 @@ import { withTracing } from '../../app/tracing/with-tracing.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { counted } from '../../foundation/text/counted.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { actorOf } from '../access/actor.ts';
 import { commandFor, placedCommand } from '../access/command-for.ts';

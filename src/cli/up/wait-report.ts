@@ -5,7 +5,7 @@ import { timestamp } from '../../foundation/time/clock.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import { isPlaceholder } from '../../package/model/revision/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 import { placedExplanation } from '../access/placed-explanation.ts';
 import { printable } from '../output/printable.ts';

@@ -1,6 +1,6 @@
 import { wavePlanApprovals } from '../../../controllers/wave-plan/plan-spec.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { printFreezes } from '../access/frozen-banner.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';

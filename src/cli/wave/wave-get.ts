@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
-import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import { waveTargetKind } from '../../resource/kinds/sluice/wave/wave-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { printFreezes } from '../access/frozen-banner.ts';

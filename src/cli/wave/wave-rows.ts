@@ -1,4 +1,4 @@
-import type { WavePlan } from '../../resource/kinds/sluice/wave-plan.ts';
+import type { WavePlan } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 
 export const WAVE_COLUMNS = ['Wave', 'Size', 'State', 'Targets', 'Verified', 'Failed', 'Message'];
 

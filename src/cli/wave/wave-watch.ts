@@ -1,7 +1,7 @@
 import { untilStopped } from '../../app/service/until-stopped.ts';
 import { Informer } from '../../controller/informer.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import type { Access } from '../access/access.ts';
 import { printFreezes } from '../access/frozen-banner.ts';

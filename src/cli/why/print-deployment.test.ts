@@ -5,7 +5,7 @@ import { packagesDigest } from '../../delivery/delivered/delivered-package.ts';
 import { targetDeployment } from '../../delivery/status/target-deployment.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { Terminal } from '../output/terminal.ts';
 import { printExplanation } from './print-explanation.ts';
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { storedTarget } from '../../../test/support/delivered.ts';
 import { runs } from '../../../test/support/runs.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
-import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../resource/kinds/sluice/delivery/package-delivery.ts';
 import {
   type DeliveredPackage,
   deliveredIn,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
-import { type PackageDelivery, packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import { type PackageDelivery, packageDeliveryKind } from '../../resource/kinds/sluice/delivery/package-delivery.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { packageKey } from '../selection/select-revisions.ts';

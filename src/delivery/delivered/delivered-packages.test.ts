@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { deliveredBy, storedDelivery, storedTarget } from '../../../test/support/delivered.ts';
 import type { InformerHandler } from '../../controller/informer.ts';
 import { ManualClock, settle } from '../../foundation/time/manual-clock.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
-import type { PackageDelivery } from '../../resource/kinds/sluice/package-delivery.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import type { PackageDelivery } from '../../resource/kinds/sluice/delivery/package-delivery.ts';
 import { DeliveredPackages } from './delivered-packages.ts';
 
 function target(name: string, status = {}) {

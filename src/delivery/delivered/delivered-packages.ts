@@ -1,8 +1,8 @@
 import type { Informer } from '../../controller/informer.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
-import type { PackageDelivery } from '../../resource/kinds/sluice/package-delivery.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import type { PackageDelivery } from '../../resource/kinds/sluice/delivery/package-delivery.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../resource/object/object.ts';
 import { isOlder } from '../../resource/object/resource-version.ts';
 import { compareText } from '../path-rules.ts';

@@ -1,6 +1,6 @@
 import type { Client } from '../../resource/client/client.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
-import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../resource/kinds/sluice/delivery/package-delivery.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { type DeliveredPackage, TARGET_LABEL, targetLabelValue } from './delivered-package.ts';
 import { DeliveredPackages } from './delivered-packages.ts';

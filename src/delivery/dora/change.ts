@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 
 export type TargetHistory = NonNullable<NonNullable<DeliveryTarget['status']>['history']>;
 

@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 import type { Change } from './change.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { type DeploymentReason, type DeploymentState, state } from '../status/engine-report.ts';
 import { targetDeployment } from '../status/target-deployment.ts';
 import { emptyHistory, type TargetHistory, timeOf } from './change.ts';

@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 import { currentDeployment, deploymentOf, type PackageName, type TimedState } from '../status/target-deployment.ts';
 import { asFailed, type Change, FAILURE_WINDOW_MS, isObserved, type TargetHistory, timeOf } from './change.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagesDigest } from '../delivered/delivered-package.ts';
 import { state } from '../status/engine-report.ts';
 import { targetDeployment } from '../status/target-deployment.ts';

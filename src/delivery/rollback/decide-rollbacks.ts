@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import { type DeliveredPackage, isAbout } from '../delivered/delivered-package.ts';
 import { packageKey } from '../selection/select-revisions.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { namedSource, type Revision, revertSource } from './revert-source.ts';
 
 const WEB = { repository: 'packages', package: 'web' };

@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition, setCondition } from '../../resource/object/condition.ts';
 import type { Rollback } from '../delivery-target.ts';
 import { packageKey } from '../selection/select-revisions.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { state } from '../status/engine-report.ts';
 import { healthyContent, type TargetDeployment, targetDeployment } from '../status/target-deployment.ts';
 import { decideRollbacks, type Observations } from './decide-rollbacks.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { settingsOf, type TargetSettings } from '../delivery-target.ts';
 import { readMessage, writeMessage } from '../tree/trailers.ts';
 import {

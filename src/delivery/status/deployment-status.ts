@@ -1,5 +1,5 @@
 import type { Oid } from '../../git/git-repository.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { EngineReport } from './engine-report.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { deliveredBy, storedTarget } from '../../../test/support/delivered.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagesDigest } from '../delivered/delivered-package.ts';
 import { deploymentMessage, deploymentsOf } from './revision-deployments.ts';
 import { statusCounts, targetDeployment } from './target-deployment.ts';

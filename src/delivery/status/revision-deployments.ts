@@ -1,6 +1,6 @@
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { RevisionDeployment } from '../../resource/kinds/porch/package-revision.ts';
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import type { DeliveredPackages } from '../delivered/delivered-packages.ts';
 import { currentDeploymentOf, deploymentOf, type TimedDeployment } from './target-deployment.ts';

@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { type DeliveredPackage, deliveredCount, isAbout } from '../delivered/delivered-package.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 import type { PackageDeployment } from './deployment-state.ts';

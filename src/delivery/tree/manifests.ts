@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { compareText, joinPath, pathProblem } from '../path-rules.ts';
 import { type DeliveryRefusal, PackageRefused, refusalOf } from '../refusal.ts';
 import { readYaml, type YamlDocument, YamlProblem } from '../yaml/read-yaml.ts';

@@ -9,7 +9,7 @@ import { claimFromObject } from '../../allocation/claim.ts';
 import { poolFromPrefix, poolsFromInstance } from '../../allocation/pool.ts';
 import { readManifests } from '../../resource/client/manifests.ts';
 import { OBJECT_KINDS, PACKAGE_KINDS } from '../../resource/kinds/index.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { manifestsOf } from './manifests.ts';
 
 const root = fileURLToPath(new URL('../../../examples/quickstart', import.meta.url));

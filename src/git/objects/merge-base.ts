@@ -7,10 +7,13 @@ const MAX_COMMITS = 5000;
 const ONE = 1;
 const OTHER = 2;
 const BOTH = ONE | OTHER;
+/** An ancestor of a common one. */
+const STALE = 4;
 
 /**
  * The newest common ancestor of two commits, by the times of commits as Git walks them; undefined if there is none within `MAX_COMMITS` commits,
- * or where the history is cut off.
+ * or where the history is cut off. Of the common ones that are found at once, because clocks differ or times are equal, it is none that another one
+ * contains.
  */
 export async function mergeBase(
   git: Pick<GitRepository, 'readCommit'>,
@@ -24,12 +27,17 @@ export async function mergeBase(
     [other, OTHER],
   ]);
   const waiting: Commit[] = [];
+  const common: Commit[] = [];
+  const isBest = ({ oid }: Commit) => sides.get(oid) === BOTH;
+  const mayBeBetter = (commit: Commit) =>
+    isBest(commit) || common.some(({ committer: { time } }) => time <= commit.committer.time);
   for (const oid of [one, other]) {
     const commit = await read(git, oid);
     if (commit !== undefined) waiting.push(commit);
   }
   for (let count = 0; waiting.length > 0 && count < MAX_COMMITS; count += 1) {
     signal?.throwIfAborted();
+    if (common.length > 0 && !waiting.some(mayBeBetter)) break;
     const newest = waiting.reduce(
       (best, { committer }, at) => (committer.time > (waiting[best]?.committer.time ?? 0) ? at : best),
       0,
@@ -37,18 +45,19 @@ export async function mergeBase(
     const [commit] = waiting.splice(newest, 1);
     if (commit === undefined) break;
     const side = sides.get(commit.oid) ?? 0;
-    if (side === BOTH) return commit.oid;
+    if (side === BOTH) common.push(commit);
+    const reached = (side & BOTH) === BOTH ? BOTH | STALE : side;
     for (const oid of commit.parents) {
       const before = sides.get(oid) ?? 0;
-      if ((before | side) === before) continue;
-      sides.set(oid, before | side);
+      if ((before | reached) === before) continue;
+      sides.set(oid, before | reached);
       // One that was read already, since clocks differ, is read again with both sides.
       if (waiting.some((one) => one.oid === oid)) continue;
       const parent = await read(git, oid);
       if (parent !== undefined) waiting.push(parent);
     }
   }
-  return undefined;
+  return common.find(isBest)?.oid;
 }
 
 async function read(git: Pick<GitRepository, 'readCommit'>, oid: Oid): Promise<Commit | undefined> {

@@ -13,7 +13,7 @@ import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { SIGNING_ANNOTATION } from '../../resource/kinds/common/git-location.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 
 const BERTA = { ...ANNA, actor: { name: 'berta' } };

@@ -139,12 +139,17 @@ export class TrackedRefs implements WriteTarget {
     return there;
   }
 
-  /** See `PackageRepository.writeBranch`. The mirror follows with the next fetch. */
+  /** See `PackageRepository.writeBranch`. The mirror has it too, unless a fetch was faster. */
   writeBranch(update: RefUpdate, signal: AbortSignal): Promise<void> {
     const { git, remote } = this.#options;
-    return this.mutex.run(() =>
-      remote === undefined ? git.transaction([update]) : git.push(remote, [update], signal),
-    );
+    return this.mutex.run(async () => {
+      if (remote !== undefined) await git.push(remote, [update], signal);
+      try {
+        await git.transaction([update]);
+      } catch (error) {
+        if (remote === undefined || !isSluiceError(error, 'Conflict')) throw error;
+      }
+    });
   }
 
   /** See `PackageRepository.fetchPull`. Writes continue meanwhile. */

@@ -20,16 +20,16 @@ import { porchPackageKind } from './porch/porch-package.ts';
 import { repositoryKind } from './porch/repository.ts';
 import { clusterRoleKind, roleKind } from './rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
-import { analysisRunKind } from './sluice/analysis-run.ts';
-import { analysisTemplateKind } from './sluice/analysis-template.ts';
-import { deliveryTargetKind } from './sluice/delivery-target.ts';
+import { deliveryTargetKind } from './sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from './sluice/delivery/package-delivery.ts';
 import { freezeKind } from './sluice/freeze.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
-import { packageDeliveryKind } from './sluice/package-delivery.ts';
 import { packagePolicyKind } from './sluice/package-policy.ts';
-import { wavePlanKind } from './sluice/wave-plan.ts';
-import { waveTargetKind } from './sluice/wave-target.ts';
+import { analysisRunKind } from './sluice/wave/analysis-run.ts';
+import { analysisTemplateKind } from './sluice/wave/analysis-template.ts';
+import { wavePlanKind } from './sluice/wave/wave-plan.ts';
+import { waveTargetKind } from './sluice/wave/wave-target.ts';
 
 /** Kinds whose objects are kept as they are written, in contrast to those that are derived from Git. */
 export const OBJECT_KINDS: readonly Kind[] = [

@@ -7,7 +7,7 @@ import { crdFiles } from '../kinds/crd-files.ts';
 import { OBJECT_KINDS } from '../kinds/index.ts';
 import { ipClaimKind } from '../kinds/ipam/ipam.ts';
 import { repositoryKind } from '../kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
 import { crdManifest } from './crd-manifest.ts';
 import { defineKind } from './define-kind.ts';

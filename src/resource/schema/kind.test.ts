@@ -7,7 +7,7 @@ import { ipClaimKind, ipPrefixKind } from '../kinds/ipam/ipam.ts';
 import { packageRevisionKind } from '../kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../kinds/porch/package-revision-resources.ts';
 import { repositoryKind } from '../kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
 import { defineKind } from './define-kind.ts';
 import { thrownCauses, widgetKind } from './testing.ts';

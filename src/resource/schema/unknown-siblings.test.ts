@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
-import { wavePlanKind } from '../kinds/sluice/wave-plan.ts';
+import { wavePlanKind } from '../kinds/sluice/wave/wave-plan.ts';
 import type { InvalidObjectDetails } from '../object/invalid-object.ts';
 import type { Kind } from './kind.ts';
 

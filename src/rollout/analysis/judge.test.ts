@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { analysisTemplateKind } from '../../resource/kinds/sluice/analysis-template.ts';
-import type { AnalysisMetric } from '../../resource/kinds/sluice/metric-schema.ts';
+import { analysisTemplateKind } from '../../resource/kinds/sluice/wave/analysis-template.ts';
+import type { AnalysisMetric } from '../../resource/kinds/sluice/wave/metric-schema.ts';
 import { judge } from './judge.ts';
 import { jsonValue, prometheusValue, sampleCount } from './measured-value.ts';
 

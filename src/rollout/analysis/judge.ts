@@ -1,7 +1,7 @@
 import { compileExpression } from '../../expression/expression.ts';
-import type { MeasurementResult } from '../../resource/kinds/sluice/analysis-run.ts';
-import { CONDITION_LIMITS, conditionVariables } from '../../resource/kinds/sluice/check-metrics.ts';
-import type { AnalysisMetric } from '../../resource/kinds/sluice/metric-schema.ts';
+import type { MeasurementResult } from '../../resource/kinds/sluice/wave/analysis-run.ts';
+import { CONDITION_LIMITS, conditionVariables } from '../../resource/kinds/sluice/wave/check-metrics.ts';
+import type { AnalysisMetric } from '../../resource/kinds/sluice/wave/metric-schema.ts';
 import { type MeasuredValue, showMeasured } from './measured-value.ts';
 
 /** What was measured for one group of targets. */

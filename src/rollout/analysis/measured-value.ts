@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { compileExpression } from '../../expression/expression.ts';
 import { Double } from '../../expression/values.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { BODY_VARIABLES, CONDITION_LIMITS, parseJsonPath } from '../../resource/kinds/sluice/check-metrics.ts';
-import type { AnalysisMetric } from '../../resource/kinds/sluice/metric-schema.ts';
+import { BODY_VARIABLES, CONDITION_LIMITS, parseJsonPath } from '../../resource/kinds/sluice/wave/check-metrics.ts';
+import type { AnalysisMetric } from '../../resource/kinds/sluice/wave/metric-schema.ts';
 
 /** What a source returned: a value of plain JSON in which numbers are doubles, or the reason why it says nothing. */
 export type MeasuredValue = { readonly value: unknown } | { readonly nothing: string };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
-import type { MeasurementResult } from '../../resource/kinds/sluice/analysis-run.ts';
+import type { MeasurementResult } from '../../resource/kinds/sluice/wave/analysis-run.ts';
 import { type AnalysisState, isCompleted, type Schedule, step } from './step.ts';
 
 type Outcome = MeasurementResult['phase'];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MeasurementResult } from '../../resource/kinds/sluice/analysis-run.ts';
+import type { MeasurementResult } from '../../resource/kinds/sluice/wave/analysis-run.ts';
 import { type AnalysisState, type Schedule, step } from './step.ts';
 
 const START = Date.parse('2030-01-01T00:00:00Z');

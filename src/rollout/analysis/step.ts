@@ -8,8 +8,8 @@ import {
   MAX_MEASUREMENTS,
   type MeasurementResult,
   type MetricResult,
-} from '../../resource/kinds/sluice/analysis-run.ts';
-import type { AnalysisMetric } from '../../resource/kinds/sluice/metric-schema.ts';
+} from '../../resource/kinds/sluice/wave/analysis-run.ts';
+import type { AnalysisMetric } from '../../resource/kinds/sluice/wave/metric-schema.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 
 /** Argo Rollouts: the pause after an error, and of a metric without an interval. Milliseconds. */

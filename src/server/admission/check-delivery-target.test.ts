@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { BOOTSTRAP_ROLES } from '../authorization/bootstrap-objects.ts';

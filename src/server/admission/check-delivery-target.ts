@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
-import { engineSettings, healthyType } from '../../resource/kinds/sluice/engine-settings.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import { engineSettings, healthyType } from '../../resource/kinds/sluice/delivery/engine-settings.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';

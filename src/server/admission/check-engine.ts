@@ -5,8 +5,8 @@ import {
   kustomizationKind,
 } from '../../delivery/status/sources/engine-kinds.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
-import { engineNamespace } from '../../resource/kinds/sluice/engine-settings.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
+import { engineNamespace } from '../../resource/kinds/sluice/delivery/engine-settings.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';

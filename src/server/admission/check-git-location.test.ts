@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { HostRules } from '../../git/network/host-rules.ts';
 import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { authorizerOf, binding, clusterRole, user } from '../authorization/testing.ts';

@@ -4,7 +4,7 @@ import { checkRemoteUrl } from '../../git/network/remote-url.ts';
 import { isHosted, isOnThisMachine, localPath } from '../../git/open/open-location.ts';
 import { SIGNING_ANNOTATION } from '../../resource/kinds/common/git-location.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { HostRules } from '../../git/network/host-rules.ts';
-import { analysisTemplateKind } from '../../resource/kinds/sluice/analysis-template.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { analysisTemplateKind } from '../../resource/kinds/sluice/wave/analysis-template.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { authorizerOf, binding, clusterRole, user } from '../authorization/testing.ts';

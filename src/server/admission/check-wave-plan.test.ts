@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HostRules } from '../../git/network/host-rules.ts';
-import { wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
-import { waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import { waveTargetKind } from '../../resource/kinds/sluice/wave/wave-target.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { authorizerOf, binding, clusterRole, user } from '../authorization/testing.ts';
 import { checkReceivers } from './check-receivers.ts';

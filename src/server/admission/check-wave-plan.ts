@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave-plan.ts';
+import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DEFAULT_POLICY, type IssuerRule, refuseIssuer } from '../../package/model/policy/policy.ts';
-import { type WaveTarget, waveTargetKind } from '../../resource/kinds/sluice/wave-target.ts';
+import { type WaveTarget, waveTargetKind } from '../../resource/kinds/sluice/wave/wave-target.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { PlannedWrite } from '../handlers/handler.ts';

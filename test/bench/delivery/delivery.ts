@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
-import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { ANNA, type Fixture, fixture } from '../../support/fixture.ts';
 import { startServer } from '../git-server-process.ts';
 import { processLoad } from '../process-load.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { AnalysisRun } from '../../../src/resource/kinds/sluice/analysis-run.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
-import type { WavePlan } from '../../../src/resource/kinds/sluice/wave-plan.ts';
-import type { WaveTarget } from '../../../src/resource/kinds/sluice/wave-target.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import type { AnalysisRun } from '../../../src/resource/kinds/sluice/wave/analysis-run.ts';
+import type { WavePlan } from '../../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import type { WaveTarget } from '../../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { skipFor } from '../../support/skip.ts';
 import type { DeliveredPlace } from '../support/gitops/gitops-world.ts';
 import { NEVER_READY } from '../support/gitops/play-nodes.ts';

@@ -12,7 +12,7 @@ import type { ManifestsOutcome } from '../../../../src/delivery/tree/manifests.t
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { selects } from '../../../../src/package/store/selected-packages.ts';
 import type { Repository } from '../../../../src/resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/object/object.ts';
 
 /** True if the targets that select a revision can deliver it. Without a gate the condition exists only while they cannot. */

@@ -7,11 +7,14 @@ import { systemClock } from '../../../../src/foundation/time/clock.ts';
 import { programFolder } from '../../../../src/function/external/testing-programs.ts';
 import type { Resolver } from '../../../../src/package/plan/ports/resolver.ts';
 import { RevisionStore } from '../../../../src/package/store/revision-store.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../../../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { outcomeOf } from '../../../../test/support/shop.ts';
-import { TargetObjects } from '../../../delivery/target-objects.ts';
+import { TargetObjects } from '../../../delivery/target/target-objects.ts';
 import { revisionController } from '../../revision-controller.ts';
 import { createDeliverabilityCheck, DELIVERABLE_TYPE, describeRefusal } from './deliverability.ts';
 import { deliverableResolver } from './deliverable-resolver.ts';

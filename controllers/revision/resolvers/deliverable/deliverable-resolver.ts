@@ -5,9 +5,12 @@ import type { PackageRevision } from '../../../../src/package/model/revision/pac
 import type { Resolver, ResolverSubject } from '../../../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../../../src/resource/kinds/porch/package-revision.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey } from '../../../../src/resource/object/object.ts';
-import type { TargetObjects } from '../../../delivery/target-objects.ts';
+import type { TargetObjects } from '../../../delivery/target/target-objects.ts';
 import {
   createDeliverabilityCheck,
   DELIVERABLE_TYPE,

@@ -1,7 +1,7 @@
 import { packageKey } from '../../../../src/delivery/selection/select-revisions.ts';
 import { type PackageRevision, revisionId } from '../../../../src/package/model/revision/package-revision.ts';
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
-import type { ShippedChanges } from '../../../delivery/target-objects.ts';
+import type { ShippedChanges } from '../../../delivery/target/target-objects.ts';
 import type { Deliverability } from './deliverability.ts';
 
 interface Entry {

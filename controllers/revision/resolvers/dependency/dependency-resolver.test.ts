@@ -7,8 +7,11 @@ import { targetDeployment } from '../../../../src/delivery/status/target-deploym
 import { parseKrmFile } from '../../../../src/package/model/krm/krm.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
-import { describeEngine } from '../../../../src/resource/kinds/sluice/engine-settings.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { describeEngine } from '../../../../src/resource/kinds/sluice/delivery/engine-settings.ts';
 import type { ObjectKey, Stored } from '../../../../src/resource/object/object.ts';
 import { corpus, corpusMissing } from '../../../../test/support/corpus.ts';
 import { deliveredBy, storedTarget } from '../../../../test/support/delivered.ts';

@@ -12,7 +12,10 @@ import {
 } from '../../../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, type ObjectKey } from '../../../../src/resource/object/object.ts';
 import { deliveredSource } from '../../../delivery/delivered-source.ts';
 import { healthKey } from '../healthy/target-health.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { Repository } from '../../../../src/resource/kinds/porch/repository.ts';
-import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { labelSelector, matchesLabels } from '../../../../src/resource/selector/label-selector.ts';
 import type { Dependency } from './dependency-object.ts';
 

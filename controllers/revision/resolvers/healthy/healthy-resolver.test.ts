@@ -3,9 +3,12 @@ import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import type { InformerEvent } from '../../../../src/controller/informer-store.ts';
 import { type DeliveredPackage, packagesDigest } from '../../../../src/delivery/delivered/delivered-package.ts';
 import { targetDeployment } from '../../../../src/delivery/status/target-deployment.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
-import { describeEngine } from '../../../../src/resource/kinds/sluice/engine-settings.ts';
-import { packageDeliveryKind } from '../../../../src/resource/kinds/sluice/package-delivery.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { describeEngine } from '../../../../src/resource/kinds/sluice/delivery/engine-settings.ts';
+import { packageDeliveryKind } from '../../../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import type { ObjectKey, Stored } from '../../../../src/resource/object/object.ts';
 import { deliveredBy, storedDelivery, storedTarget } from '../../../../test/support/delivered.ts';
 import { type Fixture, fixture } from '../../../../test/support/fixture.ts';

@@ -7,8 +7,11 @@ import type { IssuedCondition } from '../../../../src/package/model/gates/verdic
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import type { Resolver } from '../../../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
-import { healthyType } from '../../../../src/resource/kinds/sluice/engine-settings.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { healthyType } from '../../../../src/resource/kinds/sluice/delivery/engine-settings.ts';
 import { DEFAULT_NAMESPACE, keyOf, type ObjectKey } from '../../../../src/resource/object/object.ts';
 import { sameValue } from '../../../../src/resource/object/same-value.ts';
 import { deliveredSource } from '../../../delivery/delivered-source.ts';

@@ -8,8 +8,8 @@ import {
 } from '../../../../src/delivery/status/target-deployment.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
-import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
-import { describeEngine, HEALTHY_PREFIX } from '../../../../src/resource/kinds/sluice/engine-settings.ts';
+import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { describeEngine, HEALTHY_PREFIX } from '../../../../src/resource/kinds/sluice/delivery/engine-settings.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/object/object.ts';
 
 /** Types of conditions on the health of a target: the prefix with the name of the target. */

@@ -1,6 +1,6 @@
 import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Oid } from '../../../git/git-repository.ts';
-import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { DeploymentStatus, EngineReports, ReportRequest } from '../deployment-status.ts';
 import { engineText, sourcePath } from '../engine-values.ts';
 import {

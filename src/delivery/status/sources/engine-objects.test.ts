@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
 import type { Client } from '../../../resource/client/client.ts';
-import { deliveryTargetKind } from '../../../resource/kinds/sluice/delivery-target.ts';
+import { deliveryTargetKind } from '../../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { EngineObjects } from './engine-objects.ts';
 
 test('an engine that cannot be read stays unreachable when the clock is set back', async () => {

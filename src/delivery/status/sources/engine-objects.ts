@@ -3,8 +3,8 @@ import { isSluiceError, messageOf, SluiceError } from '../../../foundation/sluic
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { elapsed } from '../../../foundation/time/elapsed.ts';
 import type { Client } from '../../../resource/client/client.ts';
-import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery-target.ts';
-import { engineNamespace } from '../../../resource/kinds/sluice/engine-settings.ts';
+import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery/delivery-target.ts';
+import { engineNamespace } from '../../../resource/kinds/sluice/delivery/engine-settings.ts';
 import { type KubernetesObject, keyOf, keyText, type Stored } from '../../../resource/object/object.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import type { DeploymentStatus, EngineReports, ReportRequest } from '../deployment-status.ts';

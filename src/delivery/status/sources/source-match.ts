@@ -1,5 +1,5 @@
 import { comparableAddress } from '../../../git/open/repository-address.ts';
-import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery-target.ts';
+import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { KubernetesObject } from '../../../resource/object/object.ts';
 import { isWithin, sourcePath } from '../engine-values.ts';
 import type { ApplicationSource } from '../interpret-application.ts';

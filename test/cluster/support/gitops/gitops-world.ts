@@ -9,8 +9,8 @@ import {
 } from '../../../../src/delivery/delivered/delivered-package.ts';
 import { compareText } from '../../../../src/delivery/path-rules.ts';
 import { packageKey } from '../../../../src/delivery/selection/select-revisions.ts';
-import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
-import type { PackageDelivery } from '../../../../src/resource/kinds/sluice/package-delivery.ts';
+import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import type { PackageDelivery } from '../../../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { eventually } from '../../../support/api/eventually.ts';
 import { KubeApi, type KubeObject } from '../../../support/api/kube-api.ts';
 import { RunningUp } from '../../../support/api/running-up.ts';
