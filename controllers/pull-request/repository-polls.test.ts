@@ -46,6 +46,23 @@ describe('polls of pull requests, where webhooks report them', () => {
     expect(at.forge.calls).toEqual(['reviews', 'get', 'reviews']);
   });
 
+  test('what may have changed twice in a second is read once more a minute later, as a message reports the other change', async () => {
+    at.forge.change(1, { title: 'other' });
+    const looks = async () => {
+      at.woken.length = 0;
+      await at.reconcile('apps');
+      return at.woken.length > 0;
+    };
+    // The slow poll of a repository whose changes are reported.
+    at.clock.advance(30_000);
+    expect(await looks()).toBe(true);
+    report({});
+    at.clock.advance(30_000);
+    expect(await looks()).toBe(false);
+    at.clock.advance(30_000);
+    expect(await looks()).toBe(true);
+  });
+
   test('a comment and an end are read with their pull request', async () => {
     report({ isComment: true });
     await at.reconcile('apps');

@@ -23,7 +23,7 @@ const MAX_REPORTED = 100;
 const MAX_SINGLE_READS = 4;
 /** What may have changed twice in a second is read once more after that; after the longer time where a message reports the other change too. */
 const SECOND_LOOK_MS = 1000;
-const REPORTED_SECOND_LOOK_MS = 10_000;
+const REPORTED_SECOND_LOOK_MS = 60_000;
 
 export interface PollContext {
   readonly client: Client;
