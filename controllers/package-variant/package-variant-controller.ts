@@ -16,6 +16,7 @@ import {
 import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { DraftBudget } from './draft-budget.ts';
 import { releaseRevisions } from './end-variant.ts';
 import { Blocked, type Ensured, ensureDownstream, Waiting } from './ensure-downstream.ts';
@@ -49,6 +50,8 @@ export interface PackageVariantOptions {
   /** The kinds whose objects can be injected. */
   readonly kinds: KindSource;
   readonly clock: Clock;
+  /** The Repositories of other namespaces that share packages. */
+  readonly sharing?: PolicyScope['sharing'];
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -76,6 +79,7 @@ export function packageVariantController({
   store,
   clock,
   kinds,
+  sharing = () => [],
   ...options
 }: PackageVariantOptions): ControllerOptions {
   const client = options.client.as({ name: PACKAGE_VARIANT_ACTOR }, 'controller');
@@ -83,7 +87,7 @@ export function packageVariantController({
   const events = new EventDeduplicator(recorder);
   const selected = new SelectedObjects(client, kinds);
   const owned = new OwnedRevisions(store);
-  const rings = new VariantRings();
+  const rings = new VariantRings(sharing);
   const budget = new DraftBudget(client, ({ metadata: { namespace, uid = '' }, spec: { downstream } }) =>
     hasOpenDraft(uid, store.list({ repository: `${namespace}/${downstream.repo}`, package: downstream.package })),
   );

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
 import { packageVariantController } from './package-variant-controller.ts';
@@ -10,13 +12,19 @@ beforeEach(async () => {
   world = await fixture();
   bench = await variantBench(world);
   const { client, store, clock, registry } = world;
-  world.manager.addController(packageVariantController({ client, store, clock, kinds: registry }));
+  const sharing = ({ name }: ObjectKey) => (name === 'edge' ? [SITES] : name === 'sites' ? [EDGE] : []);
+  world.manager.addController(packageVariantController({ client, store, clock, kinds: registry, sharing }));
   await world.manager.start();
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
+/** Two registrations of one repository. */
+const EDGE = { namespace: 'default', name: 'edge' };
+const SITES = { namespace: 'team', name: 'sites' };
+
 const place = (path: string, repo = 'edge') => ({ repo, package: path });
-const clone = (upstream: object, path: string) => bench.variant({ upstream, downstream: place(path) }, path);
+const clone = (upstream: object, path: string, name = path) =>
+  bench.variant({ upstream, downstream: place(path) }, name);
 const follow = (name: string, upstream: object) =>
   world.client.patch(packageVariantKind, { namespace: 'default', name }, { spec: { upstream } });
 const BLUEPRINT = place('web', 'blueprints');
@@ -78,6 +86,29 @@ test('a variant that is deleted opens the ring', async () => {
   await world.client.delete(packageVariantKind, { namespace: 'default', name: 'a' });
   await world.manager.idle();
   expect((await bench.conditions('b')).join()).toContain('Ready=True');
+});
+
+test('variants of two namespaces form a ring by the packages of one repository', async () => {
+  const { client, manager } = world;
+  const { spec } = await client.get(repositoryKind, EDGE);
+  const git = { repo: spec.git?.repo ?? '', directory: 'x' };
+  await client.create(repositoryKind, { metadata: SITES, spec: { git } });
+  const names = { namespace: SITES.namespace, name: 'b' };
+  const between = { upstream: place('a', 'sites'), downstream: place('b', 'sites') };
+  await client.create(packageVariantKind, { metadata: names, spec: between });
+  await clone(place('x/b'), 'x/a', 'a');
+  await manager.idle();
+  expect((await bench.conditions('a'))[0]).toContain(
+    'Stalled=True/ValidationError: package edge/x/a is cloned from edge/x/b, which is cloned from edge/x/a, and each',
+  );
+  const { status } = await client.get(packageVariantKind, names);
+  expect(status?.conditions?.[0]).toMatchObject({
+    status: 'True',
+    message: expect.stringContaining('sites/b is cloned from sites/a, which is cloned from sites/b'),
+  });
+  await client.delete(repositoryKind, SITES);
+  await manager.idle();
+  expect((await bench.conditions('a'))[0]).not.toContain('is cloned from');
 });
 
 test('a variant whose downstream package is its upstream is refused', async () => {

@@ -7,7 +7,7 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
-import { isActive } from './holding-plan.ts';
+import { isActive } from '../../src/rollout/wave/plan-selection.ts';
 import { readSelection } from './select-revisions.ts';
 
 export interface EndPlanOptions {

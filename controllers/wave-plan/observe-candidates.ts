@@ -15,7 +15,7 @@ export function observeCandidates(
   store: Pick<RevisionStore, 'list'>,
 ): Map<string, Candidate> {
   const { namespace = DEFAULT_NAMESPACE, name: plan } = metadata;
-  const { salt = plan, label } = spec.order;
+  const { salt = plan } = spec.order;
   const last = new Map<string, PackageRevision>();
   for (const revision of store.list({ lifecycle: 'Proposed' })) {
     if (revision.namespace !== namespace || !selection.isSelected(revision)) continue;
@@ -25,10 +25,9 @@ export function observeCandidates(
   }
   return new Map(
     [...last].map(([id, revision]) => {
-      const labels = { ...revision.kptfile?.metadata?.labels, ...revision.record?.labels };
-      const by = label === undefined ? undefined : { value: Object.hasOwn(labels, label) ? labels[label] : undefined };
+      const { waves: selectedBy, label } = selection.placeOf(revision);
       const { name, commit } = revision;
-      return [id, { id, key: orderKey(id, salt, by), revision: name, commit, selectedBy: selection.wavesOf(revision) }];
+      return [id, { id, key: orderKey(id, salt, label), revision: name, commit, selectedBy }];
     }),
   );
 }

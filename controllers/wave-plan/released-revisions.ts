@@ -5,7 +5,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revi
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
-import { isActive } from './holding-plan.ts';
+import { isActive } from '../../src/rollout/wave/plan-selection.ts';
 
 /** Wakes for the Proposed revisions that a plan may have held, when it has ended or selects others. */
 export function releasedRevisions(store: Pick<RevisionStore, 'find'>): Source<ObjectKey> {

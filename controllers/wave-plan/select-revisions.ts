@@ -1,13 +1,14 @@
 import { unlessMissing } from '../../src/foundation/sluice-error.ts';
 import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { isVariantOf, ownsPackage, selects, selectsForApproval } from '../../src/package/store/selected-packages.ts';
+import { isVariantOf, ownsPackage, selectsForApproval } from '../../src/package/store/selected-packages.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
+import { type PlaceInPlan, placeInPlan } from '../../src/rollout/wave/plan-selection.ts';
 
 export interface SelectionOptions {
   readonly client: Client;
@@ -18,8 +19,8 @@ export interface SelectionOptions {
 export interface Selection {
   /** True if the selector of the plan matches. */
   isSelected(revision: PackageRevision): boolean;
-  /** Names of the waves whose selectors match. */
-  wavesOf(revision: PackageRevision): string[];
+  /** Where the plan puts a revision that it selects. */
+  placeOf(revision: PackageRevision): PlaceInPlan;
   /** True for a repository that is registered. */
   hasRepository(name: string): boolean;
   /** Names of the registered repositories that the plan may select revisions of. */
@@ -29,7 +30,7 @@ export interface Selection {
 /** Reads what the selectors of a plan depend on. */
 export async function readSelection(plan: WavePlan, { client, store }: SelectionOptions): Promise<Selection> {
   const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
-  const { selector, waves } = plan.spec;
+  const { selector } = plan.spec;
   const { variantSet, blueprint, ...packages } = selector;
   const { items } = await client.list(repositoryKind, { namespace });
   const repositories = new Map(items.map((one) => [one.metadata.name, one]));
@@ -41,12 +42,7 @@ export async function readSelection(plan: WavePlan, { client, store }: Selection
       selectsForApproval(packages, revision, repositories.get(revision.key.repository)) &&
       (dependents === undefined || dependents.has(revision.name)) &&
       (variants === undefined || variants(revision).some((variant) => ownsPackage(variant, revision))),
-    wavesOf: (revision) =>
-      waves
-        .filter(
-          ({ selector: own }) => own !== undefined && selects(own, revision, repositories.get(revision.key.repository)),
-        )
-        .map(({ name }) => name),
+    placeOf: (revision) => placeInPlan(plan.spec, revision, repositories.get(revision.key.repository)),
     hasRepository: (name) => repositories.has(name),
     repositories: [...repositories.keys()].filter((name) => packages.repositories?.includes(name) ?? true),
   };

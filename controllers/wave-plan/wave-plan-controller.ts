@@ -10,13 +10,13 @@ import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { analysesOf, currentWave } from '../../src/rollout/wave/follow-waves.ts';
 import type { Action, AnalysisKey, AnalysisObservation, Observations } from '../../src/rollout/wave/observation.ts';
+import { isActive } from '../../src/rollout/wave/plan-selection.ts';
 import { isFinal, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
 import { step } from '../../src/rollout/wave/step.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { type AnalysisRuns, runName } from './analysis-runs.ts';
 import { type ApproveOptions, approveTargets } from './approve-targets.ts';
 import { endPlan, holdPlan } from './end-plan.ts';
-import { isActive } from './holding-plan.ts';
 import { observeCandidates } from './observe-candidates.ts';
 import { isUnknown, type ObserveOptions, observeRevision, ProbeResults, verifyTargets } from './observe-targets.ts';
 import { untilFirstEndMs } from './plan-freezes.ts';

@@ -3,8 +3,9 @@ import type { parse } from '@bufbuild/cel';
 /** The syntax tree that the parser makes. */
 export type Ast = ReturnType<typeof parse>['expr'];
 
-/** A name that no text can contain, so that expressions cannot call the function themselves. */
-export const METER_FUNCTION = '@meter';
+/** Functions of the meter. No text can contain these names, so expressions cannot call them themselves. */
+export const METER_ROUND = '@round';
+export const METER_VALUE = '@value';
 
 export interface AstProblem {
   readonly kind: 'limit' | 'unknown';
@@ -46,17 +47,38 @@ export function inspect(
   return undefined;
 }
 
-/** The same tree in which every round of a loop checks the meter first and ends the loop if it is exhausted. */
-export function meterLoops(root: Ast): Ast {
+/** Functions whose cost grows with their arguments. Methods, such as `matches`, are metered too. */
+const METERED_FUNCTIONS = new Set(['_==_', '_!=_', '@in']);
+
+/**
+ * The same tree in which every round of a loop checks the meter first and ends the loop if it is exhausted, and in which lists, maps and the
+ * results of functions that may be expensive pass through the meter.
+ */
+export function meterTree(root: Ast): Ast {
   const stack = [root];
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     stack.push(...childrenOf(node).map((child) => child.node));
     const { exprKind } = node;
-    if (exprKind.case !== 'comprehensionExpr' || exprKind.value.loopCondition === undefined) continue;
-    const condition = exprKind.value.loopCondition;
-    exprKind.value.loopCondition = call(condition, '_&&_', [call(condition, METER_FUNCTION, []), condition]);
+    if (exprKind.case === 'comprehensionExpr' && exprKind.value.loopCondition !== undefined) {
+      const condition = exprKind.value.loopCondition;
+      exprKind.value.loopCondition = call(condition, '_&&_', [call(condition, METER_ROUND, []), condition]);
+    }
+    if (isMetered(exprKind)) node.exprKind = call(node, METER_VALUE, [{ ...node }]).exprKind;
   }
   return root;
+}
+
+function isMetered(exprKind: Ast['exprKind']): boolean {
+  switch (exprKind.case) {
+    case 'listExpr':
+      return exprKind.value.elements.some((element) => element.exprKind.case !== 'constExpr');
+    case 'structExpr':
+      return exprKind.value.entries.length > 0;
+    case 'callExpr':
+      return exprKind.value.target !== undefined || METERED_FUNCTIONS.has(exprKind.value.function);
+    default:
+      return false;
+  }
 }
 
 function call(at: Ast, name: string, args: Ast[]): Ast {

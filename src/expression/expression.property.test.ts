@@ -117,6 +117,52 @@ describe('an expensive expression ends', () => {
     expect(failureOf(() => compileExpression(text, []).evaluate({}))).toMatchObject({ code: 'LimitExceeded' });
   });
 
+  const twice = (seed: string, count: number) => seed + '.map(a, a + a)'.repeat(count);
+  const pairs = (seed: string, count: number) => seed + '.map(a, [a, a])'.repeat(count);
+  test.each([
+    ['a list that doubles', `${twice('[[1, 2]]', 60)}.map(a, string(3 in a))[0]`],
+    ['a text that doubles', `${twice('["xxxxxxxxxxxxxxxx"]', 60)}.map(a, string(a.size()))[0]`],
+    ['bytes that double', `${twice('[b"xxxxxxxxxxxxxxxx"]', 60)}.map(a, a.size())`],
+    ['lists in lists', pairs('[1]', 60)],
+    ['maps in maps', `['a']${".map(a, {'a': a, 'b': a})".repeat(60)}`],
+    ['lists in lists that are compared', `${pairs('[1]', 60)} == ${pairs('[1]', 60)}`],
+  ])('%s', (_, text) => {
+    const start = performance.now();
+    const limits = { nodes: 10_000, depth: 1000, size: 100_000 };
+    const error = failureOf(() => compileExpression(text, [], limits).evaluate({}));
+    expect(error.message).toMatch(/makes a value of more than 100000 parts/);
+    expect(error.code).toBe('LimitExceeded');
+    // Without the limit it would not end.
+    expect(performance.now() - start).toBeLessThan(60_000);
+  });
+
+  test('a short-circuit does not hide that a value is too large', () => {
+    const text = `true || ${twice('[[1]]', 30)} == [[1]]`;
+    expect(compileExpression(text, []).evaluate({})).toBe(true);
+    const evaluated = `${twice('[[1]]', 30)} == [[1]] || true`;
+    expect(failureOf(() => compileExpression(evaluated, []).evaluate({}))).toMatchObject({ code: 'LimitExceeded' });
+  });
+
+  test('a long list is made and read in time, and is what arrays make', () => {
+    const x = Array.from({ length: 20_000 }, (_, index) => index);
+    const limits = { milliseconds: 30_000 };
+    expect(compileExpression('x.map(a, a * 2)', ['x'], limits).evaluate({ x })).toEqual(x.map((value) => value * 2));
+    const lists = fc.array(fc.array(fc.integer(), { maxLength: 20 }), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(lists, (parts) => {
+        const names = parts.map((_, index) => `l${index}`);
+        const bindings = Object.fromEntries(parts.map((part, index) => [`l${index}`, part]));
+        const all = parts.flat();
+        expect(compileExpression(names.join(' + '), names).evaluate(bindings)).toEqual(all);
+        const nested = names.reduceRight((sum, name) => `${name} + (${sum})`);
+        expect(compileExpression(`(${nested}).map(a, a)`, names).evaluate(bindings)).toEqual(all);
+        const at = compileExpression(`(${nested})[i]`, [...names, 'i']);
+        for (const [i, value] of all.entries()) expect(at.evaluate({ ...bindings, i })).toBe(value);
+      }),
+      { numRuns: runs(100) },
+    );
+  });
+
   test('errors in a loop do not hide that the budget is spent', () => {
     const text = 'x.all(a, x.all(b, 1 / 0 == 1)) || true';
     const error = failureOf(() => compileExpression(text, ['x'], { rounds: 100 }).evaluate({ x: items }));

@@ -1,13 +1,13 @@
-import { CelScalar, celEnv, celFunc, isCelError, parse, plan } from '@bufbuild/cel';
+import { celEnv, isCelError, parse, plan } from '@bufbuild/cel';
 import { LruCache } from '../foundation/lru-cache.ts';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
-import { cpuMilliseconds } from '../foundation/time/cpu-time.ts';
-import { type Ast, inspect, METER_FUNCTION, meterLoops } from './ast.ts';
+import { type Ast, inspect, meterTree } from './ast.ts';
+import { Meter } from './meter.ts';
 import { fromCel, toCel } from './values.ts';
 
 /**
  * The bounds on the cost of an untrusted expression. CEL has no endless loops and its regular expressions are linear
- * (RE2), so what can grow is the text, its tree, and loops inside of loops over large inputs.
+ * (RE2), so what can grow is the text, its tree, loops inside of loops over large inputs, and values that contain others more than once.
  */
 export interface ExpressionLimits {
   /** Characters of the text. Default 4096. */
@@ -18,9 +18,11 @@ export interface ExpressionLimits {
   readonly depth: number;
   /** Values in the bindings of one evaluation, inner ones included. Default 200,000. */
   readonly values: number;
+  /** Parts of each list, map and text that is made, inner ones included; ten characters count as one. Default 1,000,000. */
+  readonly size: number;
   /** Rounds of all loops of one evaluation together. Default 100,000. */
   readonly rounds: number;
-  /** Milliseconds of processor time of one evaluation, checked in loops: comparing large values costs more than the count of rounds shows. Default 1000. */
+  /** Milliseconds of processor time of one evaluation, checked in loops and after what may be expensive: comparing large values costs more than the count of rounds shows. Default 1000. */
   readonly milliseconds: number;
 }
 
@@ -29,6 +31,7 @@ const DEFAULT_LIMITS: ExpressionLimits = {
   nodes: 2000,
   depth: 100,
   values: 200_000,
+  size: 1_000_000,
   rounds: 100_000,
   milliseconds: 1000,
 };
@@ -91,29 +94,19 @@ function compile(text: string, variables: readonly string[], limits: ExpressionL
     const position = positionAt(text, positions[problem.id]);
     throw failure(problem.kind === 'limit' ? 'LimitExceeded' : 'InvalidInput', text, problem.message, position);
   }
-  let rounds = 0;
-  let deadline = 0;
-  let spent = false;
-  // One evaluation runs to its end before the next begins, so these three are never shared.
-  const meter = celFunc(METER_FUNCTION, [], CelScalar.BOOL, () => {
-    rounds += 1;
-    spent ||= rounds > limits.rounds || (rounds % 64 === 0 && cpuMilliseconds() > deadline);
-    return !spent;
-  });
-  const run = guard(text, () => plan(celEnv({ funcs: [meter] }), meterLoops(ast)));
+  // One evaluation runs to its end before the next begins, so the meter is never shared.
+  const meter = new Meter(limits);
+  const run = guard(text, () => plan(celEnv({ funcs: meter.functions }), meterTree(ast)));
 
   function evaluate(bindings: Readonly<Record<string, unknown>>): unknown {
-    rounds = 0;
-    spent = false;
-    deadline = cpuMilliseconds() + limits.milliseconds;
+    meter.start();
     const missing = variables.find((name) => !Object.hasOwn(bindings, name) || bindings[name] === undefined);
     if (missing !== undefined) throw failure('InvalidInput', text, `variable ${missing} has no value`);
     const result = guard(text, () => {
       const input = Object.fromEntries(variables.map((name) => [name, bindings[name]]));
       return run(toCel(input, limits.values) as never);
     });
-    if (spent)
-      throw failure('LimitExceeded', text, `costs more than ${limits.rounds} rounds or ${limits.milliseconds} ms`);
+    if (meter.problem !== undefined) throw failure('LimitExceeded', text, meter.problem);
     if (isCelError(result)) {
       const { exprId } = result;
       throw failure('InvalidInput', text, result.message, positionAt(text, positions[String(exprId)]), result);

@@ -1,4 +1,4 @@
-import { isCelList, isCelMap, isCelType, isCelUint } from '@bufbuild/cel';
+import { type CelInput, celList, isCelList, isCelMap, isCelType, isCelUint } from '@bufbuild/cel';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
 /** A number that is a CEL double, even if it is whole: measured values, whose type must not depend on their fraction. */
@@ -23,7 +23,8 @@ export function toCel(value: unknown, limit: number): unknown {
     if (inner === null || ['string', 'boolean', 'bigint'].includes(typeof inner)) return inner;
     if (inner instanceof Uint8Array) return inner;
     if (inner instanceof Double) return inner.value;
-    if (Array.isArray(inner)) return inner.map((item) => convert(item ?? null));
+    // The same list each time that it is read, so that it is measured once.
+    if (Array.isArray(inner)) return celList(inner.map((item) => convert(item ?? null)) as CelInput[]);
     if (typeof inner !== 'object')
       throw new SluiceError('InvalidInput', `an expression cannot take a value of type ${typeof inner}`);
     const entries = Object.entries(inner).filter(([, field]) => field !== undefined);

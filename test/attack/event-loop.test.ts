@@ -104,6 +104,20 @@ test.each(Object.entries(YAML_BODIES))('an object in YAML: %s', async (name, bod
   await measured(`create, YAML, ${name}`, sent('POST', `${MAPS}?dryRun=All`, body, 'application/yaml'));
 });
 
+test.each([
+  ['lists that double', '[[1, 2]]', '.map(a, a + a)', '.map(a, string(3 in a))[0]'],
+  ['a text that doubles', "['xxxxxxxxxxxxxxxx']", '.map(a, a + a)', '.map(a, string(a.size()))[0]'],
+  ['lists in lists', '[1]', '.map(a, [a, a])', ' == [2] ? "a" : "b"'],
+])('expressions of a template: %s', async (name, seed, step, end) => {
+  const targets = [{ repositories: [{ name: 'x' }], template: { labelExprs: [{ key: 'a', valueExpr: '' }] } }];
+  const sets = '/apis/config.porch.kpt.dev/v1alpha2/namespaces/default/packagevariantsets?dryRun=All';
+  await measured(`template, ${name}`, () => {
+    const [{ template }] = targets as [(typeof targets)[number]];
+    template.labelExprs = [{ key: 'a', valueExpr: `${seed}${step.repeat(24)}${end}` }];
+    return up.api.post(sets, { metadata: { name: 'a' }, spec: { upstream: { repo: 'a', package: 'b' }, targets } });
+  });
+});
+
 test('JSON patches', async () => {
   const patch = (name: string, operations: readonly unknown[]) =>
     measured(`JSON patch, ${name}`, sent('PATCH', `${MAPS}/live?dryRun=All`, JSON.stringify(operations), JSON_PATCH));

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { holdingPlan } from '../../controllers/wave-plan/holding-plan.ts';
+import { readSelection } from '../../controllers/wave-plan/select-revisions.ts';
 import { dataFolder } from '../../src/app/data/data-folder.ts';
 import { Session } from '../../src/app/session/session.ts';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
@@ -66,10 +67,10 @@ const policy = (name: string, spec: object) =>
     metadata: { name },
     spec: packagePolicyKind.complete({ metadata: { name }, spec }).spec,
   });
-const plan = (selector: object) => {
+const plan = (selector: object, spec: object = {}) => {
   const made = wavePlanKind.complete({
     metadata: { name: 'web', namespace: 'default' },
-    spec: { selector, waves: [{ name: 'all', percent: 100 }] },
+    spec: { selector, waves: [{ name: 'all', percent: 100 }], ...spec },
   });
   return session.client.create(wavePlanKind, made);
 };
@@ -173,6 +174,64 @@ describe('a user who may not approve has no controller approve', () => {
     await session.readers.variantSets.refresh();
     expect(await approvedBy(own)).toMatchObject({ automatic: [] });
     expect(await isInPlan(own)).toBe(false);
+  });
+});
+
+describe('a user who may not approve moves nothing in the order of a plan', () => {
+  const WAVES = [
+    { name: 'canary', selector: CANARY },
+    { name: 'lab', selector: { packageSelector: { matchExpressions: [{ key: 'tier', operator: 'DoesNotExist' }] } } },
+    { name: 'rest', percent: 100 },
+  ];
+  const MOVES = `is forbidden: the change of the label "tier" moves it in the order of WavePlan web; ${RIGHT}`;
+  const placeOf = async (name: string) => {
+    const made = await session.client.get(wavePlanKind, keyOf('web'));
+    return (await readSelection(made, session)).placeOf(session.store.get(`default/${name}`));
+  };
+
+  test('by a label that the selector of a wave uses', async () => {
+    const name = await draft('prod');
+    await write(BEN, name, { labels: { tier: 'prod' } });
+    await plan({ repositories: ['edge'] }, { waves: WAVES });
+    expect(await placeOf(name)).toEqual({ waves: [] });
+    for (const labels of [{ tier: 'canary' }, {}]) await expect(write(EDI, name, { labels })).rejects.toThrow(MOVES);
+    await expect(draft('other', 'v1', { labels: { tier: 'canary' } })).rejects.toThrow(MOVES);
+    await write(EDI, name, { labels: { tier: 'prod', team: 'shop' } });
+    await write(BEN, name, { labels: { tier: 'canary' } });
+    expect(await placeOf(name)).toEqual({ waves: ['canary'] });
+  });
+
+  test('by a label that was there before the plan, or in the Kptfile', async () => {
+    const name = await draft('evil', 'v1', { labels: { tier: 'canary' } });
+    const other = await draft('other');
+    await write(EDI, other, {}, { labels: { tier: 'canary', order: '0' } });
+    await plan({}, { waves: WAVES, order: { label: 'order' } });
+    expect(await placeOf(name)).toEqual({ waves: [], label: {} });
+    // A selector that requires that there is no label counts all of them.
+    expect(await placeOf(other)).toEqual({ waves: [], label: {} });
+  });
+
+  test('by the label that sorts', async () => {
+    const name = await draft('prod');
+    await write(BEN, name, { labels: { order: '5' } });
+    await plan({}, { order: { label: 'order' } });
+    const why = `the change of the label "order" moves it in the order of WavePlan web; ${RIGHT}`;
+    for (const labels of [{ order: '0' }, {}]) await expect(write(EDI, name, { labels })).rejects.toThrow(why);
+    expect(await placeOf(name)).toEqual({ waves: [], label: { value: '5' } });
+  });
+
+  test('and may set labels that it does not use', async () => {
+    await plan({});
+    const name = await draft('web', 'v1', { labels: { team: 'shop' } });
+    expect(await isInPlan(name)).toBe(true);
+  });
+
+  test('and may write every label once the plan has ended', async () => {
+    const name = await draft('web');
+    await plan({}, { waves: WAVES });
+    await expect(write(EDI, name, { labels: { tier: 'prod' } })).rejects.toThrow(MOVES);
+    await session.client.patch(wavePlanKind, keyOf('web'), { spec: { abort: true } });
+    await write(EDI, name, { labels: { tier: 'prod' } });
   });
 });
 

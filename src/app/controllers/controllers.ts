@@ -198,7 +198,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         sources: [...ipam.sources, ...deliverable.sources, ...dependency.sources, ...healthy.sources],
       }),
     'package-variant-set': () => packageVariantSetController({ client, store, clock, kinds: session.registry }),
-    'package-variant': () => packageVariantController({ client, store, clock, kinds: session.registry }),
+    'package-variant': () =>
+      packageVariantController({ client, store, clock, kinds: session.registry, sharing: scope.sharing }),
     proposal: () => proposalController({ client, store, clock, scope, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, scope, applicableResolvers: applicableResolversOf }),
     'wave-plan': () =>

@@ -18,8 +18,16 @@ import { packageDeliveryKind } from '../../resource/kinds/sluice/delivery/packag
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { functionPolicyKind } from '../../resource/kinds/sluice/function-policy.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import { type DeepReadonly, type KubernetesObject, keyOf, type ObjectKey } from '../../resource/object/object.ts';
+import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import {
+  type DeepReadonly,
+  type KubernetesObject,
+  keyOf,
+  type ObjectKey,
+  type Stored,
+} from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
+import { isActive } from '../../rollout/wave/plan-selection.ts';
 import { NamedLists } from './named-lists.ts';
 import type { PackagesInFlight } from './packages-in-flight.ts';
 import { RepositoryPolicies } from './repository/repository-policies.ts';
@@ -53,6 +61,7 @@ export class ObjectReaders {
   readonly variants;
   readonly variantSets;
   readonly variantReader: VariantReader;
+  readonly wavePlans;
   readonly systemNamespace: string;
   /** Set by the session, whose packages are counted. */
   inFlight: PackagesInFlight | undefined;
@@ -95,6 +104,8 @@ export class ObjectReaders {
       variantsOf: (namespace, downstream) => this.variants.byIndex(BY_DOWNSTREAM, downstreamOf(namespace, downstream)),
       set: (key) => this.variantSets.get(key),
     };
+    this.wavePlans = reader(wavePlanKind);
+    this.wavePlans.informer.addIndex(ACTIVE, (plan) => (isActive(plan) ? [plan.metadata.namespace ?? ''] : []));
     this.systemNamespace = systemNamespace ?? SYSTEM_NAMESPACE;
     this.lists = new NamedLists({ ...common, repositories: this.repositories.informer });
     this.repositoryPolicies = new RepositoryPolicies({ repositories: this.repositories.informer, clock });
@@ -170,6 +181,12 @@ export class ObjectReaders {
     return others.length === 0 ? own : [...own, ...others];
   }
 
+  /** The plans of a namespace that hold what they select, as they are now. Rejects as `refresh` does. */
+  async readActivePlans(namespace: string): Promise<readonly Stored<WavePlan>[]> {
+    await this.wavePlans.refresh(namespace);
+    return this.wavePlans.byIndex(ACTIVE, namespace);
+  }
+
   /** The freezes that apply in a namespace, also those whose end has passed. */
   freezesIn(namespace: string): FreezeRule[] {
     const namespaces = [...new Set([this.systemNamespace, namespace])];
@@ -191,6 +208,7 @@ export class ObjectReaders {
     manager.share(this.freezes.informer);
     manager.share(this.variants.informer);
     manager.share(this.variantSets.informer);
+    manager.share(this.wavePlans.informer);
     manager.share(this.targets.informer);
     manager.share(this.deliveries.informer);
   }
@@ -204,6 +222,7 @@ export class ObjectReaders {
       freezes,
       this.variants,
       this.variantSets,
+      this.wavePlans,
       targets,
       deliveries,
     ];
@@ -213,6 +232,9 @@ export class ObjectReaders {
 
 /** The index of variants by their downstream packages. */
 const BY_DOWNSTREAM = 'downstream';
+
+/** The index of plans that hold what they select, by namespace. */
+const ACTIVE = 'active';
 
 function downstreamOf(namespace = '', { repo, package: path }: Downstream): string {
   return `${namespace}/${repo}/${path}`;

@@ -1,5 +1,3 @@
-import { isActive } from '../../../controllers/wave-plan/holding-plan.ts';
-import { unlessMissing } from '../../foundation/sluice-error.ts';
 import type { SelectionCheck } from '../../package/api/requests/refuse-selection.ts';
 import { recordedOwners } from '../../package/model/record/owners.ts';
 import type { PolicySubject } from '../../package/model/revision/package-revision.ts';
@@ -14,12 +12,12 @@ import {
   type VariantSets,
   variantSetsOf,
 } from '../../package/store/selected-packages.ts';
-import type { Client } from '../../resource/client/client.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
+import type { WavePlan } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { DeepReadonly, ObjectKey, Stored } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
-import type { LabelSelectorObject } from '../../resource/selector/label-selector.ts';
+import { type PlaceInPlan, placeInPlan } from '../../rollout/wave/plan-selection.ts';
 import type { ObjectReaders } from './object-readers.ts';
 import { readRepositories } from './shared-repositories.ts';
 
@@ -33,25 +31,26 @@ interface Place {
 /** A policy or a plan, and how it concerns approvals. */
 interface Rule {
   readonly name: string;
-  readonly selector: { readonly packageSelector?: DeepReadonly<LabelSelectorObject> | undefined };
+  readonly selectors: readonly Selector[];
+  /** A label that it depends on besides those of its selectors. */
+  readonly label?: string | undefined;
   /** True if it lets a controller approve a revision. */
   approves(revision: SelectedRevision): boolean;
   /** True if it requires something of the approval of a revision. */
   restricts(revision: SelectedRevision): boolean;
+  /** When it approves a revision, compared with others; absent if there is no order. */
+  placeOf?(revision: SelectedRevision): PlaceInPlan;
 }
 
+type Selector = Pick<DeepReadonly<PackagePolicy>['spec']['selector'], 'packageSelector'>;
+
 /** Reads the policies and active plans that can select revisions of a Repository, also those of namespaces that share its packages. */
-export async function readSelectionCheck(
-  { readers, client }: { readonly readers: ObjectReaders; readonly client: Client },
-  key: ObjectKey,
-  signal: AbortSignal | undefined,
-): Promise<SelectionCheck> {
+export async function readSelectionCheck(readers: ObjectReaders, key: ObjectKey): Promise<SelectionCheck> {
   await readers.refresh(key);
   const places = await Promise.all(
     readRepositories(readers.sharing, key).map(async (repository): Promise<Place> => {
       const { namespace = '' } = repository.metadata;
-      const listed = await unlessMissing(client.list(wavePlanKind, { namespace, ...(signal && { signal }) }));
-      return { namespace, repository, plans: (listed?.items ?? []).filter(isActive) };
+      return { namespace, repository, plans: await readers.readActivePlans(namespace) };
     }),
   );
   return (before, after) => {
@@ -66,23 +65,25 @@ export async function readSelectionCheck(
 function changeIn(
   readers: ObjectReaders,
   { namespace, repository, plans }: Place,
-  before: PolicySubject | undefined,
+  before: PolicySubject,
   after: PolicySubject,
 ): string | undefined {
   const isOwn = namespace === after.namespace;
-  const [was, is] = [before, after].map((subject) => (isOwn ? subject : subject && inFolderOf(repository, subject)));
-  if (is === undefined) return undefined;
+  const [was, is] = [before, after].map((subject) => (isOwn ? subject : inFolderOf(repository, subject)));
+  if (was === undefined || is === undefined) return undefined;
   const setsOf = (revision: SelectedRevision) => () => variantSetsOf(readers.variantReader, revision, namespace);
   const rules = [
     ...readers.policiesIn(namespace).map((policy) => ruleOfPolicy(policy, repository, setsOf)),
     ...plans.map((plan) => ruleOfPlan(plan, repository, setsOf)),
   ];
   const where = isOwn ? '' : ` of namespace ${namespace}`;
-  for (const { name, selector, approves, restricts } of rules) {
-    if (approves(is) && (was === undefined || !approves(was)))
-      return `${causeOf(selector, was, is)} lets ${name}${where} approve it`;
-    if (was !== undefined && restricts(was) && !restricts(is))
-      return `the change of ${causeOf(selector, was, is)} takes it out of ${name}${where}, which restricts its approval`;
+  for (const rule of rules) {
+    const name = `${rule.name}${where}`;
+    if (rule.approves(is) && !rule.approves(was)) return `${causeOf(rule, was, is)} lets ${name} approve it`;
+    if (rule.restricts(was) && !rule.restricts(is))
+      return `the change of ${causeOf(rule, was, is)} takes it out of ${name}, which restricts its approval`;
+    if (rule.approves(is) && !sameValue(rule.placeOf?.(was), rule.placeOf?.(is)))
+      return `the change of ${causeOf(rule, was, is)} moves it in the order of ${name}`;
   }
   return undefined;
 }
@@ -98,7 +99,7 @@ function ruleOfPolicy(policy: SourcedPolicy, repository: Stored<Repository>, set
     forbidSelfApproval;
   return {
     name: `PackagePolicy ${policy.metadata.name}`,
-    selector,
+    selectors: [selector],
     approves: (revision) => mayApproveBy(policy, revision, repository, setsOf(revision)),
     restricts: (revision) => isRestricting && isSelectedBy(policy, revision, repository, setsOf(revision)),
   };
@@ -110,19 +111,29 @@ function ruleOfPlan({ metadata, spec }: Stored<WavePlan>, repository: Stored<Rep
   const isSelected = (revision: SelectedRevision) =>
     selectsForApproval(selector, revision, repository) &&
     isIn(variantSet === undefined ? undefined : [variantSet], () => setsOf(revision)().owning);
-  return { name: `WavePlan ${metadata.name}`, selector, approves: isSelected, restricts: isSelected };
+  return {
+    name: `WavePlan ${metadata.name}`,
+    selectors: [selector, ...spec.waves.flatMap((wave) => wave.selector ?? [])],
+    label: spec.order.label,
+    approves: isSelected,
+    restricts: isSelected,
+    placeOf: (revision) => placeInPlan(spec, revision, repository),
+  };
 }
 
 /** The labels or owners that make the difference. */
-function causeOf({ packageSelector }: Rule['selector'], before: SelectedRevision | undefined, after: SelectedRevision) {
-  const [was, is] = [before?.record?.labels ?? {}, after.record?.labels ?? {}];
+function causeOf({ selectors, label }: Rule, before: SelectedRevision, after: SelectedRevision): string {
+  const [was, is] = [before.record?.labels ?? {}, after.record?.labels ?? {}];
   const used = [
-    ...Object.keys(packageSelector?.matchLabels ?? {}),
-    ...(packageSelector?.matchExpressions ?? []).map(({ key }) => key),
+    ...selectors.flatMap(({ packageSelector }) => [
+      ...Object.keys(packageSelector?.matchLabels ?? {}),
+      ...(packageSelector?.matchExpressions ?? []).map(({ key }) => key),
+    ]),
+    ...(label === undefined ? [] : [label]),
   ];
   const labels = [...new Set(used)].filter((key) => was[key] !== is[key]).map((key) => JSON.stringify(key));
   if (labels.length > 0) return `the label ${labels.join(', ')}`;
-  const [had, has] = [recordedOwners(before?.record), recordedOwners(after.record)];
+  const [had, has] = [recordedOwners(before.record), recordedOwners(after.record)];
   const isOnlyIn = (one: typeof had, other: typeof had) =>
     one.filter((owner) => !other.some((same) => sameValue(same, owner)));
   const owners = [...isOnlyIn(has, had), ...isOnlyIn(had, has)].map(({ kind, name }) => `${kind} ${name}`);

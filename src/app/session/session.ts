@@ -212,7 +212,7 @@ export class Session {
       preview: (context, revision, target) => this.preview(context, revision, target),
       deployments: (revision) =>
         deploymentsOf(revision, this.readers.targets.listIn(revision.namespace), this.readers.delivered),
-      selection: (repository, signal) => readSelectionCheck(this, repository, signal),
+      selection: (repository) => readSelectionCheck(this.readers, repository),
       ...this.#memory,
     });
     this.#revisions = revisions.table;

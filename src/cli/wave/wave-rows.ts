@@ -5,15 +5,18 @@ export const WAVE_COLUMNS = ['Wave', 'Size', 'State', 'Targets', 'Verified', 'Fa
 /** One line for each wave of a plan: those that have started, then those of the spec that have not. */
 export function waveRows({ spec, status }: WavePlan): string[][] {
   const started = status?.waves ?? [];
+  const hasEnded = status?.phase === 'Aborted' || status?.phase === 'RolledBack';
   const rows = started.map((wave) => [
     wave.name,
     sizeText(spec.waves.find(({ name }) => name === wave.name)),
-    stateOf(wave),
+    ...(hasEnded && wave.completedMs === undefined ? ['Ended'] : [stateOf(wave)]),
     ...[String(wave.targets), String(wave.verified), String(wave.failed)],
-    wave.message ?? '',
+    hasEnded ? '' : (wave.message ?? ''),
   ]);
   const waiting = spec.waves.filter(({ name }) => started.every((wave) => wave.name !== name));
-  return [...rows, ...waiting.map((wave) => [wave.name, sizeText(wave), 'Waiting', '', '', '', approvalText(wave)])];
+  const rest = (wave: (typeof waiting)[number]) =>
+    hasEnded ? ['Ended', '', '', '', ''] : ['Waiting', '', '', '', approvalText(wave)];
+  return [...rows, ...waiting.map((wave) => [wave.name, sizeText(wave), ...rest(wave)])];
 }
 
 /** The freezes that stop a plan: which, until when, and why. Undefined if there is none. */

@@ -60,6 +60,13 @@ test('get shows a plan, its waves and what it waits for', async () => {
   expect(await completeNames('plans', 'w', [], { SLUICE_DATA: cli.data })).toEqual(['web']);
 });
 
+test('get shows no wave of a plan that has ended as one in progress', async () => {
+  await report({ ...RUNNING, phase: 'Aborted', message: 'a user aborted it' });
+  const { stdout } = await cli.run('wave', 'get', 'web');
+  expect(stdout).toMatch(/^canary +1% +Ended +1 +0 +0 *$/m);
+  expect(stdout).toMatch(/^rest +100% +Ended *$/m);
+});
+
 test('steps are fields of the plan', async () => {
   await cli.run('wave', 'pause', 'web');
   expect(await spec()).toMatchObject({ paused: true });

@@ -1,9 +1,12 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid } from '../../git/git-repository.ts';
+import { refuseBlocked } from '../kernel/approver.ts';
+import { blockingRules } from '../kernel/blocking-rules.ts';
 import { formatCommitMessage, type PackageAnnotation } from '../model/record/commit-message.ts';
 import { signatures, type WritePlan } from './ports/repository-context.ts';
 import { annotationOf, contentOf, type DecidedStep, statementOf, writePublicationTag } from './step-objects.ts';
-import { planStep, planWith } from './transition.ts';
+import { planStep, planWith, TransitionRefusedError } from './transition.ts';
 
 /** Characters of the lines that name the packages of a commit. Its message is read up to 256 KiB, and Sluice needs none of these lines. */
 const MAX_ANNOTATION_CHARACTERS = 128 * 1024;
@@ -45,8 +48,20 @@ export async function planTogether(steps: readonly DecidedStep[]): Promise<Write
       causes.set(step, error);
     }
   }
+  // To plan hundreds takes seconds, in which a freeze can begin.
+  if (shared !== undefined)
+    await Promise.all(publishing.map((step) => expectNoFreeze(step).catch((error) => causes.set(step, error))));
   if (causes.size > 0) throw new SharedStepsError(causes);
   return plans;
+}
+
+/** Throws TransitionRefusedError if a freeze has begun since the decision. */
+async function expectNoFreeze({ repo, revision, action, reading, decision }: DecidedStep): Promise<void> {
+  if (decision.brokeGlass === true) return;
+  const { freezes } = repo.policyFor(await repo.current(revision.name));
+  const blocking = blockingRules(reading.state, { approvalRules: [], freezes }, timestamp(repo.clock.now()));
+  if (blocking.length > 0)
+    throw new TransitionRefusedError(revision, action, { allowed: false, refusals: blocking.map(refuseBlocked) });
 }
 
 interface SharedCommit {

@@ -130,6 +130,30 @@ describe('approvals of a group', () => {
     expect(await findings()).toEqual([]);
   });
 
+  test('are not published if a freeze begins while they are planned', async () => {
+    const names = await propose('a', 'b', 'c');
+    const frozen = nameOf('b');
+    const freeze = {
+      name: 'stop',
+      namespace: 'ops',
+      isInstallation: true,
+      reason: 'outage',
+      since: '2026-01-01T00:00:00Z',
+    };
+    const { trust } = repository;
+    const sign = trust.sign.bind(trust) as typeof trust.sign;
+    trust.sign = (statement) => {
+      repository.policyFor = ({ name }) => (name === frozen ? { ...policy, freezes: [freeze] } : policy);
+      return sign(statement);
+    };
+    const results = await approveTogether(store, names, wave);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(results[1]).toMatchObject({ reason: { code: 'Refused', message: expect.stringContaining('outage') } });
+    expect(await tags()).toEqual(['a/v1', 'c/v1']);
+    expect(store.get(frozen).lifecycle).toBe('Proposed');
+    expect(await findings()).toEqual([]);
+  });
+
   test('of which several cannot be planned are planned once more without all of these', async () => {
     const names = await propose(...Array.from({ length: 12 }, (_, number) => `p${number}`));
     const { trust } = repository;

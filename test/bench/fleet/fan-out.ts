@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cp, writeFile } from 'node:fs/promises';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,8 +27,17 @@ export interface FanOut {
   readonly memory: number;
   /** Milliseconds of approvals of other packages meanwhile. */
   readonly approvals: readonly number[];
-  /** Milliseconds from the creation of the set until all first revisions are published. */
-  readonly first: number;
+  /** Average number of processes of the machine that were ready to run, at the end. */
+  readonly load: number;
+  /** Milliseconds from the creation of the set until all first revisions are published; undefined if these are what was measured. */
+  readonly first: number | undefined;
+}
+
+export interface FanOutSize {
+  readonly targets: number;
+  readonly perRepository: number;
+  /** If true, the drafts of the first revisions are measured, so that none has to be published before. */
+  readonly clones: boolean;
 }
 
 const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
@@ -44,11 +54,8 @@ const MAX_ATTEMPTS = 20;
 /** A thousand repositories are opened at the start. */
 const START_MS = 600_000;
 
-/** The next revision of a blueprint becomes a draft in each target; meanwhile packages of another repository are approved. */
-export async function fanOut(
-  folder: string,
-  { targets, perRepository }: { readonly targets: number; readonly perRepository: number },
-): Promise<FanOut> {
+/** The next revision of a blueprint, or the first, becomes a draft in each target; meanwhile packages of another repository are approved. */
+export async function fanOut(folder: string, { targets, perRepository, clones }: FanOutSize): Promise<FanOut> {
   const repositories = Math.ceil(targets / perRepository);
   const edges = Array.from({ length: repositories }, (_, index) => `edge-${index}`);
   await makeRepositories(folder, ['blueprints', 'other', ...edges]);
@@ -66,24 +73,19 @@ export async function fanOut(
     await draft(api, 'blueprints', 'web', 'v1', 1);
     await approve(api, 'blueprints.web.v1');
     for (let number = 0; number < APPROVALS; number++) await draft(api, 'other', `app-${number}`, 'v1', 1);
-    const published = until(api, REVISIONS, isPublished, targets);
-    const start = performance.now();
-    await succeed(() => api.post(SETS, setOf(edges, targets, perRepository)));
-    await published;
-    const first = performance.now() - start;
-    // A change of the template; it lets the next drafts be written once each.
-    const spec = { targets: [{ repositories: repositoriesOf(edges, targets, perRepository), template: TEMPLATE }] };
-    await succeed(() => api.patch(`${SETS}/fleet`, { spec }));
-    await nextRevision(api);
+    const repositoryTargets = repositoriesOf(edges, targets, perRepository);
+    const first = clones ? undefined : await publishFirst(api, repositoryTargets, targets);
+    if (!clones) await nextRevision(api);
     for (const edge of edges)
       await cp(join(folder, `${edge}.git`), join(folder, `floor-${edge}.git`), { recursive: true });
     await rest(pid);
     await server.traffic();
-    const ready = until(api, VARIANTS, hasNextDraft, targets);
+    const ready = until(api, VARIANTS, (variant) => hasDraft(variant, clones ? 1 : 2), targets);
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
     const before = processLoad(pid).cpu;
     const began = performance.now();
-    await approve(api, 'blueprints.web.v2');
+    if (clones) await succeed(() => api.post(SETS, setOf(repositoryTargets, TEMPLATE)));
+    else await approve(api, 'blueprints.web.v2');
     let over = false;
     const others = approvals(api, () => over);
     await ready;
@@ -91,6 +93,7 @@ export async function fanOut(
     const elapsed = performance.now() - began;
     const cpu = processLoad(pid).cpu - before;
     const memory = peakMemory(pid);
+    const [load = 0] = loadavg();
     const times = await others;
     const traffic = await server.traffic();
     await rest(pid);
@@ -101,9 +104,9 @@ export async function fanOut(
     if (code !== 0 || failures.length > 0)
       throw new Error(`sluice up ended with ${code}:\n${failures.slice(0, 5).join('\n')}`);
     // An approval is one push; so is the publication of the blueprint.
-    const pushes = traffic.pushes - times.length - 1;
+    const pushes = traffic.pushes - times.length - (clones ? 0 : 1);
     return {
-      ...{ targets, repositories, elapsed, floor, commits: drafts, cpu, memory, approvals: times, first },
+      ...{ targets, repositories, elapsed, floor, commits: drafts, cpu, memory, approvals: times, load, first },
       traffic: { ...traffic, pushes },
     };
   } finally {
@@ -134,10 +137,20 @@ function repositoriesOf(edges: readonly string[], targets: number, perRepository
   }));
 }
 
-/** The first revisions are approved automatically. */
-function setOf(edges: readonly string[], targets: number, perRepository: number): object {
-  const repositories = repositoriesOf(edges, targets, perRepository);
+/** Returns the milliseconds until the first revisions, which are approved automatically, are published. */
+async function publishFirst(api: KubeApi, repositories: readonly object[], targets: number): Promise<number> {
   const template = { ...TEMPLATE, annotations: { 'approval.nephio.org/policy': 'initial' } };
+  const published = until(api, REVISIONS, isPublished, targets);
+  const start = performance.now();
+  await succeed(() => api.post(SETS, setOf(repositories, template)));
+  await published;
+  const first = performance.now() - start;
+  // A change of the template; it lets the next drafts be written once each.
+  await succeed(() => api.patch(`${SETS}/fleet`, { spec: { targets: [{ repositories, template: TEMPLATE }] } }));
+  return first;
+}
+
+function setOf(repositories: readonly object[], template: object): object {
   return {
     ...{ apiVersion: 'config.porch.kpt.dev/v1alpha2', kind: 'PackageVariantSet', metadata: { name: 'fleet' } },
     spec: { upstream: { repo: 'blueprints', package: 'web' }, targets: [{ repositories, template }] },
@@ -229,9 +242,10 @@ function isPublished({ metadata: { name }, spec }: KubeObject): boolean {
   return name.startsWith('edge-') && (spec as { lifecycle: string }).lifecycle === 'Published' && name.endsWith('-1');
 }
 
-function hasNextDraft({ status }: KubeObject): boolean {
+function hasDraft({ status }: KubeObject, number: number): boolean {
   const { downstreamTargets = [] } = (status ?? {}) as { downstreamTargets?: { name: string }[] };
-  return downstreamTargets[0]?.name.endsWith('packagevariant-2') === true && conditionOf(status, 'Ready') === 'True';
+  const isNumber = downstreamTargets[0]?.name.endsWith(`packagevariant-${number}`) === true;
+  return isNumber && conditionOf(status, 'Ready') === 'True';
 }
 
 /** Resolves when the process has used little CPU for a second. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { milliseconds, percentile, printTable, ratio } from '../table.ts';
-import { type FanOut, fanOut } from './fan-out.ts';
+import { type FanOut, type FanOutSize, fanOut } from './fan-out.ts';
 import { mergeRate } from './merge-rate.ts';
 import { waveOf } from './wave.ts';
 
@@ -12,14 +12,16 @@ const WAVE_TARGETS = 300;
 
 /**
  * One blueprint for many targets, behind Git over HTTP: the drafts of its next revision, and the rate of merges. `--parts=fan-out,merge`
- * chooses tables, `--targets=10,100` sizes, `--per-repository=1` how many targets share a repository.
+ * chooses tables, `--targets=10,100` sizes, `--per-repository=1` how many targets share a repository. With `--clones` the drafts are those of first
+ * revisions, which takes a third of the time.
  */
 export async function fleet(options: readonly string[] = []): Promise<void> {
   const value = (name: string) => options.find((option) => option.startsWith(`--${name}=`))?.split('=')[1];
   const parts = value('parts')?.split(',') ?? ['fan-out', 'wave', 'merge'];
   if (parts.includes('fan-out')) {
     const sizes = value('targets')?.split(',').map(Number) ?? TARGETS;
-    await fanOuts(sizes, Number(value('per-repository') ?? TARGETS_PER_REPOSITORY));
+    const perRepository = Number(value('per-repository') ?? TARGETS_PER_REPOSITORY);
+    await fanOuts(sizes, { perRepository, clones: options.includes('--clones') });
   }
   if (parts.includes('wave')) await waves();
   if (parts.includes('merge')) mergeRate();
@@ -43,12 +45,12 @@ async function waves(): Promise<void> {
   printTable(['approvals', 'repositories', 'wave', 'pushes', 'commits'], rows);
 }
 
-async function fanOuts(sizes: readonly number[], perRepository: number): Promise<void> {
+async function fanOuts(sizes: readonly number[], how: Omit<FanOutSize, 'targets'>): Promise<void> {
   const results: FanOut[] = [];
   for (const targets of sizes) {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
     try {
-      const result = await fanOut(folder, { targets, perRepository });
+      const result = await fanOut(folder, { targets, ...how });
       results.push(result);
       console.error(rowOf(result).join('  '));
     } finally {
@@ -58,7 +60,7 @@ async function fanOuts(sizes: readonly number[], perRepository: number): Promise
   printTable(
     [
       ...['targets', 'repositories', 'new drafts', 'fast-import + push', 'ratio', 'commits', 'pushes', 'fetches'],
-      ...['CPU per target', 'memory, most', 'approval, p50', 'approval, most', 'first clones, published'],
+      ...['CPU per target', 'memory, most', 'approval, p50', 'approval, most', 'first clones, published', 'load'],
     ],
     results.map(rowOf),
   );
@@ -72,11 +74,12 @@ async function fanOuts(sizes: readonly number[], perRepository: number): Promise
 }
 
 function rowOf(result: FanOut): string[] {
-  const { targets, repositories, elapsed, floor, commits, traffic, cpu, memory, approvals, first } = result;
+  const { targets, repositories, elapsed, floor, commits, traffic, cpu, memory, approvals, load, first } = result;
   return [
     ...[`${targets}`, `${repositories}`, milliseconds(elapsed), milliseconds(floor), ratio(elapsed, floor)],
     ...[`${commits}`, `${traffic.pushes}`, `${traffic.fetches}`],
     ...[milliseconds((cpu * 1000) / targets), `${Math.round(memory / 1e6)} MB`],
-    ...[milliseconds(percentile(approvals, 0.5)), milliseconds(Math.max(...approvals)), milliseconds(first)],
+    ...[milliseconds(percentile(approvals, 0.5)), milliseconds(Math.max(...approvals))],
+    ...[first === undefined ? '' : milliseconds(first), load.toFixed(0)],
   ];
 }

@@ -8,12 +8,12 @@ import type { PolicySubject } from '../../model/revision/package-revision.ts';
 
 /**
  * What a change of labels or owners means for the approval of a revision, such as `the label "tier" lets WavePlan web approve it`; undefined if
- * nothing. `before` is undefined for a new revision.
+ * nothing.
  */
-export type SelectionCheck = (before: PolicySubject | undefined, after: PolicySubject) => string | undefined;
+export type SelectionCheck = (before: PolicySubject, after: PolicySubject) => string | undefined;
 
 /** Reads the policies and plans that can select revisions of a Repository. */
-export type ReadSelectionCheck = (repository: ObjectKey, signal: AbortSignal | undefined) => Promise<SelectionCheck>;
+export type ReadSelectionCheck = (repository: ObjectKey) => Promise<SelectionCheck>;
 
 /** True if the metadata by which policies and plans select differs. */
 export function changesSelection(stored: RevisionObject | undefined, { metadata }: RevisionObject): boolean {
@@ -21,14 +21,17 @@ export function changesSelection(stored: RevisionObject | undefined, { metadata 
   return !sameValue([labels, ownerReferences], [metadata.labels ?? {}, metadata.ownerReferences ?? []]);
 }
 
-/** Refuses a change of labels or owners by a user without the right to approve, which decides who has to approve the revision. */
+/**
+ * Refuses a change of labels or owners by a user without the right to approve, which decides who has to approve the revision. A new revision had
+ * none before.
+ */
 export function refuseSelection(
   context: RequestContext,
   check: SelectionCheck,
-  before: PolicySubject | undefined,
+  before: PolicySubject,
   after: PolicySubject,
 ): void {
-  const why = check(before && withoutMarks(before), withoutMarks(after));
+  const why = check(withoutMarks(before), withoutMarks(after));
   if (why === undefined) return;
   const { name } = after;
   throw new SluiceError(

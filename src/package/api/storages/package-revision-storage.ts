@@ -190,9 +190,9 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     if (!approves && changesSelection(undefined, object)) {
       const key = { repository, package: packageName, workspace: workspaceName };
       const path = packagePath(this.#store.repository(repositoryId).layout, packageName);
-      const subject = { key, name, namespace, path, kptfile: undefined, record: { ...emptyRecord(''), ...written } };
-      const check = await this.#selection({ namespace, name: repository }, context.signal);
-      refuseSelection(context, check, undefined, subject);
+      const bare = { key, name, namespace, path, kptfile: undefined, record: emptyRecord('') };
+      const check = await this.#selection({ namespace, name: repository });
+      refuseSelection(context, check, bare, { ...bare, record: { ...bare.record, ...written } });
     }
     const write = this.table.beginWrite(context, `${namespace}/${name}`, metadata.managedFields);
     try {
@@ -209,7 +209,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
   async update(context: RequestContext, requested: RevisionObject): Promise<Stored<RevisionObject>> {
     const approves = await mayApprove(context);
-    const check = approves ? undefined : await this.#selectionCheck(context, requested);
+    const check = approves ? undefined : await this.#selectionCheck(requested);
     const entry = this.#current(requested);
     const stored = entry.object;
     const object = withApprovalRights(context, stored, requested, approves);
@@ -330,12 +330,12 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   /** What a change of the metadata by which rules select depends on; undefined without such a change. It is read before the object that is written. */
-  async #selectionCheck(context: RequestContext, requested: RevisionObject): Promise<SelectionCheck | undefined> {
+  async #selectionCheck(requested: RevisionObject): Promise<SelectionCheck | undefined> {
     const { object } = this.#existing(requested.metadata);
     if (!changesSelection(object, requested)) return undefined;
     const { namespace } = object.metadata;
     const key = { ...(namespace === undefined ? {} : { namespace }), name: object.spec.repository };
-    return this.#selection(key, context.signal);
+    return this.#selection(key);
   }
 
   #existing(key: ObjectKey): RevisionEntry {

@@ -8,7 +8,12 @@ export const TEMPLATE_VARIABLES = ['repoDefault', 'packageDefault', 'upstream', 
 /** Those of `repoExpr`, whose result decides which repository it is. */
 export const REPOSITORY_VARIABLES = TEMPLATE_VARIABLES.filter((name) => name !== 'repository');
 /** A set evaluates its expressions for each target. */
-export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = { rounds: 1000, values: 5000, milliseconds: 20 };
+export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = {
+  rounds: 1000,
+  values: 5000,
+  size: 50_000,
+  milliseconds: 20,
+};
 
 /** Their keys are no fields. */
 const USER_MAPS: ReadonlySet<string> = new Set(['labels', 'annotations', 'data', 'configMap', 'matchLabels']);

@@ -19,3 +19,10 @@ export const packageSelectorSchema = z.object({
     .optional()
     .describe('Label selector for package revisions; labels in the metadata of the Kptfile count as well.'),
 });
+
+/** The same for what lets controllers approve. */
+export const approvingSelectorSchema = packageSelectorSchema.extend({
+  packageSelector: labelSelectorSchema
+    .optional()
+    .describe('Label selector for package revisions, by labels that users who may approve, or controllers, have set.'),
+});

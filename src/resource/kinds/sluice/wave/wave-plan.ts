@@ -3,10 +3,9 @@ import { durationSchema } from '../../../object/duration.ts';
 import { type FieldCause, invalidValue } from '../../../object/invalid-object.ts';
 import { defineKind } from '../../../schema/define-kind.ts';
 import type { ObjectOf } from '../../../schema/kind.ts';
-import { labelSelectorSchema } from '../../../selector/label-selector.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../../common/condition-schema.ts';
-import { packageSelectorSchema } from '../package-selector.ts';
+import { approvingSelectorSchema } from '../package-selector.ts';
 import { amountSchema, verificationSchema, waveNameSchema, waveSchema } from './wave-schema.ts';
 
 const MAX_WAVES = 30;
@@ -58,13 +57,8 @@ export const wavePlanKind = defineKind({
   strategy: { validate: ({ spec }) => waveCauses(spec.waves) },
   spec: z
     .object({
-      selector: packageSelectorSchema
+      selector: approvingSelectorSchema
         .extend({
-          packageSelector: labelSelectorSchema
-            .optional()
-            .describe(
-              'Label selector for package revisions, by labels that users who may approve, or controllers, have set.',
-            ),
           variantSet: z
             .string()
             .min(1)
@@ -89,7 +83,14 @@ export const wavePlanKind = defineKind({
             .max(253)
             .optional()
             .describe('Salt of the digest that sorts targets. Defaults to the name of the plan.'),
-          label: z.string().min(1).max(317).optional().describe('Label of the revisions whose value sorts them first.'),
+          label: z
+            .string()
+            .min(1)
+            .max(317)
+            .optional()
+            .describe(
+              'Label of the revisions whose value sorts them first, as users who may approve, or controllers, have set it.',
+            ),
         })
         .default({})
         .describe('Order of the targets.'),

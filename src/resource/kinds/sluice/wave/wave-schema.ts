@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { durationSchema } from '../../../object/duration.ts';
 import { clusterRules } from '../../../schema/cluster-rule.ts';
-import { packageSelectorSchema } from '../package-selector.ts';
+import { approvingSelectorSchema } from '../package-selector.ts';
 
 const MAX_NAME_CHARACTERS = 63;
 const MAX_TARGETS = 10_000;
@@ -73,7 +73,7 @@ export const waveSchema = z
       .optional()
       .describe('Cumulative part of all targets, rounded up: 1 of 30 is one target, which is part of a later 5.'),
     count: z.int().min(1).max(MAX_TARGETS).optional().describe('Number of targets of this wave.'),
-    selector: packageSelectorSchema.optional().describe('Selector for the targets of this wave.'),
+    selector: approvingSelectorSchema.optional().describe('Selector for the targets of this wave.'),
     soak: durationSchema
       .default('0')
       .describe('Time for which all targets of the wave must stay verified before the next wave starts.'),
