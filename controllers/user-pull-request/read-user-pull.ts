@@ -72,6 +72,7 @@ export interface PullContext {
 export async function readPulledPackages(context: PullContext): Promise<PulledPackages> {
   const { repository, head, mainHead, renderer, now, signal } = context;
   const { git, layout, namespace } = repository;
+  await repository.refreshPolicies();
   const base = await mergeBase(git, mainHead, head.commit, signal);
   if (base === undefined) {
     const omitted = ['It has no common commit with the main branch that is near enough; rebase the branch'];

@@ -1,42 +1,42 @@
 import { expect, test } from 'vitest';
-import { fsck, git } from '../support/git/git-cli.ts';
+import { git } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
-import { runScenario, type ScenarioOptions } from './forge-scenario.ts';
+import type { ScenarioOptions } from './forge-scenario.ts';
 import { GitHubCrash } from './github-crash.ts';
 import { placesOf, runVictim } from './run-forge-victim.ts';
 
 const PACKAGES = ['api', 'db', 'web'];
 const LEAST_PLACES = 40;
-const MAX_PLACES = 160;
 /** Of the places, each so many is a kill. */
 const STEP = 5;
 /** A process for each kill: a minute and a half for each way, beside other tests. */
 const TIMEOUT_MS = 1_200_000;
+/** Two processes meet at different calls each time. */
+const ROUNDS = 3;
 
 test.each(['review', 'merge'] as const)(
   'a kill between calls of the publication of three packages in one pull request by a %s: one pull request, and none is lost',
   { timeout: TIMEOUT_MS },
-  async (publishOn) => {
-    const crash = await GitHubCrash.open({ publishOn, batch: PACKAGES });
-    const { server, repository, options } = crash;
-    try {
-      const complete = await runVictim(options, 0);
-      const places = placesOf(complete);
-      expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
-      expect(places).toBeLessThan(MAX_PLACES);
-      expectPublished(repository, publishOn, 'complete');
-      for (let place = 1; place <= places; place += STEP) {
+  (publishOn) =>
+    GitHubCrash.use({ publishOn, batch: PACKAGES }, (crash) =>
+      crash.killAtPlaces({ leastPlaces: LEAST_PLACES, every: STEP }, (place) =>
+        expectPublished(crash.repository, publishOn, place),
+      ),
+    ),
+);
+
+test.each(['review', 'merge'] as const)(
+  'two processes with the same three proposals: one pull request with all of them, and none is lost by a %s',
+  { timeout: TIMEOUT_MS },
+  (publishOn) =>
+    GitHubCrash.use({ publishOn, batch: PACKAGES }, async (crash) => {
+      for (let round = 1; round <= ROUNDS; round += 1) {
         crash.reset();
-        await runVictim(options, place);
-        expect(await runScenario(options), `place ${place}`).toBe('Published');
-        expectPublished(repository, publishOn, `place ${place}`);
+        const runs = await Promise.all([runVictim(crash.options, 0), runVictim(crash.options, 0)]);
+        for (const run of runs) expect(placesOf(run), run.output).toBeGreaterThan(0);
+        expectPublished(crash.repository, publishOn, `round ${round}`);
       }
-      fsck(repository.gitDir);
-      expect(server.problems).toEqual([]);
-    } finally {
-      await crash.close();
-    }
-  },
+    }),
 );
 
 function expectPublished(

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { initRepository } from '../../src/git/open/open-repository.ts';
-import { fsck, git } from '../support/git/git-cli.ts';
+import { git } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
 import { commitFiles } from '../support/scratch-repository.ts';
 import { BRANCH, FILE, runScenario, type ScenarioOptions } from './forge-scenario.ts';
@@ -19,10 +19,9 @@ const TIMEOUT_MS = 1_200_000;
 test.each(['review', 'merge'] as const)(
   'a kill between any two calls of a publication by a %s: one pull request, nothing that was not judged, and nothing lost',
   { timeout: TIMEOUT_MS },
-  async (publishOn) => {
-    const crash = await GitHubCrash.open({ publishOn });
-    const { server, repository, options } = crash;
-    try {
+  (publishOn) =>
+    GitHubCrash.use({ publishOn }, async (crash) => {
+      const { repository, options } = crash;
       const complete = await runVictim(options, 0);
       const places = placesOf(complete);
       expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
@@ -52,12 +51,7 @@ test.each(['review', 'merge'] as const)(
           expectPublished(repository, publishOn, `place ${place}`);
         }
       }
-      fsck(repository.gitDir);
-      expect(server.problems).toEqual([]);
-    } finally {
-      await crash.close();
-    }
-  },
+    }),
 );
 
 function ofBranch({ pulls }: GitHubRepository) {

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
 import type { MergeMethod } from '../../src/forge/forge-merging.ts';
-import { fsck, git } from '../support/git/git-cli.ts';
+import { git } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
 import { APP } from '../support/github/github-server.ts';
-import { BRANCH, FILE, runScenario } from './forge-scenario.ts';
+import { BRANCH, FILE } from './forge-scenario.ts';
 import { GitHubCrash } from './github-crash.ts';
-import { placesOf, runVictim } from './run-forge-victim.ts';
 
 /** Of each way: before and after each request to the host, and each change of the revision. */
 const LEAST_PLACES = 30;
@@ -31,34 +30,13 @@ test.each<Way>([
 ])(
   'a merge of Sluice on a GitHub whose rules reserve the main branch for merges, with kills between its calls: %j',
   { timeout: TIMEOUT_MS },
-  async ({ kills: [first, every], ...way }) => {
-    const crash = await GitHubCrash.open(way);
-    const { server, repository, options } = crash;
-    repository.protections.set('main', { check: 'sluice/ready', isStrict: true });
-    try {
-      const complete = await runVictim(options, 0);
-      const places = placesOf(complete);
-      expect(places, complete.output).toBeGreaterThanOrEqual(LEAST_PLACES);
-      expectPublished(repository, way, 'complete');
-
-      let [killed, kills] = [0, 0];
-      for (let place = first; place <= places; place += every) {
-        crash.reset();
-        kills += 1;
-        const run = await runVictim(options, place);
-        // A run that is faster than the first one needs fewer calls.
-        if (run.killed) killed += 1;
-        else expect(placesOf(run), run.output).toBeLessThan(place);
-        expect(await runScenario(options), `place ${place}`).toBe('Published');
-        expectPublished(repository, way, `place ${place}`);
-      }
-      expect(killed).toBeGreaterThan(kills / 2);
-      fsck(repository.gitDir);
-      expect(server.problems).toEqual([]);
-    } finally {
-      await crash.close();
-    }
-  },
+  ({ kills: [first, every], ...way }) =>
+    GitHubCrash.use(way, async (crash) => {
+      crash.repository.protections.set('main', { check: 'sluice/ready', isStrict: true });
+      await crash.killAtPlaces({ leastPlaces: LEAST_PLACES, first, every }, (place) =>
+        expectPublished(crash.repository, way, place),
+      );
+    }),
 );
 
 function expectPublished(

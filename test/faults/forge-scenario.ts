@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pullRequestController } from '../../controllers/pull-request/pull-request-controller.ts';
 import type { MergeMethod } from '../../src/forge/forge-merging.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { systemClock } from '../../src/foundation/time/clock.ts';
+import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { commitFile } from '../support/delivery-pull-request.ts';
@@ -31,6 +31,10 @@ export interface ScenarioOptions extends ScenarioHostOptions {
   readonly mergeMethod?: MergeMethod;
   /** Another user changes the main branch once, as soon as the proposal is decided on; only for a path. */
   readonly movesMain?: boolean;
+  /** Users open the pull requests, see user-merge-scenario.ts. */
+  readonly userPulls?: boolean;
+  /** When the policy was created, in milliseconds since the epoch. Default: now. */
+  readonly sinceMs?: number;
 }
 
 /** Names of the revisions of a scenario. */
@@ -39,12 +43,11 @@ function revisionsOf({ batch }: Pick<ScenarioOptions, 'batch'>): readonly string
 }
 
 /** A process on the data of the options. `folder` has the key and the ledger, which outlive it. */
-export async function open({
-  folder,
-  packages,
-  gitea,
-}: Pick<ScenarioOptions, 'folder' | 'packages' | 'gitea'>): Promise<Fixture> {
-  const world = await fixture(systemClock, await folderTrust(join(folder, 'trust')));
+export async function open(
+  { folder, packages, gitea }: Pick<ScenarioOptions, 'folder' | 'packages' | 'gitea'>,
+  clock: Clock = systemClock,
+): Promise<Fixture> {
+  const world = await fixture(clock, await folderTrust(join(folder, 'trust')));
   const basic = gitea && { username: gitea.username, password: gitea.token };
   await world.register('apps', { repo: packages, ...(basic === undefined ? {} : { credentials: { basic } }) });
   return world;

@@ -1,11 +1,26 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'vitest';
+import { fsck } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
 import { GitHubServer } from '../support/github/github-server.ts';
-import { prepare, type ScenarioOptions } from './forge-scenario.ts';
+import type { ScenarioOptions } from './forge-scenario.ts';
+import { prepareScenario, runAnyScenario } from './run-any-scenario.ts';
+import { placesOf, runVictim } from './run-forge-victim.ts';
 
-/** A proposal on the checked GitHub server, whose state can be restored after each kill of a process. */
+export interface Kills {
+  /** The scenario has so many places at least. */
+  readonly leastPlaces: number;
+  /** The first place, and every so many after it. */
+  readonly first?: number;
+  readonly every: number;
+}
+
+type Way = Pick<ScenarioOptions, 'publishOn'> &
+  Partial<Pick<ScenarioOptions, 'batch' | 'mergeMethod' | 'movesMain' | 'userPulls'>>;
+
+/** A scenario on the checked GitHub server, whose state can be restored after each kill of a process. */
 export class GitHubCrash {
   readonly server: GitHubServer;
   readonly repository: GitHubRepository;
@@ -19,21 +34,31 @@ export class GitHubCrash {
     this.#folder = folder;
   }
 
-  static async open(
-    way: Pick<ScenarioOptions, 'publishOn'> & Partial<Pick<ScenarioOptions, 'batch' | 'mergeMethod' | 'movesMain'>>,
-  ): Promise<GitHubCrash> {
+  /** Whatever happens in `test`, the repository stays valid, and each request and response keeps to the published schemas. */
+  static async use(way: Way, test: (crash: GitHubCrash) => Promise<void>): Promise<void> {
+    const crash = await GitHubCrash.#open(way);
+    try {
+      await test(crash);
+      fsck(crash.repository.gitDir);
+      expect(crash.server.problems).toEqual([]);
+    } finally {
+      await crash.#close();
+    }
+  }
+
+  static async #open(way: Way): Promise<GitHubCrash> {
     const server = new GitHubServer();
     await server.listen();
     const folder = mkdtempSync(join(tmpdir(), 'sluice-forge-crash-'));
     const repository = server.createRepository('acme', 'packages', ['acme', 'anna']);
     const options: ScenarioOptions = {
       ...{ folder: join(folder, 'data'), packages: repository.gitDir, api: server.api, ...way },
-      ...{ owner: 'acme', name: 'packages', user: 'anna', token: server.createToken('anna') },
+      ...{ owner: 'acme', name: 'packages', user: 'anna', token: server.createToken('anna'), sinceMs: Date.now() },
     };
     const made = new GitHubCrash(server, repository, folder, options);
     mkdirSync(options.folder);
     writeFileSync(join(options.folder, 'app.pem'), server.privateKey, { mode: 0o600 });
-    await prepare(options);
+    await prepareScenario(options);
     for (const [from, to] of made.#copies()) cpSync(from, to, { recursive: true });
     return made;
   }
@@ -49,7 +74,31 @@ export class GitHubCrash {
     repository.labels.clear();
   }
 
-  async close(): Promise<void> {
+  /**
+   * Runs the scenario whole, then kills it at places of it, after each of which another process continues. `expectPublished` checks the host after
+   * each; `name` is that of the place.
+   */
+  async killAtPlaces({ leastPlaces, first = 1, every }: Kills, expectPublished: (name: string) => void): Promise<void> {
+    const { options } = this;
+    const complete = await runVictim(options, 0);
+    const places = placesOf(complete);
+    expect(places, complete.output).toBeGreaterThanOrEqual(leastPlaces);
+    expectPublished('complete');
+    let [killed, kills] = [0, 0];
+    for (let place = first; place <= places; place += every) {
+      this.reset();
+      kills += 1;
+      const run = await runVictim(options, place);
+      // A run that is faster than the first one needs fewer calls.
+      if (run.killed) killed += 1;
+      else expect(placesOf(run), run.output).toBeLessThan(place);
+      expect(await runAnyScenario(options), `place ${place}`).toBe('Published');
+      expectPublished(`place ${place}`);
+    }
+    expect(killed).toBeGreaterThan(kills / 2);
+  }
+
+  async #close(): Promise<void> {
     await this.server.close();
     rmSync(this.#folder, { recursive: true, force: true });
   }

@@ -362,7 +362,9 @@ describe('a pull request of several proposals', () => {
     expect(lifecycles([api, web])).toEqual(['Proposed', 'Proposed']);
     expect(at.forge.pulls[0]?.body).toContain(`### \`${web}\``);
     const reply = at.forge.commentsOf.get(1)?.find(({ author }) => author === 'sluice')?.body;
-    expect(reply).toContain(`**Refused**: \`${web}: it came to this pull request after it was opened`);
+    expect(reply).toContain(
+      `**Refused**: \`${web}: it is not known that this pull request showed the package as it is now`,
+    );
     // The host shows the head that has it.
     await headOf(1);
     await at.settle();
@@ -426,6 +428,25 @@ describe('a pull request of several proposals', () => {
     expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
     for (const name of ['apps.api.w1', web]) expect(at.forge.pulls[0]?.body).toContain(`### \`${name}\``);
     expect(treeAt(await headOf(1), 'web')).toBe(treeAt('proposed/web/w1', 'web'));
+  });
+
+  test('a pull request that another process opened and a user merged meanwhile is not opened a second time', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    const names = await at.proposeAll('api', 'web');
+    // This process has read the pull requests, and waits for further proposals.
+    for (const name of names) await at.reconcile(name);
+    await at.reconcile('apps:batches');
+    const back = at.beside();
+    await at.settle();
+    const commit = await at.mergeAs(1, 'bob');
+    back();
+    at.clock.advance(60_000);
+    await at.reconcile('apps:batches');
+    await at.settle();
+    expect(creations()).toBe(1);
+    for (const name of names)
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', commit, outOfBand: undefined });
+    expect(branches()).toBe('');
   });
 
   test('without spec.review the pull request says so, stays open, and continues when there is one again', async () => {

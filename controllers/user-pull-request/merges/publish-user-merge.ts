@@ -68,6 +68,8 @@ export function mergeWorkspaceOf(number: number): string {
  */
 export async function publishUserMerge(context: UserMergeContext, listed: PullRequest): Promise<UserMerge | undefined> {
   const { repository, forge, signal } = context;
+  // By a policy that was just written the merge may publish: otherwise it would be settled without that.
+  await repository.refreshPolicies();
   const read = await packagesAtMerge(repository, listed, signal);
   const commit = listed.merged?.commit ?? '';
   if (read === undefined || !(await repository.index.isOnMain(commit))) return undefined;

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { DEFAULT_POLICY } from '../../../src/package/model/policy/policy.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
 import {
   eachUserPulls,
@@ -136,5 +137,23 @@ describe('merges of pull requests that users open, rare cases', () => {
     expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
     expect(at.comment(1, 'merged')).toBe(said);
     expect((await at.world.events('apps')).filter((text) => text.startsWith('MergeNotPublished'))).toEqual([]);
+  });
+
+  test('and checks read the policies again, so that a slow watch of them loses no publication', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const repository = at.world.store.repository('apps');
+    const policyFor = repository.policyFor.bind(repository);
+    let isCurrent = false;
+    repository.policyFor = (subject) => (isCurrent ? policyFor(subject) : DEFAULT_POLICY);
+    repository.refreshPolicies = async () => {
+      isCurrent = true;
+    };
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    expect(at.titles(commit)['sluice/ready']).toBe('success: 1 package checked: no errors, no closed gates');
+    isCurrent = false;
+    await at.merge(1, 'bob');
+    await at.poll();
+    expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 });
