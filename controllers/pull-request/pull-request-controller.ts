@@ -14,7 +14,6 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type PolicyScope, pendingRevisions } from '../proposal/pending-revisions.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { isFromBegin } from './batch/batch-branch.ts';
 import { memberOf } from './batch/batch-member.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
 import { Batches, isBatchesKey, leftBatches } from './batch/batches.ts';
@@ -240,17 +239,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       pulls.notePush(branch);
       return undefined;
     }
-    const repository = store.repositoryOf(revision);
-    const { git } = repository;
+    const { git } = store.repositoryOf(revision);
     const isAt = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).size > 0;
-    if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
+    // While users have pushed to the branch of a batch, it does not show what is proposed.
+    if (isShared && !shownPull.heads.has(pull.head.commit)) delete entry.seen;
+    else if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
       entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
-    const shared = isShared
-      ? {
-          ...sharedComments(shownPull, pull, key, signal),
-          hasFromBegin: () => isFromBegin(repository, branch, proposal, signal),
-        }
-      : undefined;
+    const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
     const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {

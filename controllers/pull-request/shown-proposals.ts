@@ -23,6 +23,11 @@ export interface ShownPull {
   readonly number: number;
   /** Its proposals, by their keys as text. */
   readonly members: Map<string, Shown>;
+  /**
+   * Commits that this process has written to the branch of a batch, or found to be what it would write, after the text listed their proposals.
+   * Users can write to the branch and the text, so that neither shows by itself what Sluice has shown.
+   */
+  readonly heads: Set<string>;
   text?: string;
   checks?: string;
   /** Commits of merge queues that merge it and wait for its checks. */
@@ -72,7 +77,7 @@ export class ShownProposals {
     this.#pulls.set(pulls, ofBranches);
     const known = ofBranches.get(branch);
     if (known?.number === number) return known;
-    const made = { branch, pulls, number, members: new Map(), executed: new Map() };
+    const made = { branch, pulls, number, members: new Map(), heads: new Set<string>(), executed: new Map() };
     ofBranches.set(branch, made);
     return made;
   }
@@ -114,7 +119,7 @@ export function sharedComments(
   of: PullRequest,
   { name }: ObjectKey,
   signal: AbortSignal,
-): Omit<SharedComments, 'hasFromBegin'> {
+): SharedComments {
   const { pulls, number, members, executed } = entry;
   return {
     names: [...members.values()].map(({ key }) => key.name).sort(),

@@ -99,28 +99,6 @@ export async function membersAt(
   return undefined;
 }
 
-/** True if each commit of Sluice in a branch has a proposal, so that the pull request has had it since it was opened. */
-export async function isFromBegin(
-  repository: Pick<BatchRepository, 'git' | 'index' | 'readBranch'>,
-  branch: string,
-  proposal: string,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { git, index } = repository;
-  let hasIt = false;
-  let next = await repository.readBranch(branch, signal);
-  for (let count = 0; next !== undefined && !(await index.isOnMain(next)); count += 1) {
-    if (count === MAX_COMMITS) return false;
-    const commit: Commit = await git.readCommit(next);
-    if (isOwnCommit(commit)) {
-      if (!membersOf(commit).some((one) => one.proposal === proposal)) return false;
-      hasIt = true;
-    }
-    next = commit.parents[0];
-  }
-  return hasIt;
-}
-
 /** The branch of the batch that has a proposal, as the repository was last read. */
 export async function batchBranchOf(
   { git, id }: Pick<PackageRepository, 'git' | 'id'>,

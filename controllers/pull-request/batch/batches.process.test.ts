@@ -362,7 +362,9 @@ describe('a pull request of several proposals', () => {
     expect(lifecycles([api, web])).toEqual(['Proposed', 'Proposed']);
     expect(at.forge.pulls[0]?.body).toContain(`### \`${web}\``);
     const reply = at.forge.commentsOf.get(1)?.find(({ author }) => author === 'sluice')?.body;
-    expect(reply).toContain(`**Refused**: \`${web}: it came to this pull request after it was opened`);
+    expect(reply).toContain(
+      `**Refused**: \`${web}: it is not known that this pull request showed the package as it is now`,
+    );
     // The host shows the head that has it.
     await headOf(1);
     await at.settle();

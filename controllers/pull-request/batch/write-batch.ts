@@ -92,7 +92,11 @@ export async function writeBatch(
   if (reply !== undefined && reply !== entry.reply && (await writeComment(context, about, REPLY, reply)))
     entry.reply = reply;
   const hadChecks = entry.checks;
-  for (const { key } of members) if (shown.get(key)?.pull !== entry) enqueue(key);
+  const isNew = !entry.heads.has(head);
+  entry.heads.add(head);
+  // If the host does not show the head yet, a poll wakes them when it does.
+  const isUnseen = isNew && (await pulls.ofBranch(branch, signal))?.head.commit === head;
+  for (const { key } of members) if (isUnseen || shown.get(key)?.pull !== entry) enqueue(key);
   if (before === undefined && waitsForReviews(entry, members, clock.now())) return { isWritten: false, wait: SOON_MS };
   const checks = batchChecks(members, pull.url);
   await writeChecks(
@@ -108,7 +112,8 @@ export async function writeBatch(
   const heads = `${head} ${repository.index.mainHead}`;
   const rebuild = await readRebuild({ clock, signal }, facts, heads, entry);
   if (rebuild === 'rebuild') {
-    await updateBatchBranch(repository, branch, members, signal, { rebase: true });
+    const rebuilt = await updateBatchBranch(repository, branch, members, signal, { rebase: true });
+    entry.heads.add(rebuilt.head);
     pulls.notePush(branch);
     return { isWritten: true, wait: SOON_MS };
   }

@@ -46,8 +46,6 @@ export interface SharedComments {
   readonly names: readonly string[];
   /** Comments as `Forge.comments` returns them, read once for all. */
   read(since: string): Promise<readonly Comment[]>;
-  /** Whether its branch has had the proposal since it was opened, as far as is known. */
-  hasFromBegin(): Promise<boolean>;
   /** Takes over what was executed, for the reply. */
   note(executed: ExecutedCommand): void;
 }
@@ -130,7 +128,7 @@ async function executeFirst(
       comment,
       actor: approver.actor,
       seen,
-      shared,
+      isShared: shared !== undefined,
     };
     try {
       const executed = await runCommand(context, requested);

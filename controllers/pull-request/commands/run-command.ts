@@ -31,8 +31,8 @@ export interface RequestedCommand {
   readonly actor: Actor;
   /** The content that the head of the pull request was seen with, and when it last changed until then, by the clock of the host. */
   readonly seen: { readonly content: string; readonly at: string } | undefined;
-  /** Set if several proposals share the pull request. */
-  readonly shared: { hasFromBegin(): Promise<boolean> } | undefined;
+  /** Several proposals share the pull request. */
+  readonly isShared: boolean;
 }
 
 /** What the user has to change; other failures are repeated. */
@@ -73,7 +73,7 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
 /** The reason for which a command is not tried; undefined if there is none. */
 async function refusalOf(
   { store, mayApprove, maySetConditions, signal }: CommandContext,
-  { key, evaluation, review, comment, actor, seen, shared }: RequestedCommand,
+  { key, evaluation, review, comment, actor, seen, isShared }: RequestedCommand,
   command: Command,
 ): Promise<string | undefined> {
   const lacks = async (may: MayApprove | undefined, what: string) =>
@@ -87,9 +87,9 @@ async function refusalOf(
   const { content } = evaluation.content;
   const isSeen = seen?.content === content && Date.parse(seen.at) < Date.parse(comment.createdAt);
   const hasEffect = command.verb !== 'why' && command.verb !== 'rerun';
-  // Who writes a command for all packages has read those that were there.
-  if (hasEffect && !isSeen && (await shared?.hasFromBegin()) === false)
-    return 'it came to this pull request after it was opened, and it is not known that this comment was written after that; read its changes, and write the command again';
+  // Users can change which packages a pull request lists, also afterwards: what it showed is known only to the process that saw it.
+  if (hasEffect && !isSeen && isShared)
+    return 'it is not known that this pull request showed the package as it is now when this comment was written; read its changes, and write the command again';
   if (command.verb === 'set') {
     if (isComputedType(command.type)) return `${command.type} cannot be set: Sluice computes it`;
     return lacks(maySetConditions, 'status');
