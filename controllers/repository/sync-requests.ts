@@ -20,8 +20,9 @@ const MAX_RERUNS = 100;
 /** A pull request that a webhook reported, as the message shows it. */
 export interface ReportedPull {
   readonly number: number;
-  /** A review or a comment was reported: the pull request may be the same as before. */
-  readonly isConversation: boolean;
+  /** A review, or a comment, was reported: the pull request may be the same as before. */
+  readonly isReview: boolean;
+  readonly isComment: boolean;
   /** RFC 3339. */
   readonly updatedAt?: string | undefined;
   readonly state?: string | undefined;
@@ -106,8 +107,10 @@ export class SyncRequests {
         if (waiting.reruns.size < MAX_RERUNS) waiting.reruns.add(hint.rerun);
       } else if (waiting.pulls.size < MAX_PULLS) {
         const { pull } = hint;
-        const isConversation = pull.isConversation || waiting.pulls.get(pull.number)?.isConversation === true;
-        waiting.pulls.set(pull.number, { ...pull, isConversation });
+        const before = waiting.pulls.get(pull.number);
+        const isReview = pull.isReview || before?.isReview === true;
+        const isComment = pull.isComment || before?.isComment === true;
+        waiting.pulls.set(pull.number, { ...pull, isReview, isComment });
       }
     }
   }

@@ -1,13 +1,17 @@
 import type { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { writeStatus } from '../../src/controller/write-status.ts';
+import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
+import { unlessMissing } from '../../src/foundation/sluice-error.ts';
 import { counted, listed } from '../../src/foundation/text/counted.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 import { isActive } from '../../src/rollout/wave/plan-selection.ts';
+import { isOfPlan } from './plan-records.ts';
 import { readSelection } from './select-revisions.ts';
 
 export interface EndPlanOptions {
@@ -20,6 +24,7 @@ export interface EndPlanOptions {
 /** Milliseconds until the hold of a deleted plan is examined again without an event. */
 const CHECK_MS = 30_000;
 const MAX_NAMED = 3;
+const MAX_CONCURRENT_WRITES = 16;
 
 /** Adds the finalizer by which a deleted plan keeps its hold. */
 export async function holdPlan(plan: Stored<WavePlan>, client: Client): Promise<Stored<WavePlan>> {
@@ -41,8 +46,8 @@ export async function endPlan(
   if (!finalizers.includes(WAVE_PLAN_FINALIZER)) return undefined;
   const what = isActive(plan) ? await heldBy(plan, { client, store }) : undefined;
   if (what === undefined) {
-    const rest = finalizers.filter((one) => one !== WAVE_PLAN_FINALIZER);
-    await client.update(wavePlanKind, { ...plan, metadata: { ...plan.metadata, finalizers: rest } });
+    await releaseTargets(plan, client);
+    await client.update(wavePlanKind, withoutFinalizer(plan));
     return undefined;
   }
   const message = `it is deleted, approves nothing any more, and holds ${what} until users approve or reject them, or a user who may approve ends the hold with "sluice wave abort ${name}"`;
@@ -54,6 +59,23 @@ export async function endPlan(
   });
   if (plan.status?.message !== message) recorder.record(plan, 'Warning', 'DeletionHeld', message);
   return { requeueAfter: CHECK_MS, reason: 'a deleted plan holds revisions' };
+}
+
+/** Lets the targets of a plan that ends be deleted, which is the work of the garbage collection. */
+async function releaseTargets(plan: Stored<WavePlan>, client: Client): Promise<void> {
+  const { namespace = DEFAULT_NAMESPACE, name } = plan.metadata;
+  const { items } = await client.list(waveTargetKind, { namespace, fieldSelector: `spec.plan=${name}` });
+  const held = items.filter(
+    (target) => isOfPlan(target, plan) && target.metadata.finalizers?.includes(WAVE_PLAN_FINALIZER) === true,
+  );
+  await mapLimited(held, MAX_CONCURRENT_WRITES, (target) =>
+    unlessMissing(client.update(waveTargetKind, withoutFinalizer(target))),
+  );
+}
+
+function withoutFinalizer<T extends Stored<WavePlan> | Stored<WaveTarget>>(object: T): T {
+  const finalizers = object.metadata.finalizers?.filter((one) => one !== WAVE_PLAN_FINALIZER) ?? [];
+  return { ...object, metadata: { ...object.metadata, finalizers } };
 }
 
 /** What would be free without the plan; undefined for nothing. */

@@ -1,5 +1,10 @@
 import { packageDeliveryName, targetLabelValue } from '../../src/delivery/delivered/delivered-package.ts';
-import { MAX_LOG_ENTRIES, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import {
+  MAX_LOG_ENTRIES,
+  WAVE_PLAN_FINALIZER,
+  type WavePlan,
+  wavePlanKind,
+} from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import {
   MAX_TARGET_LOG_ENTRIES,
   type WaveTarget,
@@ -97,6 +102,8 @@ export function targetObject(
       name: packageDeliveryName(name, { target: name, ...place }),
       namespace,
       labels: { [PLAN_LABEL]: targetLabelValue(name) },
+      // The plan decides by its records: one that is deleted stays as long as the plan.
+      finalizers: [WAVE_PLAN_FINALIZER],
       ownerReferences: [owner],
     },
     spec: { plan: name, ...place },

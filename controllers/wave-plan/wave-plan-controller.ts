@@ -15,8 +15,9 @@ import { isFinal, type PlanState, type TargetRecord } from '../../src/rollout/wa
 import { step } from '../../src/rollout/wave/step.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { type AnalysisRuns, runName } from './analysis-runs.ts';
-import { type ApproveOptions, approveTargets } from './approve-targets.ts';
+import { type ApproveOptions, approveTargets, type Intent, type Outcome } from './approve-targets.ts';
 import { endPlan, holdPlan } from './end-plan.ts';
+import { earlierHolder } from './holding-plan.ts';
 import { observeCandidates } from './observe-candidates.ts';
 import { isUnknown, type ObserveOptions, observeRevision, ProbeResults, verifyTargets } from './observe-targets.ts';
 import { untilFirstEndMs } from './plan-freezes.ts';
@@ -173,7 +174,9 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       return [{ id: target.id, key: { namespace, name: target.revision }, commit: target.commit }];
     });
     const waveOf = (id: string) => `wave ${state.targets.get(id)?.wave ?? ''} of WavePlan ${name}`;
-    for (const outcome of await approveTargets(intents, waveOf, acting, signal)) memory.note(outcome, state);
+    const { free, held } = await withoutHeld(plan, intents);
+    for (const outcome of [...held, ...(await approveTargets(free, waveOf, acting, signal))])
+      memory.note(outcome, state);
     const back = actions
       .flatMap((action) => (action.type === 'RollBack' ? (state.targets.get(action.id) ?? []) : []))
       .filter(isOpen);
@@ -189,6 +192,21 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       await analyses.start({ ...request, canary, untouched });
     }
     return intents.length > 0 || isRollbackMoving || actions.some(({ type }) => type === 'Analyse');
+  }
+
+  /** The intended approvals without those of revisions that an earlier plan holds. */
+  async function withoutHeld(plan: Stored<WavePlan>, intents: readonly Intent[]) {
+    if (intents.length === 0) return { free: intents, held: [] };
+    const holderOf = await earlierHolder(plan, { client, store });
+    const held = intents.flatMap(({ id, key }): Outcome[] => {
+      const revision = store.find(keyText(key));
+      const holder = revision === undefined ? undefined : holderOf(revision)?.metadata.name;
+      if (holder === undefined) return [];
+      const refusal = `WavePlan ${holder} selects it too and was created before: it decides, until it ends or is aborted with "sluice wave abort ${holder}"`;
+      return [{ id, refusal }];
+    });
+    const ids = new Set(held.map(({ id }) => id));
+    return { free: intents.filter(({ id }) => !ids.has(id)), held };
   }
 
   async function readRuns(plan: Stored<WavePlan>, state: PlanState): Promise<ReadonlyMap<string, AnalysisObservation>> {

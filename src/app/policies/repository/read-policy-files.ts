@@ -17,6 +17,8 @@ export interface PolicyFile {
 export type PolicyPlace = Omit<PolicyOrigin, 'file' | 'name'> & { readonly namespace: string };
 
 const LIMITS = { maxCharacters: 64 * 1024, maxDocuments: 20 };
+/** Windows and freezes of all policies together: users who may push to one repository must not use up what a namespace can have. */
+const MAX_PERIODS = 200;
 const SHOWN_COMMIT_CHARACTERS = 10;
 
 /** The policies in files of a repository. Throws InvalidInput, which names the file, the line and the field, if one of them is invalid. */
@@ -25,6 +27,18 @@ export function readPolicyFiles(files: readonly PolicyFile[], place: PolicyPlace
   const manifests = readManifests(texts, [repositoryPolicyKind], LIMITS, place.namespace);
   if (manifests.length > MAX_POLICIES)
     throw new SluiceError('InvalidInput', `there are ${manifests.length} policies, at most ${MAX_POLICIES} are read`);
+  let periods = 0;
+  for (const { object, path, line } of manifests) {
+    const { windows, freezes } = (object as Stored<RepositoryPolicy>).spec.approval;
+    periods += windows.length + freezes.length;
+    if (periods > MAX_PERIODS)
+      throw problemIn(
+        path,
+        line,
+        'spec.approval',
+        `all policies together may have at most ${MAX_PERIODS} windows and freezes`,
+      );
+  }
   return manifests.map(({ object, path, line }) => {
     const policy = object as Stored<RepositoryPolicy>;
     const { namespace } = policy.metadata;

@@ -20,8 +20,9 @@ export interface HostEvent {
 /** A pull request as a message shows it. */
 interface ReportedPull {
   readonly number: number;
-  /** A review or a comment: the pull request may be the same as before. */
-  readonly isConversation: boolean;
+  /** A review, or a comment: the pull request may be the same as before. */
+  readonly isReview: boolean;
+  readonly isComment: boolean;
   /** RFC 3339. */
   readonly updatedAt?: string | undefined;
   readonly state?: string | undefined;
@@ -50,6 +51,7 @@ const rerun = z.union([
 ]);
 const number = z.int().positive();
 const text = z.string().max(1024);
+const isPresent = (value: unknown) => value !== undefined && value !== null;
 const repo = z.object({ id: z.int() });
 const pullRequest = z.union([
   // Gitea has a review in each message, which is null where there is none.
@@ -66,7 +68,7 @@ const pullRequest = z.union([
       comment: z.unknown().optional(),
     })
     .transform(({ pull_request: { number: of, updated_at: updatedAt, state, head, base }, review, comment }) => ({
-      ...{ number: of, updatedAt, state, isConversation: (review ?? comment ?? undefined) !== undefined },
+      ...{ number: of, updatedAt, state, isReview: isPresent(review), isComment: isPresent(comment) },
       head:
         head?.repo?.id === undefined || head.repo.id !== base?.repo.id
           ? undefined
@@ -78,7 +80,7 @@ const pullRequest = z.union([
       z.object({ comment: z.object({}), issue: z.object({ number, pull_request: z.object({}) }) }),
       z.object({ comment: z.object({}), issue: z.object({ number }), is_pull: z.literal(true) }),
     ])
-    .transform(({ issue }) => ({ number: issue.number, isConversation: true })),
+    .transform(({ issue }) => ({ number: issue.number, isReview: false, isComment: true })),
 ]);
 const check = z.union([z.object({ check_run: z.object({}) }), z.object({ check_suite: z.object({}) })]);
 const queue = z.object({ action: z.literal('checks_requested'), merge_group: z.object({ head_sha: oid }) });

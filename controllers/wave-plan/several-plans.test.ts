@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import { waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
+import { type Fixture, fixture } from '../../test/support/fixture.ts';
+import { BY_CONDITION, type WaveBench, waveBench } from '../../test/support/wave-bench.ts';
+
+let world: Fixture;
+let bench: WaveBench;
+
+beforeEach(async () => {
+  world = await fixture();
+  bench = await waveBench(world);
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const ALL = { waves: [{ name: 'all', percent: 100 }], ...BY_CONDITION };
+
+test('a plan that is created later does not pass what an earlier one waits for', async () => {
+  await bench.propose('a', 'b');
+  await bench.plan({ ...ALL, waves: [{ name: 'all', percent: 100, approval: { manual: true } }] }, 'careful');
+  await bench.settle('careful');
+  await bench.plan({ ...ALL, selector: { packages: ['a'] } }, 'hasty');
+  await bench.settle('hasty');
+  expect(bench.published()).toEqual([]);
+  const [held] = await bench.targets('hasty');
+  expect(held?.record?.reason).toContain(
+    'WavePlan careful selects it too and was created before: it decides, until it ends or is aborted with "sluice wave abort careful"',
+  );
+  await bench.change({ abort: true }, 'careful');
+  await bench.settle('careful');
+  bench.monotonicMs += 20_000;
+  await bench.settle('hasty');
+  expect(bench.published()).toEqual(['a v1']);
+});
+
+test('of plans that are created at the same time, the name decides', async () => {
+  await bench.propose('a');
+  await bench.plan(ALL, 'b-plan');
+  await bench.plan(ALL, 'a-plan');
+  await bench.settle('b-plan');
+  expect(bench.published()).toEqual([]);
+  await bench.settle('a-plan');
+  expect(bench.published()).toEqual(['a v1']);
+});
+
+test('the record of a target stays as long as its plan, also when users delete it', async () => {
+  await bench.propose('a', 'b');
+  await bench.plan({ ...ALL, waves: [{ name: 'one', count: 1 }, ...ALL.waves] });
+  await bench.settle();
+  const before = await bench.phases();
+  expect(before.filter((phase) => phase.endsWith('Approved'))).toHaveLength(1);
+  for (const { metadata } of await bench.targets())
+    await world.client.delete(waveTargetKind, { namespace: 'default', name: metadata.name });
+  bench.restart();
+  await bench.settle();
+  expect(await bench.phases()).toEqual(before);
+  await bench.verify();
+  await bench.settle();
+  expect(bench.published()).toHaveLength(2);
+
+  await bench.change({ abort: true });
+  await bench.settle();
+  await world.client.delete(wavePlanKind, { namespace: 'default', name: 'web' });
+  await bench.settle();
+  expect(await world.client.find(wavePlanKind, { namespace: 'default', name: 'web' })).toBeUndefined();
+  expect(await bench.targets()).toEqual([]);
+});
