@@ -1,3 +1,7 @@
+import type { Comment } from '../../src/forge/forge.ts';
+import { commentText } from '../../src/forge/topic-comment.ts';
+import { LruCache } from '../../src/foundation/lru-cache.ts';
+import { digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
@@ -26,6 +30,14 @@ export interface ReportedPull {
   readonly head?: { readonly branch: string; readonly commit: string } | undefined;
 }
 
+/** A comment as the message about its creation has it, whose sender is its author. */
+export interface WrittenComment {
+  readonly id: string;
+  /** Login. */
+  readonly author: string;
+  readonly body: string;
+}
+
 /** What is to be read of the pull requests of a repository, besides what has changed. */
 export interface ReviewRequest {
   /** Commits whose checks are to be evaluated again. */
@@ -49,6 +61,9 @@ type Reader = (typeof READERS)[number];
 /** Reported pull requests of one repository that are kept; the slow poll finds others. */
 const MAX_PULLS = 1000;
 
+/** Comments that are remembered as they were written. */
+const MAX_WRITTEN = 10_000;
+
 /** Shortest interval between two wake-ups of one repository. */
 const MIN_INTERVAL_MS = 250;
 
@@ -62,6 +77,8 @@ export class SyncRequests {
   /** Repositories that were woken within the last interval, and whether a request arrived since. */
   readonly #recentlyWoken = new Map<string, boolean>();
   readonly #reviews = new Map<Reader, Map<string, WaitingReview>>(READERS.map((reader) => [reader, new Map()]));
+  /** Digests of the authors and texts of comments, by repositories and ids. */
+  readonly #written = new LruCache<string, string>({ maxEntries: MAX_WRITTEN });
   readonly #listeners = new Set<(repository: ObjectKey) => void>();
 
   constructor(clock: Clock) {
@@ -107,6 +124,17 @@ export class SyncRequests {
     return waiting;
   }
 
+  /** Remembers how a comment was written, so that others cannot change it unnoticed. Does not wake. */
+  addWritten(repository: ObjectKey, { id, author, body }: WrittenComment): void {
+    this.#written.set(`${keyText(repository)} ${id}`, writtenDigest(author, body));
+  }
+
+  /** Whether a comment is as a message has shown it to be written; undefined without such a message. */
+  isAsWritten(repository: ObjectKey, { id, author, body }: Comment): boolean | undefined {
+    const written = this.#written.get(`${keyText(repository)} ${id}`);
+    return written === undefined ? undefined : written === writtenDigest(author, body);
+  }
+
   /** True if a request waits for a repository. */
   has(repository: ObjectKey): boolean {
     return this.#waiting.has(keyText(repository));
@@ -144,4 +172,8 @@ export class SyncRequests {
     });
     for (const enqueue of this.#listeners) enqueue(repository);
   }
+}
+
+function writtenDigest(author: string, body: string): string {
+  return digest(JSON.stringify([author, commentText(body)]));
 }

@@ -19,6 +19,7 @@ export interface Thread {
     body: string;
     readonly at: string;
     updatedAt: string;
+    lastEditedAt?: string;
   }[];
   readonly events: { readonly id: number; readonly event: string; readonly actor: string; readonly at: string }[];
 }

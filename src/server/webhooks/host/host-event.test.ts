@@ -146,3 +146,18 @@ test.each([
   const event = hostEventIn(text === undefined ? undefined : Buffer.from(text));
   expect([event?.hint, event?.owner, event?.repository]).toEqual([undefined, undefined, undefined]);
 });
+
+test('the message about a comment has it as its author wrote it', () => {
+  const user = { login: 'bob' };
+  const comment = { id: 12, user, body: '/sluice approve\r\n', original_author: '' };
+  const message = { action: 'created', issue: { number: 3 }, comment, sender: user, is_pull: true };
+  const { written } = read(message) ?? {};
+  expect(written).toEqual({ id: '12', author: 'bob', body: '/sluice approve\r\n' });
+  for (const other of [
+    { ...message, action: 'edited' },
+    { ...message, sender: { login: 'wally' } },
+    { ...message, comment: { ...comment, original_author: 'bob' } },
+    { ...message, issue: undefined },
+  ])
+    expect(read(other)?.written).toBeUndefined();
+});
