@@ -61,7 +61,7 @@ export interface PullRequestOptions {
   /** The same for conditions, which commands in comments set. */
   readonly maySetConditions: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -246,9 +246,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     else if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
       entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
     const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
-    const commented = { ...proposed, seen: entry.seen, state: entry.commands, shared };
+    const commented = { ...proposed, repository: repositoryOf(key), seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
     if (executed !== undefined) {
+      if ('requeueAfter' in executed) return executed;
       // Whatever the command was, the next reconciliation evaluates all of it again.
       for (const memory of ['text', 'checks', 'reviews'] as const) delete shownPull[memory];
       return undefined;

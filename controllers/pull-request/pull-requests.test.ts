@@ -112,20 +112,24 @@ test('of a reported pull request only what shows something new is read, with its
     updatedAt,
     state: 'open',
     head: { branch: HEAD, commit: head.commit },
-    isConversation: false,
+    isReview: false,
+    isComment: false,
   };
   expect(pulls.newsOf(shown, pushed)).toBe('nothing');
   expect(
     pulls.newsOf({ ...shown, head: { branch: HEAD, commit: 'own' }, updatedAt: '2031-01-01T00:00:00Z' }, pushed),
   ).toBe('nothing');
   for (const news of [
-    { isConversation: true },
+    { isComment: true },
+    { isReview: true, state: 'closed' },
     { state: 'closed' },
     { updatedAt: '2031-01-01T00:00:00Z' },
     { updatedAt: undefined },
     { head: { branch: HEAD, commit: 'of-a-user' } },
   ])
     expect(pulls.newsOf({ ...shown, ...news }, pushed)).toBe('state');
+  for (const commit of [head.commit, 'own'])
+    expect(pulls.newsOf({ ...shown, isReview: true, head: { branch: HEAD, commit } }, pushed)).toBe('reviews');
   expect(pulls.newsOf({ ...shown, number: 77 }, pushed)).toBe('list');
   expect(pulls.newsOf({ ...shown, number: 77, head: undefined }, pushed)).toBe('nothing');
   expect(pulls.newsOf(shown, new Map())).toBe('nothing');
@@ -141,21 +145,46 @@ test('of a reported pull request only what shows something new is read, with its
   } as const;
   forge.reviewsOf.set(number, [review]);
   // In the second of its opening, so that its time is the same.
-  expect(await pulls.readStates([number, 77], NO_SIGNAL)).toEqual([HEAD]);
+  expect(await pulls.readStates([number, 77], NO_SIGNAL)).toEqual({ branches: [HEAD] });
   const after = await pulls.ofBranch(HEAD, NO_SIGNAL);
   expect(after).not.toBe(before);
   expect(after && pulls.reviewsOf(after)).toEqual([review]);
 });
 
-test('a pull request that cannot be read now is looked at again', async () => {
+test('a pull request that cannot be read now is looked at again, and the failure is returned', async () => {
   const { forge, pulls } = await open();
   const before = await pulls.ofBranch(HEAD, NO_SIGNAL);
+  const failure = new SluiceError('Unavailable', 'the host is gone');
   forge.before = () => {
-    throw new Error('the host is gone');
+    throw failure;
   };
-  expect(await pulls.readStates([1], NO_SIGNAL)).toEqual([HEAD]);
+  expect(await pulls.readStates([1], NO_SIGNAL)).toEqual({ branches: [HEAD], failure });
   forge.before = () => undefined;
   const after = await pulls.ofBranch(HEAD, NO_SIGNAL);
   expect(after).toEqual(before);
   expect(after).not.toBe(before);
+});
+
+test('of two changes in one second the second one is looked at by the first poll after the given time', async () => {
+  const { forge, clock, pulls } = await open();
+  forge.change(1, { title: 'other' });
+  const poll = async () => (await pulls.poll(NO_SIGNAL, 10_000)).branches;
+  expect(await poll()).toEqual([HEAD]);
+  clock.advance(9999);
+  expect(await poll()).toEqual([]);
+  clock.advance(1);
+  expect(await poll()).toEqual([HEAD]);
+  expect(await poll()).toEqual([]);
+});
+
+test('a pull request is found by its number after another one of its branch, and with another branch', async () => {
+  const { forge, pulls } = await open();
+  forge.change(1, { state: 'closed' });
+  const second = await forge.open({ head: HEAD, base: 'main', title: 'again', body: '' });
+  expect(pulls.note(second)).toBe(true);
+  expect(pulls.lookAgainAt(new Set([1]))).toEqual([]);
+  expect(pulls.lookAgainAt(new Set([2]))).toEqual([HEAD]);
+  pulls.note(forge.change(2, { head: { ...second.head, branch: 'proposed/app/renamed' } }));
+  pulls.forget(HEAD);
+  expect(pulls.lookAgainAt(new Set([2]))).toEqual(['proposed/app/renamed']);
 });

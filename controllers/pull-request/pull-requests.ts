@@ -51,6 +51,10 @@ export class PullRequests {
   #loading: Promise<void> | undefined;
   /** By head branch. */
   readonly #entries = new Map<string, Entry>();
+  /** Head branches by number. */
+  readonly #branches = new Map<number, string>();
+  /** Head branches of shared pull requests. */
+  readonly #shared = new Set<string>();
   readonly #wanted = new Set<string>();
   /** Reviews that were read together with a pull request. */
   readonly #reviews = new WeakMap<PullRequest, readonly Review[]>();
@@ -92,10 +96,11 @@ export class PullRequests {
     return this.#entries.get(branch)?.pull;
   }
 
-  /** The pull requests of the branches that begin with this, as they were last read. */
-  async withPrefix(prefix: string, signal: AbortSignal): Promise<readonly PullRequest[]> {
+  /** The shared pull requests of the branches that begin with this, as they were last read. */
+  async sharedWith(prefix: string, signal: AbortSignal): Promise<readonly PullRequest[]> {
     await this.#load(signal);
-    return [...this.#entries.values()].flatMap(({ pull }) => (pull.head.branch.startsWith(prefix) ? pull : []));
+    const branches = [...this.#shared].filter((branch) => branch.startsWith(prefix));
+    return branches.flatMap((branch) => this.#entries.get(branch)?.pull ?? []);
   }
 
   /** The pull request of a branch, if it has this number and was read from the host within this time. */
@@ -142,9 +147,12 @@ export class PullRequests {
 
   /**
    * Reads what changed since the last call. Returns the head branches of the pull requests that have to be looked at, and whether any has
-   * changed, apart from own pushes.
+   * changed, apart from own pushes. What has changed is looked at once more by a call at least `secondLookMs` later.
    */
-  async poll(signal: AbortSignal): Promise<{ readonly branches: readonly string[]; readonly isChanged: boolean }> {
+  async poll(
+    signal: AbortSignal,
+    secondLookMs = SAME_SECOND_MS,
+  ): Promise<{ readonly branches: readonly string[]; readonly failure?: unknown; readonly isChanged: boolean }> {
     await this.#load(signal);
     const now = this.#clock.now();
     // What may have changed again in the same second has to be in the list.
@@ -155,9 +163,9 @@ export class PullRequests {
     const branches = new Set<string>();
     let isChanged = false;
     for (const [branch, entry] of this.#entries) {
-      if (!entry.isFresh || now - entry.sinceMs < SAME_SECOND_MS) continue;
+      if (!entry.isFresh || now - entry.sinceMs < secondLookMs) continue;
       const read = { ...entry, isFresh: false, isUnseen: false };
-      if (this.forge.batchesReads) this.#entries.set(branch, read);
+      if (this.forge.batchesReads) this.#set(branch, read);
       else this.#lookAgain(read);
       branches.add(branch);
     }
@@ -170,68 +178,95 @@ export class PullRequests {
         isChanged = true;
       } else {
         const entry = this.#entries.get(branch);
-        if (entry !== undefined) this.#entries.set(branch, { ...entry, isUnseen: true });
+        if (entry !== undefined) this.#set(branch, { ...entry, isUnseen: true });
         branches.delete(branch);
       }
     }
-    return { branches: this.forge.batchesReads ? await this.#readChanged(branches, signal) : [...branches], isChanged };
+    if (!this.forge.batchesReads) return { branches: [...branches], isChanged };
+    return { ...(await this.#readChanged(branches, signal)), isChanged };
   }
 
-  /** Reads the open ones of these branches together with their reviews. Returns the branches that have to be looked at. */
-  async #readChanged(branches: ReadonlySet<string>, signal: AbortSignal): Promise<readonly string[]> {
+  /** Reads the open ones of these branches together with their reviews. Returns the same as `readStates`. */
+  async #readChanged(branches: ReadonlySet<string>, signal: AbortSignal) {
     const pulls = [...branches].flatMap((branch) => this.#entries.get(branch)?.pull ?? []);
     const open = pulls.filter(({ state }) => state === 'open');
     const others = [...branches].filter((branch) => open.every(({ head }) => head.branch !== branch));
-    return [
-      ...others,
-      ...(await this.readStates(
-        open.map(({ number }) => number),
-        signal,
-      )),
-    ];
+    const read = await this.readStates(
+      open.map(({ number }) => number),
+      signal,
+    );
+    return { ...read, branches: [...others, ...read.branches] };
   }
 
   /**
-   * Reads pull requests together with their reviews. Returns the branches of those that have to be looked at; one that cannot be read now is
-   * among them, so that its next reconciliation reads it.
+   * Reads pull requests together with their reviews. Returns the branches of those that have to be looked at, and the first failure, if there is
+   * any: what cannot be read now is among them, so that its next reconciliation reads it.
    */
-  async readStates(numbers: readonly number[], signal: AbortSignal): Promise<readonly string[]> {
+  async readStates(
+    numbers: readonly number[],
+    signal: AbortSignal,
+  ): Promise<{ readonly branches: readonly string[]; readonly failure?: unknown }> {
+    const failures: unknown[] = [];
     const read = async (number: number) => {
       try {
         return this.#noteState(await this.forge.state(number, signal));
-      } catch {
+      } catch (failure) {
+        // A pull request that a user deleted is a result, which its reconciliation finds.
+        if (!isSluiceError(failure, 'NotFound')) failures.push(failure);
         return this.lookAgainAt(new Set([number]));
       }
     };
-    return (await Promise.all(numbers.map(read))).flat();
+    const branches = (await Promise.all(numbers.map(read))).flat();
+    return { branches, ...(failures.length === 0 ? {} : { failure: failures[0] }) };
   }
 
   /**
-   * What of a reported pull request has to be read: nothing where it is none of these branches or shows what is known already, the list
-   * where it is another one of such a branch. `pushed` returns the commit that Sluice has pushed to a branch.
+   * What of a reported pull request has to be read: nothing where it is none of these branches or shows what is known already, its reviews where
+   * it is otherwise as known, the list where it is another one of such a branch. `pushed` returns the commit that Sluice has pushed to a branch.
    */
-  newsOf(reported: ReportedPull, pushed: ReadonlyMap<string, string | undefined>): 'nothing' | 'state' | 'list' {
-    const { number, isConversation, updatedAt, state, head } = reported;
-    const known = [...this.#entries.values()].find(({ pull }) => pull.number === number)?.pull;
+  newsOf(
+    reported: ReportedPull,
+    pushed: ReadonlyMap<string, string | undefined>,
+  ): 'nothing' | 'reviews' | 'state' | 'list' {
+    const { number, isReview, isComment, updatedAt, state, head } = reported;
+    const known = this.#entryOf(number)?.pull;
     if (known === undefined) return head !== undefined && pushed.has(head.branch) ? 'list' : 'nothing';
     if (!pushed.has(known.head.branch)) return 'nothing';
-    if (isConversation || updatedAt === undefined || head === undefined) return 'state';
+    if (isComment || updatedAt === undefined || head === undefined) return 'state';
     if (state !== (known.state === 'open' ? 'open' : 'closed')) return 'state';
-    // The effect of an own push, which the next list shows.
-    if (head.commit !== known.head.commit) return head.commit === pushed.get(known.head.branch) ? 'nothing' : 'state';
+    // The effect of an own push is shown by the next list.
+    if (head.commit !== known.head.commit && head.commit !== pushed.get(known.head.branch)) return 'state';
+    if (isReview) return 'reviews';
+    if (head.commit !== known.head.commit) return 'nothing';
     return Date.parse(updatedAt) <= Date.parse(known.updatedAt) ? 'nothing' : 'state';
   }
 
   /** Makes callers who compare look again at pull requests. Returns their branches. */
   lookAgainAt(numbers: ReadonlySet<number>): readonly string[] {
-    const entries = [...this.#entries.values()].filter(({ pull }) => numbers.has(pull.number));
-    return entries.map((entry) => this.#lookAgain(entry));
+    return [...numbers].flatMap((number) => this.#entryOf(number) ?? []).map((entry) => this.#lookAgain(entry));
+  }
+
+  #entryOf(number: number): Entry | undefined {
+    return this.#entries.get(this.#branches.get(number) ?? '');
+  }
+
+  #set(branch: string, entry: Entry): void {
+    this.#forgetNumber(branch);
+    this.#entries.set(branch, entry);
+    this.#branches.set(entry.pull.number, branch);
+    if (isBatchBranch(branch)) this.#shared.add(branch);
+  }
+
+  #forgetNumber(branch: string): void {
+    const number = this.#entries.get(branch)?.pull.number;
+    // Users may rename the branch of a pull request, which has the number then.
+    if (number !== undefined && this.#branches.get(number) === branch) this.#branches.delete(number);
   }
 
   /** Puts a copy in the place of a pull request, so that callers who compare look again. Returns its branch. */
   #lookAgain(entry: Entry): string {
     const { branch } = entry.pull.head;
-    this.#entries.set(branch, { ...entry, pull: { ...entry.pull } });
+    this.#set(branch, { ...entry, pull: { ...entry.pull } });
     return branch;
   }
 
@@ -246,7 +281,7 @@ export class PullRequests {
     if (isSame && pull.hasComments === false) return [];
     // A copy, so that callers who compare look again.
     const now = { ...entry.pull, ...(pull.hasComments === undefined ? {} : { hasComments: pull.hasComments }) };
-    this.#entries.set(branch, { ...entry, pull: now, isUnseen: false });
+    this.#set(branch, { ...entry, pull: now, isUnseen: false });
     this.#reviews.set(now, reviews);
     return [branch];
   }
@@ -283,10 +318,10 @@ export class PullRequests {
     if (known === undefined && pull.state !== 'open' && !this.#wanted.has(branch)) return false;
     if (known !== undefined && isLater(known, pull)) return false;
     if (entry !== undefined && known !== undefined && isSame(known, pull)) {
-      this.#entries.set(branch, { ...entry, readMs: now });
+      this.#set(branch, { ...entry, readMs: now });
       return false;
     }
-    this.#entries.set(branch, { pull, isFresh: true, sinceMs: now, readMs: now, isUnseen: false });
+    this.#set(branch, { pull, isFresh: true, sinceMs: now, readMs: now, isUnseen: false });
     return true;
   }
 
@@ -300,7 +335,9 @@ export class PullRequests {
     const known = this.#entries.get(branch)?.pull;
     if (known !== undefined) this.#noteEarlier(branch, known.number);
     this.#wanted.delete(branch);
+    this.#forgetNumber(branch);
     this.#entries.delete(branch);
+    this.#shared.delete(branch);
   }
 
   #noteEarlier(branch: string, number: number): void {

@@ -21,6 +21,9 @@ import { hasChecksAt } from './writing/write-pull.ts';
 const MAX_REPORTED = 100;
 /** More named pull requests than that are read as a list, where each takes requests of its own. */
 const MAX_SINGLE_READS = 4;
+/** What may have changed twice in a second is read once more after that; after the longer time where a message reports the other change too. */
+const SECOND_LOOK_MS = 1000;
+const REPORTED_SECOND_LOOK_MS = 60_000;
 
 export interface PollContext {
   readonly client: Client;
@@ -34,6 +37,15 @@ export interface PollContext {
   readonly batches: Pick<Batches, 'pullsOf' | 'wake'>;
   /** Looks at a proposal, before what else waits. */
   wake(revision: ObjectKey): void;
+}
+
+/** What messages have reported of pull requests, by their numbers. */
+interface News {
+  /** To be read with their reviews. */
+  readonly numbers: ReadonlySet<number>;
+  /** Those that have another review, and are otherwise as known. */
+  readonly reviewed: ReadonlySet<number>;
+  readonly needsList: boolean;
 }
 
 /**
@@ -78,14 +90,19 @@ export class RepositoryPolls {
         // Where it has to wait, what was named is read by itself.
         if (isDue && pace.waitMs(id) === 0) {
           isListed = true;
-          const { branches, isChanged } = await pulls.poll(signal);
-          this.#wake(key, own, [...branches, ...pulls.lookAgainAt(news.numbers)]);
+          const secondLookMs = pace.isReported(id) ? REPORTED_SECOND_LOOK_MS : SECOND_LOOK_MS;
+          const { branches, isChanged, failure } = await pulls.poll(signal, secondLookMs);
+          this.#wake(key, own, [...branches, ...pulls.lookAgainAt(new Set([...news.numbers, ...news.reviewed]))]);
+          if (failure !== undefined) throw failure;
           await this.#readQueue(key, pulls, own, requested?.mergeQueue === true || branches.length > 0, signal);
           pace.notePoll(id, { tookMs: clock.now() - began, isChanged });
         } else {
+          this.#wake(key, own, pulls.lookAgainAt(news.reviewed));
           if (news.numbers.size > 0) {
-            this.#wake(key, own, await pulls.readStates([...news.numbers], signal));
+            const { branches, failure } = await pulls.readStates([...news.numbers], signal);
+            this.#wake(key, own, branches);
             pace.noteRead(id, clock.now() - began);
+            if (failure !== undefined) throw failure;
           }
           await this.#readQueue(key, pulls, own, requested?.mergeQueue === true, signal);
         }
@@ -110,26 +127,29 @@ export class RepositoryPolls {
     }
   }
 
-  #newsOf(
-    pulls: PullRequests,
-    own: readonly Shown[],
-    requested: ReviewRequest | undefined,
-  ): { readonly numbers: ReadonlySet<number>; readonly needsList: boolean } {
-    const numbers = new Set<number>();
+  #newsOf(pulls: PullRequests, own: readonly Shown[], requested: ReviewRequest | undefined): News {
+    const [numbers, reviewed] = [new Set<number>(), new Set<number>()];
     let needsList = false;
-    if (requested === undefined) return { numbers, needsList };
+    if (requested === undefined) return { numbers, reviewed, needsList };
     const { store } = this.#context;
-    // The head of a batch is none of its proposals.
-    const headOf = ({ pull, key }: Shown) =>
-      isBatchBranch(pull.branch) ? undefined : store.find(keyText(key))?.commit;
-    const pushed = new Map(own.map((one) => [one.pull.branch, headOf(one)]));
+    const { batchesReads } = pulls.forge;
+    const pushed = new Map<string, string | undefined>();
+    for (const { pull, key } of own) {
+      const revision = store.find(keyText(key));
+      // What has just been published ends on the host too, which is no news.
+      if (revision?.lifecycle !== 'Proposed') continue;
+      // The head of a batch is none of its proposals.
+      pushed.set(pull.branch, isBatchBranch(pull.branch) ? undefined : revision.commit);
+    }
     for (const reported of requested.pulls.values()) {
       const news = pulls.newsOf(reported, pushed);
-      if (news === 'state') numbers.add(reported.number);
+      // The reconciliation reads the reviews in any case.
+      if (news === 'reviews' && !batchesReads) reviewed.add(reported.number);
+      else if (news === 'reviews' || news === 'state') numbers.add(reported.number);
       needsList ||= news === 'list';
     }
-    if (!pulls.forge.batchesReads && numbers.size > MAX_SINGLE_READS) needsList = true;
-    return { numbers, needsList };
+    if (!batchesReads && numbers.size > MAX_SINGLE_READS) needsList = true;
+    return { numbers, reviewed, needsList };
   }
 
   #wake(repository: ObjectKey, own: readonly Shown[], branches: readonly string[]): void {

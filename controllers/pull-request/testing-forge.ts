@@ -22,6 +22,10 @@ export class MemoryForge implements Forge {
   readonly reviewsOf = new Map<number, Review[]>();
   readonly closings = new Map<number, Closing>();
   readonly commentsOf = new Map<number, HostComment[]>();
+  /** Whether it reports edits of comments. */
+  reportsEdits = true;
+  /** Texts of comments as they were written, by their ids. */
+  readonly #written = new Map<string, string>();
   /** Members by team. */
   readonly teams = new Map<string, Set<string>>();
   /** Users who may write. */
@@ -164,6 +168,10 @@ export class MemoryForge implements Forge {
     );
   }
 
+  isAsWritten({ id, body }: Comment): Promise<boolean | undefined> {
+    return this.#call('isAsWritten', () => (this.reportsEdits ? this.#written.get(id) === body : undefined));
+  }
+
   setComment(number: number, topic: string, body: string): Promise<Comment> {
     const edit = async (id: string, text: string) => withoutOwner(this.editComment(number, id, text));
     const comments = {
@@ -233,6 +241,7 @@ export class MemoryForge implements Forge {
     const { updatedAt: at, url } = this.change(number, {});
     const id = `${this.#comments}`;
     const comment = { id, author, body, isOwn, url: `${url}#comment-${id}`, createdAt: at, updatedAt: at };
+    this.#written.set(id, body);
     this.commentsOf.set(number, [...known, comment]);
     return comment;
   }

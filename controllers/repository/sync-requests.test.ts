@@ -51,13 +51,13 @@ test('a request that is not taken wakes once, and not after the end of the subsc
 
 test('each reader of pull requests takes all that was reported, once', () => {
   const { self } = requests();
-  self.addReview(APPS, { pull: { number: 1, isConversation: true } });
-  self.addReview(APPS, { pull: { number: 1, isConversation: false, state: 'closed' } });
+  self.addReview(APPS, { pull: { number: 1, isReview: true, isComment: false } });
+  self.addReview(APPS, { pull: { number: 1, isReview: false, isComment: false, state: 'closed' } });
   self.addReview(APPS, { rerun: 'commit' });
   for (const reader of ['proposals', 'users'] as const) {
     expect(self.takeReview(APPS, reader)).toEqual({
       ...{ reruns: new Set(['commit']), mergeQueue: false },
-      pulls: new Map([[1, { number: 1, isConversation: true, state: 'closed' }]]),
+      pulls: new Map([[1, { number: 1, isReview: true, isComment: false, state: 'closed' }]]),
     });
     expect(self.takeReview(APPS, reader)).toBeUndefined();
   }

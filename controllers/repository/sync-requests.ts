@@ -1,3 +1,7 @@
+import type { Comment } from '../../src/forge/forge.ts';
+import { commentText } from '../../src/forge/topic-comment.ts';
+import { LruCache } from '../../src/foundation/lru-cache.ts';
+import { digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
@@ -16,13 +20,22 @@ const MAX_RERUNS = 100;
 /** A pull request that a webhook reported, as the message shows it. */
 export interface ReportedPull {
   readonly number: number;
-  /** A review or a comment was reported: the pull request may be the same as before. */
-  readonly isConversation: boolean;
+  /** A review, or a comment, was reported: the pull request may be the same as before. */
+  readonly isReview: boolean;
+  readonly isComment: boolean;
   /** RFC 3339. */
   readonly updatedAt?: string | undefined;
   readonly state?: string | undefined;
   /** Undefined for the head of a fork. */
   readonly head?: { readonly branch: string; readonly commit: string } | undefined;
+}
+
+/** A comment as the message about its creation has it, whose sender is its author. */
+export interface WrittenComment {
+  readonly id: string;
+  /** Login. */
+  readonly author: string;
+  readonly body: string;
 }
 
 /** What is to be read of the pull requests of a repository, besides what has changed. */
@@ -48,6 +61,9 @@ type Reader = (typeof READERS)[number];
 /** Reported pull requests of one repository that are kept; the slow poll finds others. */
 const MAX_PULLS = 1000;
 
+/** Comments that are remembered as they were written. */
+const MAX_WRITTEN = 10_000;
+
 /** Shortest interval between two wake-ups of one repository. */
 const MIN_INTERVAL_MS = 250;
 
@@ -61,6 +77,8 @@ export class SyncRequests {
   /** Repositories that were woken within the last interval, and whether a request arrived since. */
   readonly #recentlyWoken = new Map<string, boolean>();
   readonly #reviews = new Map<Reader, Map<string, WaitingReview>>(READERS.map((reader) => [reader, new Map()]));
+  /** Digests of the authors and texts of comments, by repositories and ids. */
+  readonly #written = new LruCache<string, string>({ maxEntries: MAX_WRITTEN });
   readonly #listeners = new Set<(repository: ObjectKey) => void>();
 
   constructor(clock: Clock) {
@@ -89,8 +107,10 @@ export class SyncRequests {
         if (waiting.reruns.size < MAX_RERUNS) waiting.reruns.add(hint.rerun);
       } else if (waiting.pulls.size < MAX_PULLS) {
         const { pull } = hint;
-        const isConversation = pull.isConversation || waiting.pulls.get(pull.number)?.isConversation === true;
-        waiting.pulls.set(pull.number, { ...pull, isConversation });
+        const before = waiting.pulls.get(pull.number);
+        const isReview = pull.isReview || before?.isReview === true;
+        const isComment = pull.isComment || before?.isComment === true;
+        waiting.pulls.set(pull.number, { ...pull, isReview, isComment });
       }
     }
   }
@@ -102,6 +122,17 @@ export class SyncRequests {
     const waiting = byKey?.get(key);
     byKey?.delete(key);
     return waiting;
+  }
+
+  /** Remembers how a comment was written, so that others cannot change it unnoticed. Does not wake. */
+  addWritten(repository: ObjectKey, { id, author, body }: WrittenComment): void {
+    this.#written.set(`${keyText(repository)} ${id}`, writtenDigest(author, body));
+  }
+
+  /** Whether a comment is as a message has shown it to be written; undefined without such a message. */
+  isAsWritten(repository: ObjectKey, { id, author, body }: Comment): boolean | undefined {
+    const written = this.#written.get(`${keyText(repository)} ${id}`);
+    return written === undefined ? undefined : written === writtenDigest(author, body);
   }
 
   /** True if a request waits for a repository. */
@@ -141,4 +172,8 @@ export class SyncRequests {
     });
     for (const enqueue of this.#listeners) enqueue(repository);
   }
+}
+
+function writtenDigest(author: string, body: string): string {
+  return digest(JSON.stringify([author, commentText(body)]));
 }

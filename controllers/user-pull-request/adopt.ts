@@ -5,7 +5,6 @@ import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Actor, RequestContext } from '../../src/resource/object/request-context.ts';
-import { isEdited } from '../pull-request/commands/edited-comments.ts';
 import { approverAt } from '../pull-request/reviews/approver-at.ts';
 import type { MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
@@ -26,17 +25,18 @@ export interface AdoptRequest {
   /** The commit that the author has seen, or the beginning of it. */
   readonly commit: string | undefined;
   readonly url: string;
+  readonly comment: Comment;
 }
 
 /**
  * The requests for adoption in the comments of a pull request, the last one first. One that was edited does not count: on some hosts others may edit
- * the comments of a user. `texts` is what was read before, see `isEdited`.
+ * the comments of a user.
  */
-export function adoptRequestsIn(comments: readonly Comment[], texts: Map<string, string>): readonly AdoptRequest[] {
-  const asWritten = comments.filter((comment) => !isEdited(texts, comment));
-  return asWritten.toReversed().flatMap(({ author, body, url }) => {
+export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptRequest[] {
+  return comments.toReversed().flatMap((comment) => {
+    const { author, body, url, createdAt, updatedAt } = comment;
     const found = COMMAND.exec(body);
-    return found === null ? [] : [{ author, commit: found[1], url }];
+    return found === null || updatedAt !== createdAt ? [] : [{ author, commit: found[1], url, comment }];
   });
 }
 

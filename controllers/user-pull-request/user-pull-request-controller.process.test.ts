@@ -73,7 +73,7 @@ describe('user-pull-request controller, rare cases', () => {
     expect(at.titles(commit)['sluice/ready']).not.toContain('\u001b');
     const text = at.comment(1) ?? '';
     expect(text).not.toContain('\u001b');
-    expect(text).toMatch(/\| `<img src=x> @everyone ''' \[x\]\(http:\/\/evil\)[^`]*` \|/);
+    expect(text).toMatch(/\| `<img src=x> @everyone ˋˋˋ \[x\]\(http:\/\/evil\)[^`]*` \|/);
     expect(text).toMatch(/^`{11}diff$/m);
   });
 

@@ -13,8 +13,9 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
-import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import { authorshipOf, UNKNOWN_AUTHOR, waitFor, waitLeft } from '../pull-request/commands/edited-comments.ts';
 import {
   forgetMergePublication,
   mergePublicationOf,
@@ -27,7 +28,7 @@ import { isOwnBranch } from '../pull-request/pull-requests.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { adoptPackages, adoptRequestsIn, authorizeAdoption, workspaceOf } from './adopt.ts';
+import { type AdoptRequest, adoptPackages, adoptRequestsIn, authorizeAdoption, workspaceOf } from './adopt.ts';
 import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';
 import { applyUserMerges } from './merges/apply-user-merges.ts';
 import { headOf, keyAt, type PulledHead, type PulledPackages, readPulledPackages } from './read-user-pull.ts';
@@ -52,7 +53,7 @@ export interface UserPullRequestOptions {
   /** The same for approvals, which merges and reviews are. */
   readonly mayApprove: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -269,6 +270,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
       await report(pulls, pull, head, { ...read, packages }, signal);
       pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain });
+      const { awaited } = pulls.writtenOf(number);
+      const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.now());
+      if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
     }
     return undefined;
   }
@@ -319,16 +323,28 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (review.approvers.length === 0) return false;
     const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
     const comments = await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal);
-    const requests = adoptRequestsIn(comments, pulls.writtenOf(pull.number).texts);
+    const requests = adoptRequestsIn(comments);
     const [last] = requests;
     if (last === undefined || pulls.writtenOf(pull.number).handled === last.url) return false;
     const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };
+    const memory = pulls.writtenOf(pull.number);
+    const source = { forge: pulls.forge, requests: options.requests, repository: keyOf(object) };
+    const decide = async (one: AdoptRequest) => {
+      const decided = await authorizeAdoption(pulls.forge, one, pull, about, options.mayCreate, signal);
+      if ('refusal' in decided) return decided;
+      const authorship = await authorshipOf(one.comment, source, signal);
+      if (authorship === 'author') return decided;
+      return { refusal: authorship === 'edited' ? 'it was edited; write it again' : UNKNOWN_AUTHOR };
+    };
     let request = last;
-    let authorized = await authorizeAdoption(pulls.forge, last, pull, about, options.mayCreate, signal);
+    let authorized = await decide(last);
+    if ('refusal' in authorized && authorized.refusal === UNKNOWN_AUTHOR)
+      if (waitFor(memory, last.comment, clock.now()) !== undefined) return false;
+    delete memory.awaited;
     // One that does not count must not hide an earlier one that does.
     for (const earlier of requests.slice(1, MAX_REQUESTS)) {
       if ('actor' in authorized) break;
-      const other = await authorizeAdoption(pulls.forge, earlier, pull, about, options.mayCreate, signal);
+      const other = await decide(earlier);
       if ('actor' in other) [request, authorized] = [earlier, other];
     }
     let isDone = false;
@@ -343,7 +359,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const context = { actor, face: 'api', reason: `${reason} by ${request.url}`, signal } as const;
       isDone = await reply(await adoptPackages({ ...by, context }));
     }
-    pulls.writtenOf(pull.number).handled = last.url;
+    memory.handled = last.url;
     return isDone;
 
     async function reply(problems: readonly string[]): Promise<boolean> {

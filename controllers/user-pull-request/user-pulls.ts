@@ -2,6 +2,7 @@ import type { Forge, PullRequest } from '../../src/forge/forge.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { AwaitedComment } from '../pull-request/commands/edited-comments.ts';
 import { isOwnBranch } from '../pull-request/pull-requests.ts';
 
 /** Open pull requests that are followed; those that changed last. */
@@ -28,8 +29,7 @@ interface Written {
   comment?: string;
   /** Address of the last comment with a command that was carried out or refused. */
   handled?: string;
-  /** Digests of the texts of comments as they were first read, by their ids. */
-  readonly texts: Map<string, string>;
+  awaited?: AwaitedComment;
 }
 
 export interface PollOptions {
@@ -150,7 +150,7 @@ export class UserPulls {
       changed.add(pull.number);
       this.hasChanged = !isFirst;
       this.#open.set(pull.number, {
-        written: { texts: new Map() },
+        written: {},
         ...known,
         updatedAt: pull.updatedAt,
         isFresh: true,
@@ -188,7 +188,7 @@ export class UserPulls {
   }
 
   writtenOf(number: number): Written {
-    return this.#open.get(number)?.written ?? { texts: new Map() };
+    return this.#open.get(number)?.written ?? {};
   }
 
   forget(number: number): void {

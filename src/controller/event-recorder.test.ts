@@ -81,3 +81,11 @@ test('recording never fails for the caller: errors are reported, a long message 
   await failing.flush();
   expect(errors[1]).toMatchObject({ code: 'Unsupported' });
 });
+
+test('texts of users in a message steer no terminal, and reorder nothing', async () => {
+  const { recorder, events } = setUp();
+  const self = recorder();
+  self.record(object, 'Normal', 'GateOpened', 'gate x: \u001b[31mred\u009b1m\u202egnp.exe\u2028end');
+  await self.flush();
+  expect((await events()).map(({ message }) => message)).toEqual(['gate x: red1mgnp.exeend']);
+});

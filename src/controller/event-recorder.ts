@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Mutex } from '../foundation/concurrency/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Clock } from '../foundation/time/clock.ts';
+import { cleanText } from '../git/network/remote-url.ts';
 import type { Client } from '../resource/client/client.ts';
 import { eventKind } from '../resource/kinds/core/event.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../resource/object/object.ts';
@@ -48,7 +49,7 @@ export class EventRecorder {
     this.#options = options;
   }
 
-  /** `reason` is one CamelCase word, machine-readable; `message` is a human-readable sentence. */
+  /** `reason` is one CamelCase word, machine-readable; `message` is a human-readable sentence, which may contain texts of users. */
   record(object: KubernetesObject, type: EventType, reason: string, message: string): void {
     if (this.#backlog >= MAX_BACKLOG_EVENTS) {
       this.#options.onError?.(new Error(`event ${reason} dropped: ${MAX_BACKLOG_EVENTS} events wait to be written`));
@@ -60,7 +61,7 @@ export class EventRecorder {
     const now = new Date(this.#options.clock.now()).toISOString();
     void this.#writes.run(async () => {
       try {
-        await this.#write(object, type, reason, cut(message), now);
+        await this.#write(object, type, reason, cleanText(cut(message)), now);
       } catch (error) {
         this.#options.onError?.(error);
       } finally {

@@ -94,6 +94,12 @@ export interface Forge extends ForgeMerging {
   comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]>;
 
   /**
+   * Whether a comment that `comments` returned was never edited, also within the second in which it was written; undefined where the host does not
+   * report that.
+   */
+  isAsWritten(comment: Comment, signal: AbortSignal): Promise<boolean | undefined>;
+
+  /**
    * Has one comment of Sluice about a topic (lower-case letters, digits and hyphens) in the conversation of a pull request or an issue: creates
    * it, or changes its text in place. Only comments of the user or App that Sluice authenticates as are changed: others can copy its invisible
    * marker. `body` is shortened to what hosts permit. Returns the comment.
@@ -202,6 +208,8 @@ export interface Closing {
 export interface Comment {
   /** Increases with the time of writing. */
   readonly id: string;
+  /** Where the host has global ids. */
+  readonly globalId?: string | undefined;
   /** Login; empty where the user does not exist any more. */
   readonly author: string;
   /** The beginning of its text, up to `MAX_COMMENT_CHARACTERS`, with line feeds between lines. */

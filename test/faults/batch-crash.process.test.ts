@@ -3,7 +3,6 @@ import { git } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
 import type { ScenarioOptions } from './forge-scenario.ts';
 import { GitHubCrash } from './github-crash.ts';
-import { placesOf, runVictim } from './run-forge-victim.ts';
 
 const PACKAGES = ['api', 'db', 'web'];
 const LEAST_PLACES = 40;
@@ -11,7 +10,6 @@ const LEAST_PLACES = 40;
 const STEP = 5;
 /** A process for each kill: a minute and a half for each way, beside other tests. */
 const TIMEOUT_MS = 1_200_000;
-/** Two processes meet at different calls each time. */
 const ROUNDS = 3;
 
 test.each(['review', 'merge'] as const)(
@@ -29,14 +27,9 @@ test.each(['review', 'merge'] as const)(
   'two processes with the same three proposals: one pull request with all of them, and none is lost by a %s',
   { timeout: TIMEOUT_MS },
   (publishOn) =>
-    GitHubCrash.use({ publishOn, batch: PACKAGES }, async (crash) => {
-      for (let round = 1; round <= ROUNDS; round += 1) {
-        crash.reset();
-        const runs = await Promise.all([runVictim(crash.options, 0), runVictim(crash.options, 0)]);
-        for (const run of runs) expect(placesOf(run), run.output).toBeGreaterThan(0);
-        expectPublished(crash.repository, publishOn, `round ${round}`);
-      }
-    }),
+    GitHubCrash.use({ publishOn, batch: PACKAGES }, (crash) =>
+      crash.runTwo(ROUNDS, (round) => expectPublished(crash.repository, publishOn, round)),
+    ),
 );
 
 function expectPublished(

@@ -98,6 +98,16 @@ export class GitHubCrash {
     expect(killed).toBeGreaterThan(kills / 2);
   }
 
+  /** Two processes run the scenario at once, which meet at different calls in each round. */
+  async runTwo(rounds: number, expectPublished: (name: string) => void): Promise<void> {
+    for (let round = 1; round <= rounds; round += 1) {
+      this.reset();
+      const runs = await Promise.all([runVictim(this.options, 0), runVictim(this.options, 0)]);
+      for (const run of runs) expect(placesOf(run), run.output).toBeGreaterThan(0);
+      expectPublished(`round ${round}`);
+    }
+  }
+
   async #close(): Promise<void> {
     await this.server.close();
     rmSync(this.#folder, { recursive: true, force: true });

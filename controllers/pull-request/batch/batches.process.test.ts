@@ -506,7 +506,9 @@ describe('a pull request of several proposals', () => {
       hint = undefined;
       return taken;
     };
-    at.restart({ requests: { subscribe: () => () => undefined, add: () => undefined, takeReview } });
+    at.restart({
+      requests: { subscribe: () => () => undefined, add: () => undefined, isAsWritten: () => undefined, takeReview },
+    });
     await at.settle();
     const pollWakes = async () => {
       at.woken.length = 0;

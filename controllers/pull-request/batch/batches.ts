@@ -105,7 +105,7 @@ export class Batches {
   /** The pull request that a proposal is in, the open one first; undefined if there is none. */
   async pullOf(pulls: PullRequests, proposed: PackageRepository, proposal: string, signal: AbortSignal) {
     const found: PullRequest[] = [];
-    for (const pull of await pulls.withPrefix(batchPrefix(proposed.id), signal))
+    for (const pull of await pulls.sharedWith(batchPrefix(proposed.id), signal))
       if ((await proposalsOf(pull, proposed)).includes(proposal)) found.push(pull);
     return found.find(({ state }) => state === 'open') ?? found.at(-1);
   }
@@ -192,7 +192,7 @@ export class Batches {
     const some = this.#last.get(pulls);
     if (some === undefined) return [];
     const repository = store.repositoryOf(some);
-    const all = await pulls.withPrefix(batchPrefix(repository.id), signal);
+    const all = await pulls.sharedWith(batchPrefix(repository.id), signal);
     const live = await this.#readLive(known, repository, all, signal);
     for (const one of known.apart) if (!live.has(one)) known.apart.delete(one);
     // One that has just been published is not withdrawn yet.
@@ -250,7 +250,7 @@ export class Batches {
     if (
       waits.length === 0 &&
       members.length === 0 &&
-      (await pulls.withPrefix(batchPrefix(repository.id), signal)).length === 0
+      (await pulls.sharedWith(batchPrefix(repository.id), signal)).length === 0
     )
       known.pulls.delete(pulls);
     return waits;
@@ -364,9 +364,14 @@ export class Batches {
   }
 }
 
+/** Each proposal looks for its pull request among all of them: their long texts are searched once. */
+const markedIn = new WeakMap<PullRequest, readonly string[]>();
+
 /** Where a user has removed the marker from the text, the commits of the branch have the proposals too. */
-async function proposalsOf({ body, head }: PullRequest, { git }: PackageRepository): Promise<readonly string[]> {
-  const marked = proposalsIn(body);
+async function proposalsOf(pull: PullRequest, { git }: PackageRepository): Promise<readonly string[]> {
+  const { body, head } = pull;
+  const marked = markedIn.get(pull) ?? proposalsIn(body);
+  markedIn.set(pull, marked);
   if (marked.length > 0) return marked;
   return ((await membersAt(git, head.commit)) ?? []).map(({ proposal }) => proposal);
 }

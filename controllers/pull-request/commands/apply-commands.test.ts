@@ -3,6 +3,7 @@ import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Actor } from '../../../src/resource/object/request-context.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { SyncRequests } from '../../repository/sync-requests.ts';
 
 const REQUIRED = { requiredGates: [{ conditionType: GATE, approveOnly: true }] };
 
@@ -204,6 +205,52 @@ describe('commands in comments', () => {
     expect(executed()).toHaveLength(1);
   });
 
+  describe('on a host that does not report edits', () => {
+    const APPS = { namespace: 'default', name: 'apps' };
+    const SET = `/sluice set ${GATE} True`;
+    let requests: SyncRequests;
+    beforeEach(async () => {
+      at.forge.reportsEdits = false;
+      requests = new SyncRequests(at.clock);
+      await start({}, REQUIRED);
+      at.restart({ requests });
+    });
+    const outcomes = () => executed().map(({ outcome, message }) => `${outcome}: ${message}`);
+
+    test('a command is executed once a webhook has shown how it was written', async () => {
+      const id = await comment('bob', SET);
+      expect(outcomes()).toEqual([]);
+      requests.addWritten(APPS, { id, author: 'bob', body: `${SET}\r\n` });
+      await read();
+      expect(outcomes()).toEqual([`done: ${GATE} is True`]);
+    });
+
+    test('without a webhook it is refused with the next step, and reads need none', async () => {
+      await comment('bob', '/sluice why');
+      expect(outcomes()).toEqual(['done: see below']);
+      await comment('bob', SET);
+      at.clock.advance(10_000);
+      await read();
+      expect(outcomes()).toEqual(['done: see below', expect.stringMatching(/^refused: this host .*submit a review/)]);
+      expect(reply()).toContain('no webhook with the event of comments');
+      expect(condition()).toBeUndefined();
+    });
+
+    test.each([
+      ['another text', { author: 'bob', body: 'I have a question' }],
+      ['another author', { author: 'mallory', body: SET }],
+    ])('what was written with %s has no effect', async (_what, written) => {
+      // The edit has the time of the comment, and was made before Sluice read it first.
+      const id = at.forge.comment(1, 'bob', SET);
+      requests.addWritten(APPS, { id, ...written });
+      await read();
+      at.clock.advance(10_000);
+      await read();
+      expect(outcomes()).toEqual([]);
+      expect(condition()).toBeUndefined();
+    });
+  });
+
   test('comments before the proposal began are ignored', async () => {
     await at.policy();
     at.forge.commentsOf.set(1, [
@@ -305,7 +352,7 @@ describe('commands in comments', () => {
     expect(row.match(/\|/g)).toHaveLength(4);
     expect(reply()).not.toContain('\u001b');
     await comment('bob', '/sluice `@all`');
-    expect(reply()).toContain("`/sluice '@all'`");
+    expect(reply()).toContain('`/sluice ˋ@allˋ`');
   });
 
   test('a host that permits no comments stops nothing else', async () => {

@@ -1,19 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { pauseAfter } from '../pause-after.ts';
 import { approverAt } from '../reviews/approver-at.ts';
 import { describeCommands, describeUnmapped } from './describe-commands.ts';
-import { isEdited } from './edited-comments.ts';
+import { type AwaitedComment, authorshipOf, waitFor } from './edited-comments.ts';
 import { parseCommand } from './parse-command.ts';
-import { type CommandContext, runCommand } from './run-command.ts';
+import { type CommandContext, hasEffect, runCommand } from './run-command.ts';
 
 /** Topics of the comments of Sluice. */
 export const REPLY = 'commands';
@@ -24,6 +27,8 @@ const MAX_LISTS = 20;
 
 export interface CommandsContext extends CommandContext {
   readonly events: EventDeduplicator;
+  readonly clock: Clock;
+  readonly requests: Pick<SyncRequests, 'isAsWritten'> | undefined;
 }
 
 /** A proposal with the pull request that has the comments. */
@@ -31,6 +36,7 @@ export interface CommentedProposal {
   readonly object: Stored<PackageRevision>;
   readonly evaluation: RevisionEvaluation;
   readonly review: ReviewPolicy;
+  readonly repository: ObjectKey;
   readonly pull: PullRequest;
   readonly forge: Forge;
   /** The content that its head was seen with. */
@@ -58,19 +64,18 @@ export interface CommandState {
   /** The reply as it was written last. */
   reply?: string;
   isUnmappedReported?: boolean;
-  /** Digests of the texts of comments that were read, by their ids: hosts report no times below a second. */
-  texts?: Map<string, string>;
+  awaited?: AwaitedComment;
 }
 
 /**
  * Executes the next command in the comments of a pull request; the one after it follows when the revision has changed by this one. Commands are
  * executed in the order of writing, each once. What was edited is not executed: on hosts, users may edit comments of others.
- * Returns the command, if there was one: then the revision is reconciled again.
+ * Returns the command, if there was one: then the revision is reconciled again. Returns when to look again at one whose webhook may arrive.
  */
 export async function applyCommands(
   context: CommandsContext,
   proposal: CommentedProposal,
-): Promise<ExecutedCommand | undefined> {
+): Promise<ExecutedCommand | ReconcileResult | undefined> {
   const { evaluation, pull, forge, state } = proposal;
   if (state.of === pull) return undefined;
   if (pull.hasComments === false) {
@@ -98,24 +103,29 @@ async function executeFirst(
   context: CommandsContext,
   proposal: CommentedProposal,
   comments: readonly Comment[],
-): Promise<ExecutedCommand | undefined> {
-  const { object, evaluation, review, pull, seen } = proposal;
+): Promise<ExecutedCommand | ReconcileResult | undefined> {
+  const { object, evaluation, review, pull, seen, state, forge } = proposal;
   const source = pull.url;
   const { shared } = proposal;
   const isFirst = shared === undefined || shared.names[0] === object.metadata.name;
-  proposal.state.texts ??= new Map();
+  const written = { forge, requests: context.requests, repository: proposal.repository };
   for (const comment of comments) {
-    if (!/^\d{1,30}$/.test(comment.id) || isEdited(proposal.state.texts, comment)) continue;
+    if (!/^\d{1,30}$/.test(comment.id)) continue;
     const parsed = parseCommand(comment.body, shared?.names);
     if (parsed === undefined || isExecuted(evaluation.record.commands, source, comment.id)) continue;
     const { target } = parsed;
     const isAboutNone = target === undefined && ('problem' in parsed || parsed.command.verb === 'why');
     if (target === undefined ? isAboutNone && !isFirst : target !== object.metadata.name) continue;
+    if (comment.updatedAt !== comment.createdAt) continue;
     const approver = await approverAt(proposal.forge, review, comment.author, context.signal);
     if (approver === undefined) {
       if (isFirst) await reportUnmapped(context, proposal);
       continue;
     }
+    const authorship = hasEffect(parsed) ? await authorshipOf(comment, written, context.signal) : 'author';
+    if (authorship === 'edited') continue;
+    const waitMs = authorship === 'unknown' ? waitFor(state, comment, context.clock.now()) : undefined;
+    if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
     const [line = ''] = comment.body.split('\n', 1);
     if (!(await isUnchanged(context, proposal))) return undefined;
     const requested = {
@@ -129,6 +139,7 @@ async function executeFirst(
       actor: approver.actor,
       seen,
       isShared: shared !== undefined,
+      isAuthorKnown: authorship === 'author',
     };
     try {
       const executed = await runCommand(context, requested);

@@ -8,6 +8,7 @@ import type { Actor, RequestContext } from '../../../src/resource/object/request
 import { commitsWithContent } from '../reviews/same-content.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
+import { UNKNOWN_AUTHOR } from './edited-comments.ts';
 import type { Command, ParsedCommand } from './parse-command.ts';
 
 export interface CommandContext {
@@ -33,6 +34,8 @@ export interface RequestedCommand {
   readonly seen: { readonly content: string; readonly at: string } | undefined;
   /** Several proposals share the pull request. */
   readonly isShared: boolean;
+  /** The author of the comment wrote its text, and no other user of the host. */
+  readonly isAuthorKnown: boolean;
 }
 
 /** What the user has to change; other failures are repeated. */
@@ -70,10 +73,15 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
   }
 }
 
+/** Whether a command changes more than what Sluice shows. */
+export function hasEffect(parsed: ParsedCommand): boolean {
+  return 'command' in parsed && parsed.command.verb !== 'why' && parsed.command.verb !== 'rerun';
+}
+
 /** The reason for which a command is not tried; undefined if there is none. */
 async function refusalOf(
   { store, mayApprove, maySetConditions, signal }: CommandContext,
-  { key, evaluation, review, comment, actor, seen, isShared }: RequestedCommand,
+  { key, evaluation, review, comment, actor, seen, isShared, isAuthorKnown }: RequestedCommand,
   command: Command,
 ): Promise<string | undefined> {
   const lacks = async (may: MayApprove | undefined, what: string) =>
@@ -86,9 +94,10 @@ async function refusalOf(
   }
   const { content } = evaluation.content;
   const isSeen = seen?.content === content && Date.parse(seen.at) < Date.parse(comment.createdAt);
-  const hasEffect = command.verb !== 'why' && command.verb !== 'rerun';
+  const isEffective = hasEffect({ command });
+  if (isEffective && !isAuthorKnown) return UNKNOWN_AUTHOR;
   // Users can change which packages a pull request lists, also afterwards: what it showed is known only to the process that saw it.
-  if (hasEffect && !isSeen && isShared)
+  if (isEffective && !isSeen && isShared)
     return 'it is not known that this pull request showed the package as it is now when this comment was written; read its changes, and write the command again';
   if (command.verb === 'set') {
     if (isComputedType(command.type)) return `${command.type} cannot be set: Sluice computes it`;

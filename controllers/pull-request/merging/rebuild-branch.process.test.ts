@@ -121,6 +121,7 @@ test('a main branch that the mirror does not have yet is read before the branch 
   const requests = {
     subscribe: () => () => undefined,
     takeReview: () => undefined,
+    isAsWritten: () => undefined,
     add: () => void requested.push(''),
   };
   at.restart({ requests });

@@ -4,10 +4,11 @@ const MAX_INLINE_CHARACTERS = 300;
 
 /**
  * Foreign text on one line of Markdown, as code: hosts interpret no HTML, links, mentions and references there. Backquotes would end it, and
- * vertical bars a cell of a table.
+ * vertical bars a cell of a table: letters that look the same replace them. They have no meaning for a shell either, so that a quoted argument of
+ * a command stays one when it is copied.
  */
 export function inlineCode(text: string, most = MAX_INLINE_CHARACTERS): string {
-  const line = plainLine(text, most).replaceAll('`', "'").replaceAll('|', '¦');
+  const line = plainLine(text, most).replaceAll('`', 'ˋ').replaceAll('|', '¦');
   return line === '' ? '' : `\`${line}\``;
 }
 

@@ -212,6 +212,7 @@ export class SluiceService {
       onMessage: (repository, scope, event) => {
         // Sluice writes the most of them itself.
         if (event?.isCheckReport === true && scope === undefined) return;
+        if (event?.written !== undefined) this.#requests.addWritten(repository, event.written);
         if (event?.pull !== undefined) this.#requests.addReview(repository, { pull: event.pull });
         if (event?.hint !== undefined) this.#requests.addReview(repository, event.hint);
         this.#requests.add(repository, scope);

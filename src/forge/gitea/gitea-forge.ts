@@ -289,6 +289,11 @@ export class GiteaForge implements Forge {
     return branchRulesOf(await this.#http.json(branchSchema, 'GET', path, { signal }));
   }
 
+  /** The history of edits is not in the API, and times have whole seconds. */
+  async isAsWritten(): Promise<undefined> {
+    return undefined;
+  }
+
   comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
     return this.#comments.list(number, since, limit, signal);
   }

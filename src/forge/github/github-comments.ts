@@ -5,11 +5,19 @@ import { readPages } from '../read-pages.ts';
 import { commentText, type HostComment, setTopicComment, withoutOwner } from '../topic-comment.ts';
 import { type Account, readAccount } from './github-account.ts';
 import type { GitHubClient } from './github-client.ts';
-import { anySchema, commentSchema, commentsSchema, type GitHubComment, permissionSchema } from './github-schemas.ts';
+import {
+  anySchema,
+  commentSchema,
+  commentsSchema,
+  editedSchema,
+  type GitHubComment,
+  permissionSchema,
+} from './github-schemas.ts';
 
 const PAGE = 100;
 /** GitHub permits 2,500 comments. */
 const MAX_COMMENTS = 5000;
+const EDITED = 'query ($id: ID!) { node(id: $id) { ... on IssueComment { body lastEditedAt } } }';
 const WRITES: readonly string[] = ['admin', 'write'];
 
 /** The conversation of pull requests on GitHub, which are issues there. */
@@ -24,6 +32,13 @@ export class GitHubComments {
 
   async list(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
     return (await this.#read(number, { since }, limit, () => false, signal)).map(withoutOwner);
+  }
+
+  async isAsWritten({ globalId, body }: Comment, signal: AbortSignal): Promise<boolean> {
+    if (globalId === undefined) return false;
+    const request = { name: 'the query of a comment', query: EDITED, variables: { id: globalId } };
+    const { node } = await this.#client.graphql(editedSchema, request, signal, ['NOT_FOUND']);
+    return node?.lastEditedAt === null && commentText(node.body) === body;
   }
 
   async set(number: number, topic: string, text: string, signal: AbortSignal): Promise<Comment> {
@@ -90,6 +105,6 @@ function commentOf(comment: GitHubComment, isOwn: Account['isOwn']): HostComment
   const { id, user, body, html_url: url, created_at: createdAt, updated_at: updatedAt } = comment;
   return {
     ...{ id: String(id), author: user?.login ?? '', body: commentText(body), url: cleanAddress(url) },
-    ...{ createdAt, updatedAt, isOwn: isOwn(comment) },
+    ...{ globalId: comment.node_id, createdAt, updatedAt, isOwn: isOwn(comment) },
   };
 }

@@ -219,6 +219,10 @@ export class GitHubForge implements Forge {
     return this.#merging.branchRules(branch, signal);
   }
 
+  isAsWritten(comment: Comment, signal: AbortSignal): Promise<boolean> {
+    return this.#comments.isAsWritten(comment, signal);
+  }
+
   comments(number: number, since: string, limit: number, signal: AbortSignal): Promise<readonly Comment[]> {
     return this.#comments.list(number, since, limit, signal);
   }

@@ -40,6 +40,7 @@ export type GitHubReview = z.infer<typeof reviewSchema>;
 export const eventsSchema = z.array(z.object({ event: z.string(), actor: user }));
 export const commentSchema = z.object({
   id: z.int().positive(),
+  node_id: z.string().optional(),
   user,
   body: z.string().nullish(),
   html_url: z.string(),
@@ -132,6 +133,10 @@ export const branchSchema = z.object({ protected: z.boolean() });
 
 export const queuedSchema = z.object({
   repository: z.object({ pullRequest: z.object({ isInMergeQueue: z.boolean() }).nullish() }).nullish(),
+});
+
+export const editedSchema = z.object({
+  node: z.object({ body: z.string().optional(), lastEditedAt: z.string().nullish() }).nullish(),
 });
 
 /** The response of GraphQL, which has the status 200 for failures too. */

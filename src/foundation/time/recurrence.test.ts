@@ -148,3 +148,53 @@ test('a period is not open again in the second run of an hour that exists twice'
   for (const time of ['00:45', '01:09', '01:10', '01:30', '01:35', '01:59', '02:05', '02:15'])
     expect(times(short, `2026-10-25T${time}:00Z`), time).toEqual(closed);
 });
+
+describe('the state that is kept', () => {
+  const recurrences: Recurrence[] = [
+    office,
+    { cron: '30 2 * * *', durationMs: 10 * 60_000, timeZone: 'Europe/Berlin' },
+    { cron: '*/15 * * * *', durationMs: 15 * 60_000 - 1, timeZone: 'Europe/Berlin' },
+    { cron: '* 9 * * *', durationMs: 60_000, timeZone: 'Europe/Berlin' },
+    { cron: '0 0 29 2 *', durationMs: 24 * HOUR, timeZone: 'UTC' },
+  ];
+  const days = [
+    ...['2026-03-28T00:00:00Z', '2026-10-24T00:00:00Z', '2024-02-28T12:00:00Z', '2024-02-29T12:00:00Z'],
+    // The end of a period before leaves the year that is searched.
+    ...['2025-03-01T12:00:00Z', '2025-03-02T12:00:00Z'],
+  ];
+
+  test.each(recurrences)('is that of a new search, in whichever direction the clock moves: $cron', (recurrence) => {
+    const steps = Array.from({ length: 48 * 4 }, (_, step) => step * 15 * 60_000);
+    const all = days.flatMap((day) => steps.map((step) => at(day) + step)).sort((a, b) => a - b);
+    const state = (time: number) => recurrenceAt(recurrence, time);
+    // A clock that moves backwards finds nothing kept.
+    const searched = all.toReversed().map(state).reverse();
+    expect(all.map(state)).toEqual(searched);
+    for (const [first, second] of [
+      [0, 150],
+      [150, 3],
+      [3, 151],
+      [149, 2],
+    ] as const) {
+      expect(state(all[first] ?? 0)).toEqual(searched[first]);
+      expect(state(all[second] ?? 0)).toEqual(searched[second]);
+    }
+  });
+});
+
+test('a short period in the hour that does not exist is active after the change, also beside a later one', () => {
+  const skipped = { cron: '30 2 * * *', durationMs: 60_000, timeZone: 'Europe/Berlin' };
+  const open = { isActive: true, since: '2026-03-29T01:30:00.000Z' };
+  expect(times(skipped, '2026-03-29T01:30:30Z')).toMatchObject(open);
+  expect(times({ ...skipped, cron: '30 2-3 * * *' }, '2026-03-29T01:30:30Z')).toMatchObject(open);
+  expect(times({ ...skipped, cron: '10,50 2-3 * * *' }, '2026-03-29T00:30:00Z')).toMatchObject({
+    next: '2026-03-29T01:10:00.000Z',
+  });
+});
+
+test('a fifth Sunday of February is found decades away', () => {
+  const rare = { cron: '0 0 * 2 0#5', durationMs: HOUR, timeZone: 'UTC' };
+  expect(recurrenceProblem(rare)).toBeUndefined();
+  expect(times(rare, '2072-03-01T00:00:00Z')).toMatchObject({ next: '2088-02-29T00:00:00.000Z' });
+  expect(times(rare, '2088-03-01T00:00:00Z')).toMatchObject({ next: '2128-02-29T00:00:00.000Z' });
+});

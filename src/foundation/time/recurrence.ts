@@ -1,5 +1,5 @@
-import { Cron } from 'croner';
 import { LruCache } from '../lru-cache.ts';
+import { parseSchedule, type Schedule } from './schedule.ts';
 
 /** A period that starts by a schedule in a time zone and lasts for a duration, such as 9:00 to 17:00 on working days. */
 export interface Recurrence {
@@ -22,18 +22,20 @@ const MAX_CRON_CHARACTERS = 100;
 export const MAX_RECURRENCE_DURATION_MS = 366 * 24 * 3_600_000;
 /** Starts that are searched for the end of periods that follow each other without a gap. */
 const MAX_CHAINED_STARTS = 100;
-/** More than any change of a clock repeats. */
-const MAX_REPEATED_MINUTES = 180;
 /** Below the distance of two starts. */
 const MIN_DISTANCE_MS = 30_000;
 const FIVE_FIELDS = /^[0-9A-Za-z*,/#-]+(?: [0-9A-Za-z*,/#-]+){4}$/;
-/** A Thursday, long before any decision; a schedule of five fields that has no start in the following centuries has none at all. */
+/** A Thursday, long before any decision; a schedule of five fields that has no start after it has none at all. */
 const REFERENCE_MS = 0;
 
-const problems = new LruCache<string, string | false>({ maxEntries: 1000 });
-const schedules = new LruCache<string, Cron>({ maxEntries: 1000 });
-/** The last end that was searched for a recurrence: it is the same for each time from the search until then. */
-const ends = new LruCache<string, { readonly from: number; readonly until: number }>({ maxEntries: 1000 });
+/** Several times the periods of a policy folder, so that the policies of one namespace do not evict those of another at each evaluation. */
+const MAX_CACHED = 10_000;
+const problems = new LruCache<string, string | false>({ maxEntries: MAX_CACHED });
+const schedules = new LruCache<string, Schedule>({ maxEntries: MAX_CACHED });
+/** The last state that was computed for a recurrence. It is the same at each time from `from` to before `to`. */
+const states = new LruCache<string, { readonly state: RecurrenceState; readonly from: number; readonly to: number }>({
+  maxEntries: MAX_CACHED,
+});
 
 /**
  * Returns why a recurrence cannot be used, as the end of a sentence; undefined if it can. One that never starts, or that starts again
@@ -56,10 +58,9 @@ function findProblem({ cron, durationMs, timeZone }: Recurrence): string | undef
   if (!(durationMs >= 60_000 && durationMs <= MAX_RECURRENCE_DURATION_MS))
     return 'duration must be at least 1m and at most 8784h (366 days)';
   let first: number | undefined;
-  let after: (time: number) => number | undefined;
+  let after: Schedule['next'];
   try {
-    const schedule = scheduleOf(cron, timeZone);
-    after = (time) => nextStart(schedule, time);
+    after = scheduleOf(cron, timeZone).next;
     first = after(REFERENCE_MS);
   } catch {
     return `cron ${JSON.stringify(cron)} is not a schedule: a field has a value that is out of its range`;
@@ -73,40 +74,38 @@ function findProblem({ cron, durationMs, timeZone }: Recurrence): string | undef
   return `it starts again before it ends ${MAX_CHAINED_STARTS} times in a row, so that it never ends or its end is too far away; shorten duration, or start it less often for longer`;
 }
 
-/** Evaluates a recurrence without a `recurrenceProblem` at a time. */
+/**
+ * Evaluates a recurrence without a `recurrenceProblem` at a time. The search costs up to some milliseconds; the state is kept, so that
+ * evaluations until its next change cost nothing, and one at a time before it searches again.
+ */
 export function recurrenceAt(recurrence: Recurrence, now: number): RecurrenceState {
+  const key = keyOf(recurrence);
+  const known = states.get(key);
+  if (known !== undefined && known.from <= now && now < known.to) return known.state;
   const { cron, durationMs, timeZone } = recurrence;
-  const schedule = scheduleOf(cron, timeZone);
-  const after = (time: number) => nextStart(schedule, time);
+  const after = scheduleOf(cron, timeZone).next;
   const first = after(now - durationMs);
   if (first === undefined || first > now) {
     const before = lastStart(after, now);
-    return {
+    const state = {
       isActive: false,
       ...(before === undefined ? {} : { since: before + durationMs }),
       ...(first === undefined ? {} : { next: first }),
-    };
+    } as const;
+    const forgotten = before === undefined ? Number.POSITIVE_INFINITY : before + MAX_LOOKBACK_MS;
+    states.set(key, { state, from: now, to: Math.min(first ?? Number.POSITIVE_INFINITY, forgotten) });
+    return state;
   }
-  const until = endAfter(recurrence, after, first, now);
-  return { isActive: true, since: first, ...(until === undefined ? {} : { until }) };
-}
-
-function endAfter(
-  recurrence: Recurrence,
-  after: (time: number) => number | undefined,
-  first: number,
-  now: number,
-): number | undefined {
-  const key = keyOf(recurrence);
-  const known = ends.get(key);
-  if (known !== undefined && known.from <= now && now < known.until) return known.until;
-  const until = chainEnd(after, first, recurrence.durationMs);
-  if (until !== undefined) ends.set(key, { from: now, until });
-  return until;
+  // The end of periods that follow each other is the same for all of them.
+  const isSameEnd = known?.state.isActive && known.from <= now && now < (known.state.until ?? Number.NEGATIVE_INFINITY);
+  const until = isSameEnd ? known.state.until : chainEnd(after, first, durationMs);
+  const state = { isActive: true, since: first, ...(until === undefined ? {} : { until }) } as const;
+  states.set(key, { state, from: now, to: first + durationMs });
+  return state;
 }
 
 /** When the periods end that follow each other without a gap from a start on; undefined if they are too many. */
-function chainEnd(after: (time: number) => number | undefined, first: number, durationMs: number): number | undefined {
+function chainEnd(after: Schedule['next'], first: number, durationMs: number): number | undefined {
   let last = first;
   for (let count = 0; count < MAX_CHAINED_STARTS; count += 1) {
     const next = after(last);
@@ -120,23 +119,12 @@ function keyOf({ cron, durationMs, timeZone }: Recurrence): string {
   return `${cron} ${durationMs} ${timeZone}`;
 }
 
-/**
- * The first start after a time. In the second run of an hour that exists twice, the library returns a start in the first run, which is over;
- * then the search goes on from minute to minute until that hour has ended.
- */
-function nextStart(schedule: Cron, time: number): number | undefined {
-  for (let minutes = 0; minutes <= MAX_REPEATED_MINUTES; minutes += 1) {
-    const start = schedule.nextRun(new Date(time + minutes * 60_000))?.getTime();
-    if (start === undefined || start > time) return start;
-  }
-  return undefined;
-}
-
-/** The distances in which the last start is searched. The library's own search for it fails for schedules with leap days. */
-const LOOKBACKS_MS = [1, 8, 32, 367].map((days) => days * 24 * 3_600_000);
+const MAX_LOOKBACK_MS = 367 * 24 * 3_600_000;
+/** The distances in which the last start is searched. */
+const LOOKBACKS_MS = [...[1, 8, 32].map((days) => days * 24 * 3_600_000), MAX_LOOKBACK_MS];
 
 /** Bisects, since a schedule may start every other minute: the starts of a day are too many to try each of them. */
-function lastStart(after: (time: number) => number | undefined, now: number): number | undefined {
+function lastStart(after: Schedule['next'], now: number): number | undefined {
   for (const lookback of LOOKBACKS_MS) {
     let found = after(now - lookback);
     if (found === undefined || found > now) continue;
@@ -153,11 +141,11 @@ function lastStart(after: (time: number) => number | undefined, now: number): nu
   return undefined;
 }
 
-function scheduleOf(cron: string, timeZone: string): Cron {
+function scheduleOf(cron: string, timeZone: string): Schedule {
   const key = `${timeZone} ${cron}`;
   const known = schedules.get(key);
   if (known !== undefined) return known;
-  const made = new Cron(cron, { timezone: timeZone, paused: true });
+  const made = parseSchedule(cron, timeZone);
   schedules.set(key, made);
   return made;
 }

@@ -59,12 +59,12 @@ export function endpointOf({ href, protocol, hostname, port }: URL): Endpoint {
   return { url: href, host: hostname, port: port === '' ? usual : Number(port) };
 }
 
-/** Makes foreign text safe for a message: no user or password in URLs, no control characters, bounded. */
+/** Makes foreign text safe for a message: no user or password in URLs, no control characters, no marks that reorder text, bounded. */
 export function cleanText(text: string): string {
   return text
     .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1')
     .replace(/\x1b\[[0-9;?]*[ -/]*[@-~]/g, '')
-    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '')
     .trim()
     .slice(0, 2000);
 }

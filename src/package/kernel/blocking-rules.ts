@@ -8,6 +8,8 @@ import type { BlockingRule, RevisionState } from '../model/revision/revision-sta
 export type BlockingFacts = Pick<RevisionState, 'name' | 'proposal' | 'lastPublishedAt'>;
 
 const MAX_SHOWN_REVISIONS = 3;
+/** Windows and freezes of all policies for one revision. Each costs up to a millisecond whenever its state changes. */
+export const MAX_PERIODS = 1000;
 
 /**
  * The rules that forbid to publish a proposed revision at this time, for every approver: freezes, windows, soak times and the maximum in
@@ -27,7 +29,16 @@ export function blockingRules(
       resolvedBy: `users who may delete Freeze ${namespace}/${name}${isInstallation ? ', which is in force in all namespaces' : ''}`,
     };
   });
+  const periods = countPeriods(policy.approvalRules);
+  if (periods > MAX_PERIODS) {
+    const message = `the policies of ${facts.name} have ${periods} windows and freezes together, at most ${MAX_PERIODS} are evaluated; remove some`;
+    return [...stops, { rule: 'InvalidRule', message, resolvedBy: 'users who may change these policies' }];
+  }
   return [...stops, ...policy.approvalRules.flatMap((rule) => rulesOf(rule, facts, time))];
+}
+
+function countPeriods(rules: readonly ApprovalRule[]): number {
+  return rules.reduce((sum, { windows, freezes }) => sum + windows.length + freezes.length, 0);
 }
 
 /**
@@ -39,7 +50,8 @@ export function nextRuleChange(
   blocking: readonly BlockingRule[],
   now: number,
 ): number | undefined {
-  const periods = approvalRules.flatMap((rule) => [...rule.windows, ...rule.freezes]);
+  const isEvaluated = countPeriods(approvalRules) <= MAX_PERIODS;
+  const periods = isEvaluated ? approvalRules.flatMap((rule) => [...rule.windows, ...rule.freezes]) : [];
   const times = [
     ...blocking.flatMap(({ until }) => (until === undefined ? [] : Date.parse(until))),
     ...freezesAt(freezes, now).flatMap(({ until }) => until ?? []),

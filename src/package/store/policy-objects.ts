@@ -90,7 +90,8 @@ export function effectivePolicy(
   // A repository adds limits to those that hold without it.
   const hasOwnLimits = selecting.some(({ origin }) => origin === undefined);
   const granting = selecting.filter((policy) => mayApproveBy(policy, revision, repository, lists?.variantSets));
-  const lasting = policies.filter((policy) => !selecting.includes(policy) && isOfProposal(policy, revision));
+  const isSelecting = new Set(selecting);
+  const lasting = policies.filter((policy) => !isSelecting.has(policy) && isOfProposal(policy, revision));
   const gateDeadlines: Record<string, number> = {};
   for (const { conditionType, after } of selecting.flatMap((policy) => policy.spec.gateDeadlines)) {
     const milliseconds = parseDuration(after) ?? Number.POSITIVE_INFINITY;

@@ -50,7 +50,7 @@ export interface WebhookOptions {
   readonly onMessage: (
     repository: ObjectKey,
     scope: HintedScope | undefined,
-    event: Pick<HostEvent, 'hint' | 'pull' | 'isCheckReport'> | undefined,
+    event: Pick<HostEvent, 'hint' | 'pull' | 'isCheckReport' | 'written'> | undefined,
   ) => void;
   /** Called for each authenticated message of an App about the repository of a delivery target. Must be as cheap. */
   readonly onTarget?: (target: ObjectKey) => void;
@@ -87,7 +87,7 @@ const PROVEN_HEADERS: Readonly<Record<string, readonly string[]>> = {
  * Answers `POST /webhooks/git/<namespace>/<repository>`: a Git host reports a push, or a change of a pull request; and
  * `POST /webhooks/github-app/<namespace>/<secret>`: a GitHub App reports the same of the repositories that it reviews or delivers to. The sender needs no account, only the
  * secret of the webhook (see `SignatureCheck`). A message is a hint to read the repository: Sluice takes the content from
- * the repository itself. Only the pusher cannot be read there, see `HostPush`. The response for a missing repository, a repository
+ * the repository itself. Only the pusher, and how a comment was written, cannot be read there, see `HostPush` and `HostEvent`. The response for a missing repository, a repository
  * without a webhook and a wrong signature is the same, Unauthenticated, and is sent only after the whole body has arrived. See `SecretReads`
  * for what senders without a secret may cost.
  */

@@ -27,8 +27,8 @@ export interface BenchHost {
   createRepository(name: string, webhookUrl: string): Promise<string>;
   /** All requests of Sluice for the last repository, in their order. */
   requests(): Promise<readonly ApiRequest[]>;
-  /** Open pull requests of the last repository, by their branches. */
-  openPulls(): Promise<ReadonlyMap<string, number>>;
+  /** How many pull requests of the last repository are open. */
+  openPulls(): Promise<number>;
   /** How many of them have the label. */
   labelled(): Promise<number>;
   /** A review by `REVIEWER`. Returns when its webhook was sent, by `performance.now()`. */

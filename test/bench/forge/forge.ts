@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { giteaProgram } from '../../forge/support/gitea-program.ts';
 import { RunningUp } from '../../support/api/running-up.ts';
 import { freePort } from '../../support/free-port.ts';
+import { processLoad } from '../process-load.ts';
 import { milliseconds, percentile, printTable } from '../table.ts';
 import type { ApiRequest, BenchHost } from './bench-host.ts';
 import { GiteaHost } from './gitea-host.ts';
@@ -18,6 +19,8 @@ import { forEachConcurrently, until } from './waiting.ts';
 const CONCURRENCY = 8;
 /** Reviews of which the time until the updated check is measured, one after the other. */
 const LATENCIES = 20;
+/** Between two reads of a check. */
+const STATE_STEP_MS = 20;
 /** Without a request, Sluice has nothing to do any more. */
 const QUIET_MS = 3000;
 const SIZES = [20, 50, 200];
@@ -32,13 +35,17 @@ interface Measured {
   readonly openedMs: number;
   readonly publishedMs: number;
   readonly latencies: readonly number[];
+  /** Seconds of CPU of Sluice with its processes of Git, from the proposals on; of the benchmark alone, which the checked server is in, too. */
+  readonly cpu: number;
+  readonly ownCpu: number;
 }
 
 /**
  * Proposals as pull requests of a host on loopback, for each size in a repository of its own: all proposed at once, then approved by reviews of a
  * second user, all at once; before that, reviews that request changes, one after the other, from the webhook until the check is updated.
  * Then an idle hour with 1,000 open pull requests, by a clock of its own.
- * `--hosts=gitea,github`, `--proposals=20,50,200`, `--idle=1000` (0 for none) and `--details` (each kind of request) choose what is measured.
+ * `--hosts=gitea,github`, `--proposals=20,50,200`, `--latencies=20`, `--idle=1000` (0 for none) and `--details` (each kind of request) choose what is
+ * measured.
  */
 export async function forge(options: readonly string[] = []): Promise<void> {
   const hosts = (wordIn(options, 'hosts') ?? 'gitea,github').split(',').filter((name) => name !== 'none');
@@ -50,7 +57,8 @@ export async function forge(options: readonly string[] = []): Promise<void> {
       console.log(`${name}: not measured: ${host}\n`);
       continue;
     }
-    const measured = await measure(host, sizes, options.includes('--details'));
+    const latencies = Number(wordIn(options, 'latencies') ?? LATENCIES);
+    const measured = await measure(host, { sizes, latencies, withDetails: options.includes('--details') });
     console.log(`${name}\n`);
     print(measured);
     for (const problem of new Set(host.problems())) console.log(`not as the host describes its API: ${problem}`);
@@ -71,7 +79,13 @@ function wordIn(options: readonly string[], name: string): string | undefined {
   return options.find((option) => option.startsWith(`--${name}=`))?.split('=')[1];
 }
 
-async function measure(host: BenchHost, sizes: readonly number[], withDetails: boolean): Promise<Measured[]> {
+interface Wanted {
+  readonly sizes: readonly number[];
+  readonly latencies: number;
+  readonly withDetails: boolean;
+}
+
+async function measure(host: BenchHost, { sizes, latencies, withDetails }: Wanted): Promise<Measured[]> {
   const data = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
   const port = await freePort();
   const words = ['--allow-git-host', '127.0.0.1', '--webhook-listen', `127.0.0.1:${port}`];
@@ -83,8 +97,10 @@ async function measure(host: BenchHost, sizes: readonly number[], withDetails: b
       const name = `packages-${count}`;
       const address = await host.createRepository(name, `http://127.0.0.1:${port}/webhooks/git/default/${name}`);
       await register(up.api, name, address);
-      const measured = await measureSize(host, up, name, count);
+      const measured = await measureSize(host, up, name, { count, reviewed: Math.min(latencies, count) });
       all.push(measured);
+      const [opened, published] = [measured.openedMs, measured.publishedMs].map((one) => (one / 1000).toFixed(0));
+      console.log(`${count} proposals: opened after ${opened} s, published ${published} s after the reviews\n`);
       if (!withDetails) continue;
       console.log(`${count} proposals: requests until opened`);
       printRequests(measured.opening, count);
@@ -100,36 +116,50 @@ async function measure(host: BenchHost, sizes: readonly number[], withDetails: b
   }
 }
 
-async function measureSize(host: BenchHost, { api }: RunningUp, repository: string, count: number): Promise<Measured> {
+async function measureSize(
+  host: BenchHost,
+  { api, child }: RunningUp,
+  repository: string,
+  { count, reviewed }: { readonly count: number; readonly reviewed: number },
+): Promise<Measured> {
   const names = await createDrafts(api, repository, count, CONCURRENCY);
   const before = (await host.requests()).length;
+  const cpuBefore = processLoad(child.pid ?? 0).cpu;
+  const ownBefore = ownCpu();
   const proposing = performance.now();
   await forEachConcurrently(names, CONCURRENCY, (name) => propose(api, name));
-  await until('all have pull requests', async () => (await host.openPulls()).size === count);
+  await until('all have pull requests', async () => (await host.openPulls()) === count);
   await until('all have the label', async () => (await host.labelled()) === count);
   const openedMs = performance.now() - proposing;
   await settle(host);
   const opening = (await host.requests()).slice(before);
 
-  const numbers = [...(await host.openPulls()).values()];
+  const numbers = Array.from({ length: count }, (_, index) => index + 1);
   const latencies: number[] = [];
-  for (const number of numbers.slice(0, LATENCIES)) latencies.push(await latencyOf(host, number));
+  for (const number of numbers.slice(0, reviewed)) latencies.push(await latencyOf(host, number));
   await settle(host);
 
   const beforeReviews = (await host.requests()).length;
   const reviewing = performance.now();
   await forEachConcurrently(numbers, CONCURRENCY, async (number) => void (await host.review(number, 'approve')));
-  await until('all are published', async () => (await host.openPulls()).size === 0);
+  await until('all are published', async () => (await host.openPulls()) === 0);
   const publishedMs = performance.now() - reviewing;
   await settle(host);
   const publishing = (await host.requests()).slice(beforeReviews);
-  return { count, opening, publishing, openedMs, publishedMs, latencies };
+  const cpu = processLoad(child.pid ?? 0).cpu - cpuBefore;
+  return { count, opening, publishing, openedMs, publishedMs, latencies, cpu, ownCpu: ownCpu() - ownBefore };
+}
+
+/** Seconds. */
+function ownCpu(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000_000;
 }
 
 /** Milliseconds from the webhook of a review until the check of its proposal is updated. */
 async function latencyOf(host: BenchHost, number: number): Promise<number> {
   const sent = await host.review(number, 'request-changes');
-  await until(`${number} has its check`, async () => (await host.stateOf(number)) === 'failure', 10);
+  await until(`${number} has its check`, async () => (await host.stateOf(number)) === 'failure', STATE_STEP_MS);
   return performance.now() - sent;
 }
 
@@ -158,6 +188,8 @@ function print(measured: readonly Measured[]): void {
     measured.map((one) => (pick(one).filter(isCounted).length / one.count).toFixed(1));
   const all = ({ opening, publishing }: Measured) => [...opening, ...publishing];
   const seconds = (pick: (one: Measured) => number) => measured.map((one) => `${(pick(one) / 1000).toFixed(1)} s`);
+  const cpuOf = (pick: (one: Measured) => number) =>
+    measured.map((one) => milliseconds((pick(one) / one.count) * 1000));
   const latency = (part: number) => measured.map(({ latencies }) => milliseconds(percentile(latencies, part)));
   printTable(
     ['proposals at once', ...measured.map(({ count }) => `${count}`), 'aim'],
@@ -174,6 +206,8 @@ function print(measured: readonly Measured[]): void {
       ],
       ['requests per proposal, opened and published', ...perProposal(all, () => true), '<= 8'],
       ['of which the host counts (not 304)', ...perProposal(all, ({ isFree }) => !isFree), ''],
+      ['CPU of Sluice per proposal', ...cpuOf(({ cpu }) => cpu), ''],
+      ['CPU of the benchmark per proposal', ...cpuOf((one) => one.ownCpu), ''],
       ['webhook until updated check, median', ...latency(0.5), ''],
       ['webhook until updated check, p95', ...latency(0.95), '<= 1000 ms'],
     ],

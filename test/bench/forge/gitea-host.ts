@@ -17,6 +17,7 @@ export class GiteaHost implements BenchHost {
   readonly #gitea: Gitea;
   readonly #relay: Server;
   readonly #tokens = new Map<string, string>();
+  readonly #branches = new Map<number, string>();
   #name = '';
   #webhookUrl = '';
   #reviewed: ((at: number) => void) | undefined;
@@ -75,29 +76,31 @@ export class GiteaHost implements BenchHost {
     });
   }
 
-  async openPulls(): Promise<ReadonlyMap<string, number>> {
-    const found = new Map<string, number>();
-    for (let page = 1; ; page += 1) {
-      const pulls = (await this.#gitea.api('GET', `${this.#path}/pulls?state=open&limit=50&page=${page}`)) as {
-        number: number;
-        head: { ref: string };
-      }[];
-      for (const { number, head } of pulls) found.set(head.ref, number);
-      if (pulls.length < 50) return found;
-    }
+  openPulls(): Promise<number> {
+    return this.#count(`/pulls?state=open`);
   }
 
-  async labelled(): Promise<number> {
-    for (let page = 1, found = 0; ; page += 1) {
-      const path = `${this.#path}/issues?type=pulls&state=open&labels=package&limit=50&page=${page}`;
-      const issues = (await this.#gitea.api('GET', path)) as unknown[];
-      found += issues.length;
-      if (issues.length < 50) return found;
-    }
+  labelled(): Promise<number> {
+    return this.#count(`/issues?type=pulls&state=open&labels=package`);
+  }
+
+  /** The number of all entries of a list. Whole lists would keep Gitea busy. */
+  async #count(list: string): Promise<number> {
+    const credentials = Buffer.from(`${OWNER.username}:${OWNER.password}`).toString('base64');
+    const response = await fetch(`${this.#gitea.url}/api/v1${this.#path}${list}&limit=1`, {
+      headers: { authorization: `Basic ${credentials}` },
+    });
+    if (!response.ok) throw new Error(`${list}: ${response.status}`);
+    await response.arrayBuffer();
+    return Number(response.headers.get('x-total-count'));
   }
 
   async review(number: number, verdict: 'approve' | 'request-changes'): Promise<number> {
     const event = verdict === 'approve' ? 'APPROVED' : 'REQUEST_CHANGES';
+    if (verdict === 'request-changes') {
+      const { head } = (await this.#gitea.api('GET', `${this.#path}/pulls/${number}`)) as { head: { ref: string } };
+      this.#branches.set(number, head.ref);
+    }
     const sent = Promise.withResolvers<number>();
     this.#reviewed = sent.resolve;
     const response = await fetch(`${this.#gitea.url}/api/v1${this.#path}/pulls/${number}/reviews`, {
@@ -112,8 +115,7 @@ export class GiteaHost implements BenchHost {
   }
 
   async stateOf(number: number): Promise<string | undefined> {
-    const pull = (await this.#gitea.api('GET', `${this.#path}/pulls/${number}`)) as { head: { sha: string } };
-    const path = `${this.#path}/commits/${pull.head.sha}/status`;
+    const path = `${this.#path}/commits/${encodeURIComponent(this.#branches.get(number) ?? '')}/status`;
     const { statuses } = (await this.#gitea.api('GET', path)) as {
       statuses: { context: string; status: string }[] | null;
     };

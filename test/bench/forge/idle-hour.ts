@@ -96,7 +96,7 @@ export async function idleHours(
       return { all: sent.length, free: sent.filter(({ status }) => status === 304).length };
     };
     const withoutWebhooks = await hour();
-    requests.addReview(REPOSITORY, { pull: { number: repository.pulls.length, isConversation: true } });
+    requests.addReview(REPOSITORY, { pull: { number: repository.pulls.length, isReview: true, isComment: false } });
     for (const controller of controllers) controller.add(REPOSITORY);
     const withWebhooks = await hour();
     for (const problem of server.problems) console.log(`not as the host describes its API: ${problem}`);

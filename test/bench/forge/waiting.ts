@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const WAIT_MS = 3_600_000;
-const STEP_MS = 200;
+const STEP_MS = 500;
 
 /** Waits until something holds. Rejects with its name after an hour. */
 export async function until(what: string, isDone: () => Promise<boolean>, everyMs = STEP_MS): Promise<void> {

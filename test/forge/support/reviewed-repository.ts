@@ -1,4 +1,5 @@
 import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
+import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { openForges } from '../../../src/app/controllers/forges.ts';
 import { systemClock } from '../../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
@@ -27,13 +28,21 @@ export interface Pull {
 /** A repository of a real Gitea whose proposals are reviewed there: the controller of pull requests runs on it. */
 export class ReviewedRepository implements AsyncDisposable {
   readonly world: Fixture;
+  readonly #requests: SyncRequests;
   readonly #gitea: Gitea;
   readonly #logins: ReadonlyMap<string, Login>;
   /** Of the repository on the host. */
   readonly #name: string;
 
-  private constructor(world: Fixture, gitea: Gitea, logins: ReadonlyMap<string, Login>, name: string) {
+  private constructor(
+    world: Fixture,
+    requests: SyncRequests,
+    gitea: Gitea,
+    logins: ReadonlyMap<string, Login>,
+    name: string,
+  ) {
     this.world = world;
+    this.#requests = requests;
     this.#gitea = gitea;
     this.#logins = logins;
     this.#name = name;
@@ -57,6 +66,7 @@ export class ReviewedRepository implements AsyncDisposable {
     const token = await gitea.createToken(sluice, name, SCOPES);
     const world = await fixture();
     const { client, store, clock } = world;
+    const requests = new SyncRequests(clock);
     try {
       await client.create(secretKind, { metadata: { name: 'forge' }, stringData: { token } });
       await world.register('apps', { repo, credentials: { basic: { username: sluice, password: token } } });
@@ -66,6 +76,7 @@ export class ReviewedRepository implements AsyncDisposable {
       await client.create(packagePolicyKind, { metadata, spec: { ...spec, review: { forge, approvers, ...review } } });
       const controller = pullRequestController({
         ...{ client, store, clock, mayApprove: undefined, maySetConditions: undefined, renderer: undefined },
+        requests,
         openForge: openForges({ client, network: DEFAULT_NETWORK, clock: systemClock }).forReview,
         recorder: world.recorder('controller:pull-request'),
       });
@@ -75,7 +86,7 @@ export class ReviewedRepository implements AsyncDisposable {
       await world[Symbol.asyncDispose]();
       throw error;
     }
-    return new ReviewedRepository(world, gitea, logins, name);
+    return new ReviewedRepository(world, requests, gitea, logins, name);
   }
 
   /** The repository in the API. */
@@ -131,8 +142,10 @@ export class ReviewedRepository implements AsyncDisposable {
     return (await stateExplainer(store).explain(explained, {} as never)).reasons ?? [];
   }
 
+  /** With the webhook that the host sends for it. */
   async comment(user: string, number: number, body: string): Promise<void> {
-    await this.api('POST', `/issues/${number}/comments`, { body }, user);
+    const { id } = (await this.api('POST', `/issues/${number}/comments`, { body }, user)) as { id: number };
+    this.#requests.addWritten({ namespace: 'default', name: 'apps' }, { id: String(id), author: user, body });
   }
 
   /** Calls the API for a path below that of the repository, as a user of the host or its owner. */

@@ -15,6 +15,7 @@ export function describeComments({ startWithPull, pageSize }: Suite): void {
     expect(others).toEqual([]);
     expect(first).toEqual({
       ...{ id: expect.stringMatching(/^[1-9]\d*$/), author: names.anna, body: text },
+      ...(first?.globalId === undefined ? {} : { globalId: expect.any(String) }),
       ...{ url: expect.stringMatching(/^http.*#.*\d$/), createdAt: expect.any(String), updatedAt: first?.createdAt },
     });
     expect(second).toMatchObject({ author: names.ben, body: 'second' });
@@ -34,6 +35,23 @@ export function describeComments({ startWithPull, pageSize }: Suite): void {
     });
     expect(await list(changed?.updatedAt)).toEqual([changed]);
     expect(await failure(forge.comments(4711, EPOCH, 10, NO_SIGNAL))).toMatch(/^NotFound: /);
+  });
+
+  test('an edit within the second of the comment is reported, or nothing is', async () => {
+    const { forge, names, pull, comment, editComment } = await startWithPull();
+    const read = async () => {
+      const [found] = await forge.comments(pull.number, EPOCH, 1, NO_SIGNAL);
+      if (found === undefined) throw new Error('there is no comment');
+      return found;
+    };
+    await comment(names.anna, pull.number, 'as it is');
+    const written = await read();
+    const isAsWritten = await forge.isAsWritten(written, NO_SIGNAL);
+    expect([true, undefined]).toContain(isAsWritten);
+    await editComment(names.ben, written.id, 'as it was');
+    const edited = await forge.isAsWritten(await read(), NO_SIGNAL);
+    expect(edited).toBe(isAsWritten === undefined ? undefined : false);
+    expect(await forge.isAsWritten(written, NO_SIGNAL)).toBe(edited);
   });
 
   test('lists more comments than one page has', async () => {

@@ -28,6 +28,12 @@ export function answerGraphql(
       };
       return { pullRequest };
     },
+    node: ({ id }: { id: string }) => {
+      const threads = repositories.flatMap(({ pulls, issues }) => [...pulls, ...issues]);
+      const comment = threads.flatMap(({ comments }) => comments).find((one) => `IC_${one.id}` === id);
+      if (comment === undefined) return null;
+      return { __typename: 'IssueComment', body: comment.body, lastEditedAt: comment.lastEditedAt ?? null };
+    },
     enqueuePullRequest: ({ input }: { input: { pullRequestId: string; expectedHeadOid?: string } }) => {
       const message = enqueue(find(repositories, input.pullRequestId), input.expectedHeadOid);
       if (message === undefined) return { mergeQueueEntry: { id: 'MQE_1' } };

@@ -94,6 +94,7 @@ export const ISSUE_ROUTES: Readonly<Record<string, Route>> = {
       const { thread, comment } = commentOf(call);
       comment.body = bodyOf(call);
       comment.updatedAt = timeNow();
+      comment.lastEditedAt = comment.updatedAt;
       thread.updatedAt = comment.updatedAt;
       return { body: call.json.comment(call.repository, thread, comment) };
     },

@@ -94,7 +94,7 @@ export class GitHubJson {
     const [example] = this.#api.example('issue-comment-items') as Json[];
     return {
       ...{ ...example, id, user: this.user(user), body, created_at: at, updated_at: updatedAt },
-      html_url: `${this.#pageOf(repository, thread)}#issuecomment-${id}`,
+      ...{ html_url: `${this.#pageOf(repository, thread)}#issuecomment-${id}`, node_id: `IC_${id}` },
       author_association: repository.writers.has(user) ? 'COLLABORATOR' : 'NONE',
       performed_via_github_app: this.#app(app),
     };

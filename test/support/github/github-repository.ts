@@ -19,6 +19,7 @@ export interface Thread {
     body: string;
     readonly at: string;
     updatedAt: string;
+    lastEditedAt?: string;
   }[];
   readonly events: { readonly id: number; readonly event: string; readonly actor: string; readonly at: string }[];
 }
@@ -131,6 +132,9 @@ export class GitHubRepository {
   isComputing = false;
   /** Numbers of pull requests in the merge queue. */
   readonly queue = new Set<number>();
+  /** Milliseconds in which pushes are not looked for again: with hundreds of open pull requests that takes most of the time of the server. */
+  followMs = 0;
+  #followedAt = Number.NEGATIVE_INFINITY;
   /** How many checks were written. */
   written = 0;
   #files = 0;
@@ -194,6 +198,7 @@ export class GitHubRepository {
 
   /** Follows pushes, as GitHub does: open pull requests have the head of their branch, and end with it. */
   follow(): void {
+    if (performance.now() - this.#followedAt < this.followMs) return;
     for (const pull of this.pulls) {
       if (pull.closedAt !== undefined) continue;
       const { repository, branch, commit } = pull.head;
@@ -204,6 +209,7 @@ export class GitHubRepository {
         pull.updatedAt = timeNow();
       }
     }
+    this.#followedAt = performance.now();
   }
 
   open(
@@ -277,8 +283,8 @@ export class GitHubRepository {
     const base = this.head(pull.base) ?? '';
     if (this.#mergedTree(base, pull.head.commit) === undefined) return 'dirty';
     const { check, isStrict = false } = this.protections.get(pull.base) ?? {};
-    const isBehind = git(this.gitDir, ['rev-list', '--count', `${pull.head.commit}..${base}`]) !== '0';
-    if (isStrict && isBehind) return 'behind';
+    const isBehind = () => git(this.gitDir, ['rev-list', '--count', `${pull.head.commit}..${base}`]) !== '0';
+    if (isStrict && isBehind()) return 'behind';
     return check === undefined || this.#succeeded(check, pull.head.commit) ? 'clean' : 'blocked';
   }
 

@@ -41,11 +41,19 @@ const recurrence = (what: string) =>
         .describe('IANA name of the time zone of cron, such as Europe/Berlin. Default: UTC.'),
       reason: reasonTextSchema.optional().describe('Text for the users who wait.'),
     })
-    .superRefine(({ cron, duration, timeZone }, context) => {
-      const problem = recurrenceProblem({ cron, durationMs: parseDuration(duration) ?? 0, timeZone });
-      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-    })
     .describe(what);
+
+/** Periods; how they are spread over time is checked only if they are few. */
+const recurrences = (what: string) =>
+  z
+    .array(recurrence(what))
+    .max(MAX_RECURRENCES, { abort: true })
+    .superRefine((list, context) => {
+      for (const [at, { cron, duration, timeZone }] of list.entries()) {
+        const problem = recurrenceProblem({ cron, durationMs: parseDuration(duration) ?? 0, timeZone });
+        if (problem !== undefined) context.addIssue({ code: 'custom', path: [at], message: problem });
+      }
+    });
 
 export const approvalFields = z.object({
   forbidSelfApproval: z
@@ -89,14 +97,10 @@ export const approvalFields = z.object({
     })
     .optional()
     .describe('Users who have to approve. The approval that completes the quorums of all policies publishes.'),
-  windows: z
-    .array(recurrence('A period in which revisions may be approved.'))
-    .max(MAX_RECURRENCES)
+  windows: recurrences('A period in which revisions may be approved.')
     .default([])
     .describe('Periods of which one must be open for an approval. Defaults to any time.'),
-  freezes: z
-    .array(recurrence('A period in which no revision may be approved.'))
-    .max(MAX_RECURRENCES)
+  freezes: recurrences('A period in which no revision may be approved.')
     .default([])
     .describe('Periods without approvals. They take precedence over windows.'),
   maxInFlight: z

@@ -49,9 +49,10 @@ test.each(['pull_request', 'pull_request_review', 'issue_comment'])(
       if (shown !== undefined) {
         const { number, updated_at: updatedAt, state, head, base } = shown;
         const own = head.repo?.id === base.repo.id ? { branch: head.ref, commit: head.sha } : undefined;
-        expect(pull).toEqual({ number, updatedAt, state, head: own, isConversation: name === 'pull_request_review' });
+        const isReview = name === 'pull_request_review';
+        expect(pull).toEqual({ number, updatedAt, state, head: own, isReview, isComment: false });
       } else if (issue?.pull_request !== undefined)
-        expect(pull).toEqual({ number: issue.number, isConversation: true });
+        expect(pull).toEqual({ number: issue.number, isReview: false, isComment: true });
       else expect(pull).toBeUndefined();
     }
   },
@@ -59,8 +60,8 @@ test.each(['pull_request', 'pull_request_review', 'issue_comment'])(
 
 test('a message of Gitea without a review is no part of the conversation', () => {
   const pull_request = { number: 7 };
-  expect(read({ pull_request, review: null })?.pull?.isConversation).toBe(false);
-  expect(read({ pull_request, review: { content: '' } })?.pull?.isConversation).toBe(true);
+  expect(read({ pull_request, review: null })?.pull?.isReview).toBe(false);
+  expect(read({ pull_request, review: { content: '' } })?.pull).toMatchObject({ isReview: true, isComment: false });
 });
 
 test('a report of a check requests nothing, unless a user wants it again', () => {
@@ -144,4 +145,19 @@ test.each([
 ])('what is not documented has no effect: %s', (text) => {
   const event = hostEventIn(text === undefined ? undefined : Buffer.from(text));
   expect([event?.hint, event?.owner, event?.repository]).toEqual([undefined, undefined, undefined]);
+});
+
+test('the message about a comment has it as its author wrote it', () => {
+  const user = { login: 'bob' };
+  const comment = { id: 12, user, body: '/sluice approve\r\n', original_author: '' };
+  const message = { action: 'created', issue: { number: 3 }, comment, sender: user, is_pull: true };
+  const { written } = read(message) ?? {};
+  expect(written).toEqual({ id: '12', author: 'bob', body: '/sluice approve\r\n' });
+  for (const other of [
+    { ...message, action: 'edited' },
+    { ...message, sender: { login: 'wally' } },
+    { ...message, comment: { ...comment, original_author: 'bob' } },
+    { ...message, issue: undefined },
+  ])
+    expect(read(other)?.written).toBeUndefined();
 });

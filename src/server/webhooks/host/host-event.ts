@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { comparableAddress } from '../../../git/open/repository-address.ts';
 
-/** What an authenticated message of GitHub is about, besides pushes. All of it is a hint: it decides only what is read again. */
+/** What an authenticated message of GitHub is about, besides pushes. All but `written` is a hint: it decides only what is read again. */
 export interface HostEvent {
   /** Address of the page of the repository. */
   readonly repository: string | undefined;
@@ -11,6 +11,8 @@ export interface HostEvent {
   readonly hint: ReviewHint | undefined;
   /** The pull request that it is about, or whose reviews or comments. */
   readonly pull: ReportedPull | undefined;
+  /** A comment in a conversation that its sender has just written. Other than the rest, it is a fact of the host that cannot be read there later. */
+  readonly written: WrittenComment | undefined;
   /** It reports a check and requests nothing: there is nothing to read. */
   readonly isCheckReport: boolean;
 }
@@ -18,13 +20,21 @@ export interface HostEvent {
 /** A pull request as a message shows it. */
 interface ReportedPull {
   readonly number: number;
-  /** A review or a comment: the pull request may be the same as before. */
-  readonly isConversation: boolean;
+  /** A review, or a comment: the pull request may be the same as before. */
+  readonly isReview: boolean;
+  readonly isComment: boolean;
   /** RFC 3339. */
   readonly updatedAt?: string | undefined;
   readonly state?: string | undefined;
   /** Undefined for the head of a fork. */
   readonly head?: { readonly branch: string; readonly commit: string } | undefined;
+}
+
+interface WrittenComment {
+  readonly id: string;
+  /** Login. */
+  readonly author: string;
+  readonly body: string;
 }
 
 /** A user has requested the checks of a commit again; or a merge queue waits for the checks of one. */
@@ -41,6 +51,7 @@ const rerun = z.union([
 ]);
 const number = z.int().positive();
 const text = z.string().max(1024);
+const isPresent = (value: unknown) => value !== undefined && value !== null;
 const repo = z.object({ id: z.int() });
 const pullRequest = z.union([
   // Gitea has a review in each message, which is null where there is none.
@@ -57,7 +68,7 @@ const pullRequest = z.union([
       comment: z.unknown().optional(),
     })
     .transform(({ pull_request: { number: of, updated_at: updatedAt, state, head, base }, review, comment }) => ({
-      ...{ number: of, updatedAt, state, isConversation: (review ?? comment ?? undefined) !== undefined },
+      ...{ number: of, updatedAt, state, isReview: isPresent(review), isComment: isPresent(comment) },
       head:
         head?.repo?.id === undefined || head.repo.id !== base?.repo.id
           ? undefined
@@ -69,10 +80,22 @@ const pullRequest = z.union([
       z.object({ comment: z.object({}), issue: z.object({ number, pull_request: z.object({}) }) }),
       z.object({ comment: z.object({}), issue: z.object({ number }), is_pull: z.literal(true) }),
     ])
-    .transform(({ issue }) => ({ number: issue.number, isConversation: true })),
+    .transform(({ issue }) => ({ number: issue.number, isReview: false, isComment: true })),
 ]);
 const check = z.union([z.object({ check_run: z.object({}) }), z.object({ check_suite: z.object({}) })]);
 const queue = z.object({ action: z.literal('checks_requested'), merge_group: z.object({ head_sha: oid }) });
+
+const user = z.object({ login: text });
+const written = z
+  .object({
+    action: z.literal('created'),
+    // Those on lines of files and of reviews are no comments of the conversation.
+    issue: z.object({ number }),
+    comment: z.object({ id: z.int().positive(), user, body: z.string(), original_author: z.literal('').optional() }),
+    sender: user,
+  })
+  .refine(({ comment, sender }) => comment.user.login === sender.login)
+  .transform(({ comment: { id, user: author, body } }) => ({ id: String(id), author: author.login, body }));
 
 /** Reads a message by its content: the header with the name of the event is not signed. Undefined for what is no JSON. */
 export function hostEventIn(body: Buffer | undefined): HostEvent | undefined {
@@ -89,6 +112,7 @@ export function hostEventIn(body: Buffer | undefined): HostEvent | undefined {
     owner: repository === undefined ? ofInstallation.safeParse(value).data?.installation.account.html_url : undefined,
     hint: commit !== undefined ? { rerun: commit } : queue.safeParse(value).success ? 'merge-queue' : undefined,
     pull: pullRequest.safeParse(value).data,
+    written: written.safeParse(value).data,
     isCheckReport: commit === undefined && check.safeParse(value).success,
   };
 }

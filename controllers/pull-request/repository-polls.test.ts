@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { eachProposals, type Proposals } from '../../test/support/proposal-bench.ts';
+import { type ReportedPull, SyncRequests } from '../repository/sync-requests.ts';
+
+const REPOSITORY = { namespace: 'default', name: 'apps' };
+
+describe('polls of pull requests, where webhooks report them', () => {
+  const open = eachProposals();
+  let at: Proposals;
+  let requests: SyncRequests;
+  let name: string;
+  beforeEach(async () => {
+    at = open();
+    await at.policy();
+    name = await at.propose();
+    requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    await at.reconcile(name);
+    report({});
+    await at.reconcile('apps');
+    // The pause after a list.
+    at.clock.advance(3000);
+    at.forge.calls.length = 0;
+  });
+
+  /** A message about the pull request as the host has it. */
+  function report(news: Partial<ReportedPull>): void {
+    const { number = 1, updatedAt, state, head } = at.forge.pulls[0] ?? {};
+    const shown = { number, updatedAt, state, head: { branch: head?.branch ?? '', commit: head?.commit ?? '' } };
+    requests.addReview(REPOSITORY, { pull: { ...shown, isReview: false, isComment: false, ...news } });
+  }
+
+  test('a review is read by the reconciliation alone, and what has just been published is no news', async () => {
+    at.forge.review(1, 'bob', 'approved', at.revision(name).commit);
+    report({ isReview: true });
+    await at.reconcile('apps');
+    expect(at.forge.calls).toEqual([]);
+    expect(at.woken).toContain(name.split('/').at(-1));
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Published');
+    expect(at.forge.calls).toEqual(['reviews', 'get', 'reviews']);
+    at.forge.change(1, { state: 'closed' });
+    report({});
+    await at.reconcile('apps');
+    expect(at.forge.calls).toEqual(['reviews', 'get', 'reviews']);
+  });
+
+  test('what may have changed twice in a second is read once more a minute later, as a message reports the other change', async () => {
+    at.forge.change(1, { title: 'other' });
+    const looks = async () => {
+      at.woken.length = 0;
+      await at.reconcile('apps');
+      return at.woken.length > 0;
+    };
+    // The slow poll of a repository whose changes are reported.
+    at.clock.advance(30_000);
+    expect(await looks()).toBe(true);
+    report({});
+    at.clock.advance(30_000);
+    expect(await looks()).toBe(false);
+    at.clock.advance(30_000);
+    expect(await looks()).toBe(true);
+  });
+
+  test('a comment and an end are read with their pull request', async () => {
+    report({ isComment: true });
+    await at.reconcile('apps');
+    expect(at.forge.calls).toEqual(['get', 'reviews']);
+    at.clock.advance(3000);
+    at.forge.change(1, { state: 'closed' });
+    report({});
+    await at.reconcile('apps');
+    expect(at.forge.calls).toEqual(['get', 'reviews', 'get', 'reviews']);
+  });
+
+  test('a pull request that cannot be read is looked at again, and its proposal shows why', async () => {
+    at.forge.before = () => {
+      throw new SluiceError('Refused', 'the App has been suspended');
+    };
+    report({ isComment: true });
+    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 60_000 });
+    expect(at.woken).toContain(name.split('/').at(-1));
+    expect(await at.world.events(name)).toContain('PullRequestFailed: the App has been suspended');
+  });
+});
