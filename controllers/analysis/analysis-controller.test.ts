@@ -10,6 +10,7 @@ import { analysisRunKind } from '../../src/resource/kinds/sluice/wave/analysis-r
 import { analysisTemplateKind } from '../../src/resource/kinds/sluice/wave/analysis-template.ts';
 import { objectBench } from '../testing-objects.ts';
 import { analysisController } from './analysis-controller.ts';
+import { describeRun } from './describe-run.ts';
 import { fetchJson } from './fetch-json.ts';
 
 interface Received {
@@ -225,6 +226,10 @@ test('a run waits for its template and for arguments, and begins again when the 
   const b = await bench((response) => response.end(vector('1')));
   await b.run();
   await expect.poll(async () => (await b.status())?.message).toBe('AnalysisTemplate t does not exist; create it');
+  const [run] = (await b.client.list(analysisRunKind)).items;
+  expect(run === undefined ? [] : describeRun(run).reasons).toContain(
+    'it is Pending: AnalysisTemplate t does not exist; create it',
+  );
   const prometheus = { address: b.address, query: 'up{job="{{args.job}}"}' };
   await b.template({ interval: '1h', count: 2, provider: { prometheus } }, { args: [{ name: 'job' }] });
   await expect.poll(async () => (await b.status())?.message).toContain('requires the arguments job');

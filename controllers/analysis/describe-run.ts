@@ -13,7 +13,7 @@ export function describeRun({ metadata, spec, status }: AnalysisRun): ObjectExpl
       ...(phase === undefined
         ? ['no controller has carried it out yet: is "sluice up" running, and the controller analysis not disabled?']
         : [
-            `it is ${phase}${startedAt === undefined ? '' : `, since ${startedAt}`}${message === '' ? '' : `: ${message}`}`,
+            `it is ${phase}${startedAt === undefined || startedAt === null ? '' : `, since ${startedAt}`}${message === '' ? '' : `: ${message}`}`,
           ]),
       ...metricResults.map(metricText),
     ],

@@ -10,20 +10,33 @@ import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
 
 const MAX_MESSAGE_CHARACTERS = 1000;
 
+/** What the message of a plan depends on beside its state. */
+export interface MessageContext {
+  readonly analysisOf: Observations['analysisOf'];
+  /** A repository that cannot be read yet. */
+  readonly unread: string | undefined;
+  /** Those in force. */
+  readonly freezes: readonly FreezeRule[];
+  /** Names of the AnalysisTemplates that its waves need, and that do not exist. */
+  readonly missingTemplates: readonly string[];
+}
+
 /** What a plan waits for, with who can end the wait, or why it ended. */
 export function planMessage(
   plan: WavePlan,
   state: PlanState,
-  analysisOf: Observations['analysisOf'],
-  unread: string | undefined,
-  freezes: readonly FreezeRule[],
+  { analysisOf, unread, freezes, missingTemplates }: MessageContext,
 ): string {
   const spec = planSpecOf(plan);
   if (state.phase === 'Pending' && unread !== undefined)
     return `it starts once repository ${unread} can be read; "sluice repo get ${unread}" shows why it cannot`;
   const text = textOf(plan, spec, state, analysisOf);
-  const isOver = isFinal(state.phase) || state.phase === 'Completed';
-  return (isOver || freezes.length === 0 ? text : `${frozenText(freezes)}; ${text}`).slice(0, MAX_MESSAGE_CHARACTERS);
+  if (isFinal(state.phase) || state.phase === 'Completed') return text.slice(0, MAX_MESSAGE_CHARACTERS);
+  const frozen = freezes.length === 0 ? [] : [frozenText(freezes)];
+  const missing = missingTemplates.map(
+    (name) => `AnalysisTemplate ${name} does not exist, which a wave needs: create it`,
+  );
+  return [...frozen, text, ...missing].join('; ').slice(0, MAX_MESSAGE_CHARACTERS);
 }
 
 function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Observations['analysisOf']): string {
@@ -90,7 +103,8 @@ export function waveMessage(
   if (restMs > 0) parts.push(`it soaks for ${Math.ceil(restMs / 60_000)} more minutes`);
   for (const key of analysesOf(wave, spec)) {
     const run = analysisOf(key);
-    if (run?.phase !== 'Successful') parts.push(`analysis ${key.index + 1} is ${run?.phase ?? 'about to start'}`);
+    const why = run?.message ? `: ${run.message}` : '';
+    if (run?.phase !== 'Successful') parts.push(`analysis ${key.index + 1} is ${run?.phase ?? 'about to start'}${why}`);
   }
   return parts.join('; ');
 }

@@ -8,13 +8,12 @@ import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice
 import { setCondition } from '../../src/resource/object/condition.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
-import type { Observations } from '../../src/rollout/wave/observation.ts';
 import type { PlanState } from '../../src/rollout/wave/plan-state.ts';
 import type { Step } from '../../src/rollout/wave/step.ts';
 import type { Transition } from '../../src/rollout/wave/transition.ts';
 import type { PlanSpec } from '../../src/rollout/wave/wave-spec.ts';
 import { freezeStatusOf, frozenText, withFrozenCondition } from './plan-freezes.ts';
-import { planMessage, waveMessage } from './plan-message.ts';
+import { type MessageContext, planMessage, waveMessage } from './plan-message.ts';
 import { logOf, statusOf, targetObject } from './plan-records.ts';
 
 export interface PlanWriterOptions {
@@ -23,15 +22,10 @@ export interface PlanWriterOptions {
   readonly recorder: Pick<EventRecorder, 'record'>;
 }
 
-export interface WriteContext {
+export interface WriteContext extends MessageContext {
   readonly spec: PlanSpec;
-  readonly observations: Observations;
   /** True if the time of the plan is to be recorded although nothing else has changed. */
   readonly isDue: boolean;
-  /** A repository that cannot be read yet. */
-  readonly unread: string | undefined;
-  /** Those in force. */
-  readonly freezes: readonly FreezeRule[];
 }
 
 /** Writes of the targets of one plan at a time. */
@@ -53,9 +47,10 @@ export class PlanWriter {
     objects: ReadonlyMap<string, Stored<WaveTarget>>,
     before: PlanState,
     { state, transitions }: Step,
-    { spec, observations, isDue, unread, freezes }: WriteContext,
+    { spec, isDue, ...context }: WriteContext,
   ): Promise<boolean> {
     const { client, clock } = this.#options;
+    const { freezes, analysisOf } = context;
     const log = logOf(transitions, state.elapsedMs, timestamp(clock.now()));
     const changed = [...state.targets.values()].filter((target) => before.targets.get(target.id) !== target);
     await mapLimited(changed, MAX_CONCURRENT_WRITES, async (target) => {
@@ -65,10 +60,8 @@ export class PlanWriter {
       if (known === undefined) await client.create(waveTargetKind, object);
       else await client.update(waveTargetKind, { ...known, ...object });
     });
-    const fields = statusOf(state, plan.status, log.plan, (wave) =>
-      waveMessage(spec, state, wave, observations.analysisOf),
-    );
-    const message = planMessage(plan, state, observations.analysisOf, unread, freezes);
+    const fields = statusOf(state, plan.status, log.plan, (wave) => waveMessage(spec, state, wave, analysisOf));
+    const message = planMessage(plan, state, context);
     const isDone = state.phase === 'Completed';
     const ready = { type: 'Ready', status: isDone ? 'True' : 'False', reason: state.phase, message } as const;
     const observedGeneration = plan.metadata.generation;

@@ -1,10 +1,11 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
 import { freezesInForce } from '../../src/package/store/freeze-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { analysisTemplateKind } from '../../src/resource/kinds/sluice/wave/analysis-template.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
@@ -22,6 +23,7 @@ import { observeCandidates } from './observe-candidates.ts';
 import { isUnknown, type ObserveOptions, observeRevision, ProbeResults, verifyTargets } from './observe-targets.ts';
 import { untilFirstEndMs } from './plan-freezes.ts';
 import { PlanMemories } from './plan-memories.ts';
+import type { MessageContext } from './plan-message.ts';
 import { isOfPlan, stateOf, targetId } from './plan-records.ts';
 import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
 import { PlanWriter } from './plan-writer.ts';
@@ -105,10 +107,8 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     signal.throwIfAborted();
     const isRecorded = await writer.write(plan, objects, state, next, {
       spec,
-      observations,
       isDue: memory.isDue(OBSERVE_MS),
-      unread: observations.unread,
-      freezes,
+      ...observations,
     });
     if (isRecorded) memory.recorded();
     const acted = await carryOut(plan, next.state, next.actions, signal);
@@ -122,7 +122,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     state: PlanState,
     objects: ReadonlyMap<string, Stored<WaveTarget>>,
     signal: AbortSignal,
-  ): Promise<Observations & { readonly unread: string | undefined; readonly freezes: readonly FreezeRule[] }> {
+  ): Promise<Observations & MessageContext> {
     const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
     const selection = await readSelection(plan, { client, store });
     const unread = selection.repositories.find((name) => store.findRepository(`${namespace}/${name}`) === undefined);
@@ -130,6 +130,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     probes.set(keyText(keyOf(plan)), own);
     const verifications = await verifyTargets(plan, state, objects, acting, own, signal);
     const runs = await readRuns(plan, state);
+    const missingTemplates = await missingTemplatesOf(plan, state);
     const memory = memories.of(plan);
     // Last: the less may begin after one has.
     const { systemNamespace } = options;
@@ -153,6 +154,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       analysisOf: (run) => runs.get(runName(plan, run)),
       isFrozen: freezes.length > 0,
       freezes,
+      missingTemplates,
     };
   }
 
@@ -192,6 +194,18 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       await analyses.start({ ...request, canary, untouched });
     }
     return intents.length > 0 || isRollbackMoving || actions.some(({ type }) => type === 'Analyse');
+  }
+
+  /** The templates that waves need and that do not exist, before the first one of them is needed. */
+  async function missingTemplatesOf(plan: Stored<WavePlan>, state: PlanState): Promise<string[]> {
+    const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
+    const done = new Set(state.waves.flatMap(({ name, analysedMs }) => (analysedMs === undefined ? [] : [name])));
+    const left = plan.spec.waves.filter(({ name }) => !done.has(name));
+    const names = new Set(left.flatMap(({ analysis }) => analysis.map(({ template }) => template)));
+    const found = await Promise.all(
+      [...names].map((name) => unlessMissing(client.find(analysisTemplateKind, { namespace, name }))),
+    );
+    return [...names].filter((_, index) => found[index] === undefined);
   }
 
   /** The intended approvals without those of revisions that an earlier plan holds. */

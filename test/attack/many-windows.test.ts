@@ -2,6 +2,9 @@ import { expect, test } from 'vitest';
 import { readPolicyFiles } from '../../src/app/policies/repository/read-policy-files.ts';
 import { cpuMilliseconds } from '../../src/foundation/time/cpu-time.ts';
 import { blockingRules, MAX_PERIODS, nextRuleChange } from '../../src/package/kernel/blocking-rules.ts';
+import { UNKNOWN_INPUTS } from '../../src/package/model/content/inputs.ts';
+import { evaluateGates } from '../../src/package/model/gates/gates.ts';
+import { DEFAULT_POLICY } from '../../src/package/model/policy/policy.ts';
 import { approvalRuleOf } from '../../src/package/store/policy-objects.ts';
 
 /**
@@ -58,12 +61,25 @@ test('more periods in a repository are refused with the file and the field, at a
     expect.objectContaining({
       code: 'InvalidInput',
       message: expect.stringMatching(
-        /^policies\/0\.yaml:\d+:1: spec\.approval: all policies together may have at most 200/,
+        /^policies\/0\.yaml:\d+:1: spec\.approval: all policies of the repository together may have at most 200/,
       ),
     }),
   );
   const files = [0, 12].map((hour) => fileOf(700, '31W 4,6,9,11 *', hour));
   expect(cost(() => expect(() => readPolicyFiles(files, PLACE)).toThrow('matches no day'))).toBeLessThan(8000);
+});
+
+test('thousands of other rules in a repository are refused, and gates of many policies cost as much as they are many', () => {
+  const gates = '{conditionType: a},'.repeat(1001);
+  const text = `apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: p}\nspec: {requiredGates: [${gates}]}\n`;
+  expect(() => readPolicyFiles([{ path: 'policies/a.yaml', data: Buffer.from(text) }], PLACE)).toThrow(
+    'policies/a.yaml:1:1: spec: all policies of the repository together may have at most 1000 requiredGates',
+  );
+  const gate = { conditionType: 'a', approveOnly: true, onlyRestricts: true, policy: 'p' };
+  const facts = { gates: [], conditions: new Map(), record: undefined, inputs: UNKNOWN_INPUTS };
+  const policy = { ...DEFAULT_POLICY, requiredGates: Array(40_000).fill(gate) };
+  const spent = cost(() => expect(evaluateGates(facts, policy, NOW)).toMatchObject([{ approveOnly: true }]));
+  expect(spent).toBeLessThan(400);
 });
 
 test('more periods than a namespace may have block every approval, and none of them is evaluated', () => {

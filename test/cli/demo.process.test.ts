@@ -32,6 +32,11 @@ describe('demo', () => {
     expect(approve).toMatchObject({ code: 0, stdout: 'packages.web-shop.v1 approved\n' });
     const again = await sluice(['demo', ...words]);
     expect(again.code).toBe(0);
+    const fleet = await sluice(['demo', 'fleet', ...words]);
+    expect(fleet).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('has repositories already, and the demo needs a new data folder'),
+    });
     expect(again.stdout).not.toContain('draft pushed');
     expect(again.stdout).toContain('No revision waits.');
     expect(git('edge-west.git', 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['edge-monitoring', 'web-shop']);

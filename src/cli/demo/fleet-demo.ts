@@ -16,6 +16,7 @@ import { systemClock } from '../../foundation/time/clock.ts';
 import { hostedFolder } from '../../package/store/open-package-repository.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { Stored } from '../../resource/object/object.ts';
@@ -74,10 +75,18 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
         terminal.line();
       },
       async (running) => {
-        await story(running, { source, address: metrics.address, report });
+        const command = commandFor({ data }, invocation);
+        await refuseUsed(running.session, command('up'));
+        try {
+          await story(running, { source, address: metrics.address, report });
+        } catch (error) {
+          if (!running.stop.signal.aborted) throw error;
+          terminal.line();
+          terminal.line(`Stopped before the end; to continue what was begun: ${printable(command('up'))}`);
+          return 0;
+        }
         terminal.line();
         terminal.line('Next commands:');
-        const command = commandFor({ data }, invocation);
         const clusters = join(hostedFolder(folder.path), 'clusters.git');
         for (const line of [
           command('rpkg', 'tree'),
@@ -101,6 +110,15 @@ interface Story {
   /** Address of the metrics. */
   readonly address: string;
   readonly report: Report;
+}
+
+/** The demo creates everything that it shows. */
+async function refuseUsed({ client, folder }: Running['session'], up: string): Promise<void> {
+  if ((await client.list(repositoryKind)).items.length === 0) return;
+  throw new SluiceError(
+    'AlreadyExists',
+    `${folder.path} has repositories already, and the demo needs a new data folder: use another --data, or continue what is there with "${up}"`,
+  );
 }
 
 async function story(running: Running, { source, address, report }: Story): Promise<void> {

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { PolicyOrigin } from '../../../package/model/policy/approval-rules.ts';
 import type { SourcedPolicy } from '../../../package/store/policy-objects.ts';
-import { type ManifestErrorDetails, readManifests } from '../../../resource/client/manifests.ts';
+import { type Manifest, type ManifestErrorDetails, readManifests } from '../../../resource/client/manifests.ts';
 import { MAX_POLICIES } from '../../../resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../resource/kinds/sluice/package-policy.ts';
 import { type RepositoryPolicy, repositoryPolicyKind } from '../../../resource/kinds/sluice/repository-policy.ts';
@@ -19,6 +19,8 @@ export type PolicyPlace = Omit<PolicyOrigin, 'file' | 'name'> & { readonly names
 const LIMITS = { maxCharacters: 64 * 1024, maxDocuments: 20 };
 /** Windows and freezes of all policies together: users who may push to one repository must not use up what a namespace can have. */
 const MAX_PERIODS = 200;
+/** Other rules of all policies together: each is compared with each condition of a revision. */
+const MAX_RULES = 1000;
 const SHOWN_COMMIT_CHARACTERS = 10;
 
 /** The policies in files of a repository. Throws InvalidInput, which names the file, the line and the field, if one of them is invalid. */
@@ -27,18 +29,7 @@ export function readPolicyFiles(files: readonly PolicyFile[], place: PolicyPlace
   const manifests = readManifests(texts, [repositoryPolicyKind], LIMITS, place.namespace);
   if (manifests.length > MAX_POLICIES)
     throw new SluiceError('InvalidInput', `there are ${manifests.length} policies, at most ${MAX_POLICIES} are read`);
-  let periods = 0;
-  for (const { object, path, line } of manifests) {
-    const { windows, freezes } = (object as Stored<RepositoryPolicy>).spec.approval;
-    periods += windows.length + freezes.length;
-    if (periods > MAX_PERIODS)
-      throw problemIn(
-        path,
-        line,
-        'spec.approval',
-        `all policies together may have at most ${MAX_PERIODS} windows and freezes`,
-      );
-  }
+  checkNumbers(manifests);
   return manifests.map(({ object, path, line }) => {
     const policy = object as Stored<RepositoryPolicy>;
     const { namespace } = policy.metadata;
@@ -48,6 +39,22 @@ export function readPolicyFiles(files: readonly PolicyFile[], place: PolicyPlace
     }
     return sourced(policy, path, place);
   });
+}
+
+/** Throws InvalidInput, which names the policy with which there are too many rules. */
+function checkNumbers(manifests: readonly Manifest[]): void {
+  let rules = 0;
+  let periods = 0;
+  for (const { object, path, line } of manifests) {
+    const { requiredGates, validFor, pushDenied, gateDeadlines, approval } = (object as Stored<RepositoryPolicy>).spec;
+    rules += requiredGates.length + validFor.length + pushDenied.length + gateDeadlines.length;
+    periods += approval.windows.length + approval.freezes.length;
+    const all = 'all policies of the repository together may have at most';
+    if (rules > MAX_RULES)
+      throw problemIn(path, line, 'spec', `${all} ${MAX_RULES} requiredGates, validFor, pushDenied and gateDeadlines`);
+    if (periods > MAX_PERIODS)
+      throw problemIn(path, line, 'spec.approval', `${all} ${MAX_PERIODS} windows and freezes`);
+  }
 }
 
 function sourced(

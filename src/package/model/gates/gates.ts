@@ -79,11 +79,10 @@ export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: st
   // After all others, so that approve-only relaxes none of them.
   for (const { conditionType, approveOnly, onlyRestricts, policy: name } of policy.requiredGates) {
     if (onlyRestricts !== true) continue;
-    const known = required.get(conditionType);
-    required.set(conditionType, {
-      by: [...(known?.by ?? []), `policy ${name}`],
-      approveOnly: approveOnly && known?.approveOnly !== false,
-    });
+    const known = required.get(conditionType) ?? { by: [], approveOnly };
+    known.by.push(`policy ${name}`);
+    known.approveOnly &&= approveOnly;
+    required.set(conditionType, known);
   }
   return [...required].map(([type, { by, approveOnly }]) => evaluate(type, by, approveOnly, facts, policy, now));
 }

@@ -65,3 +65,13 @@ test('the record of a target stays as long as its plan, also when users delete i
   expect(await world.client.find(wavePlanKind, { namespace: 'default', name: 'web' })).toBeUndefined();
   expect(await bench.targets()).toEqual([]);
 });
+
+test('a template that does not exist is reported before its wave is published', async () => {
+  await bench.propose('a');
+  const waves = [{ name: 'all', percent: 100, approval: { manual: true }, analysis: [{ template: 'errors' }] }];
+  await bench.plan({ ...ALL, waves });
+  await bench.settle();
+  expect((await bench.read()).status?.message).toMatch(
+    /waits for 1 of 1 approvals .*; AnalysisTemplate errors does not exist, which a wave needs: create it$/,
+  );
+});
