@@ -82,7 +82,7 @@ describe('user-pull-request controller', () => {
     await at.pull(files);
     await at.pull(files, { branch: 'other', isFork: true });
     // As the host reports one that was pushed for review without a branch.
-    await at.pull(files, { branch: 'agit', isFork: true });
+    await at.pull({ ...files, 'web/more.yaml': MAP }, { branch: 'agit', isFork: true });
     at.forge.change(3, { head: { ...at.forge.pulls[2]?.head, isSameRepository: true } as never });
     await at.poll();
     expect(used.sort()).toEqual(['full', 'restricted', 'restricted']);

@@ -4,6 +4,7 @@ import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
+import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
@@ -29,7 +30,9 @@ import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { type AdoptRequest, adoptPackages, adoptRequestsIn, authorizeAdoption, workspaceOf } from './adopt.ts';
+import { checkLimits, MAX_CONCURRENT, MERGED } from './check-limits.ts';
 import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';
+import { type Exhausted, type ForkRenderings, forkRenderer } from './fork-renderer.ts';
 import { applyUserMerges } from './merges/apply-user-merges.ts';
 import { headOf, keyAt, type PulledHead, type PulledPackages, readPulledPackages } from './read-user-pull.ts';
 import { UserPulls } from './user-pulls.ts';
@@ -71,8 +74,8 @@ const COMMAND_AGE_MS = 60 * 60_000;
 /** Requests for the adoption of one pull request that are checked. */
 const MAX_REQUESTS = 20;
 const MAX_COMMENTS = 200;
-/** In place of a number: the pull requests that were merged. */
-const MERGED = 'merged';
+/** Of renderings of packages from forks that are kept, about. */
+const MAX_RENDERED_BYTES = 16 * 1024 * 1024;
 const COMMENT_TOPIC = 'packages';
 const ADOPT_TOPIC = 'adopt';
 
@@ -86,6 +89,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
   /** By repository, then by the host that its policies name. */
   const opened = new Map<string, Map<string, UserPulls>>();
   const pace = new PollPace(clock, POLL_MS);
+  const renderings: ForkRenderings = new LruCache({ maxSize: MAX_RENDERED_BYTES });
   /** Repositories of which a webhook has reported something. */
   const woken = new Set<string>();
   let enqueue: (key: ObjectKey) => void = () => undefined;
@@ -121,8 +125,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
         };
       }),
     ],
-    maxConcurrentReconciles: 4,
-    namespaceShare: { most: 2, mostFailing: 1 },
+    maxConcurrentReconciles: MAX_CONCURRENT,
+    namespaceShare: { most: 3, mostFailing: 1 },
+    limitsOf: checkLimits,
     reconcileTimeoutMs: 300_000,
     maxDelayMs: 300_000,
     // The name of a repository is a DNS label, without dots.
@@ -263,7 +268,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const workspace = workspaceOf(number);
       const read = await readPulledPackages({
         ...{ repository, workspace, head, mainHead, signal, now: clock.now() },
-        renderer: head.isPushed ? options.renderer : options.restrictedRenderer,
+        renderer: head.isPushed ? options.renderer : strangers(pulls.writtenOf(number), pull.head.commit),
         isWanted: (review) => isChecked(review) && hostOf(repository, review) === host,
       });
       const isAdopted = await adopt({ object, repository, pulls, pull, head, read }, signal);
@@ -275,6 +280,11 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
     }
     return undefined;
+  }
+
+  function strangers(memory: { exhausted?: Exhausted }, head: string): Renderer | undefined {
+    const { restrictedRenderer: renderer } = options;
+    return renderer === undefined ? undefined : forkRenderer(renderer, { clock, head, memory, renderings });
   }
 
   async function report(

@@ -4,6 +4,7 @@ import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { AwaitedComment } from '../pull-request/commands/edited-comments.ts';
 import { isOwnBranch } from '../pull-request/pull-requests.ts';
+import type { Exhausted } from './fork-renderer.ts';
 
 /** Open pull requests that are followed; those that changed last. */
 const MAX_OPEN = 2000;
@@ -30,6 +31,7 @@ interface Written {
   /** Address of the last comment with a command that was carried out or refused. */
   handled?: string;
   awaited?: AwaitedComment;
+  exhausted?: Exhausted;
 }
 
 export interface PollOptions {

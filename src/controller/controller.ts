@@ -24,6 +24,8 @@ export interface ControllerOptions<Request = ObjectKey> {
    * most three quarters of the workers. For requests with a namespace. Default: no limit.
    */
   readonly namespaceShare?: { readonly most: number; readonly mostFailing: number };
+  /** Further limits of a request: while others occupy one, those without it pass. Default: none. */
+  readonly limitsOf?: (request: Request) => readonly WorkLimit[];
   /**
    * How many workers begin at once, and milliseconds between the beginnings of the others: items that are prioritized at the start of a
    * process then do not share the processors with all others. Default: all begin at once.
@@ -97,13 +99,15 @@ const MAX_FAILING_PART = 0.75;
 function workLimits<Request>(
   request: Request,
   failures: number,
-  { namespaceShare, maxConcurrentReconciles = 1 }: ControllerOptions<Request>,
+  { namespaceShare, limitsOf, maxConcurrentReconciles = 1 }: ControllerOptions<Request>,
 ): readonly WorkLimit[] {
-  if (namespaceShare === undefined) return [];
+  const own = limitsOf?.(request) ?? [];
+  if (namespaceShare === undefined) return own;
   const { namespace = '' } = request as Partial<ObjectKey>;
   const share = { name: `namespace ${namespace}`, most: namespaceShare.most };
-  if (failures === 0) return [share];
+  if (failures === 0) return [...own, share];
   return [
+    ...own,
     { name: 'failing', most: Math.max(1, Math.floor(maxConcurrentReconciles * MAX_FAILING_PART)) },
     { name: `failing in ${namespace}`, most: namespaceShare.mostFailing },
     share,
