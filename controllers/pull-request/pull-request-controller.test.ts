@@ -71,7 +71,7 @@ describe('pull-request controller', () => {
     expect(at.forge.checksOf(commit)).toEqual({ 'sluice/ready': 'failure' });
     expect(at.forge.checks.get(commit)?.get('sluice/ready')?.text).toContain('conflicts with refs/heads/main');
     expect(at.forge.pulls[0]?.body).toContain(`**Conflict with the main branch:** \`${name} conflicts`);
-    expect(at.forge.pulls[0]?.body).toContain("(<b>'x'.yaml, Kptfile)");
+    expect(at.forge.pulls[0]?.body).toContain('(<b>ˋxˋ.yaml, Kptfile)');
     expect(at.forge.pulls[0]?.body).toContain(`sluice rpkg rebase ${name}`);
     expect((await at.world.events(name)).at(-1)).toMatch(/^Conflicted: /);
     expect(await ready()).toMatchObject({
@@ -355,8 +355,8 @@ describe('pull-request controller', () => {
     await at.world.store.update(name, { action: 'propose' }, BERTA);
     await at.reconcile(name);
     const body = at.forge.pulls[0]?.body ?? '';
-    expect(body).toContain("`a'@all<b>.txt`");
-    expect(body).toMatch(/Added `'@all<b>[^`\n]*<!-- sluice:end -->[^`\n]*`/);
+    expect(body).toContain('`aˋ@all<b>.txt`');
+    expect(body).toMatch(/Added `ˋ@all<b>[^`\n]*<!-- sluice:end -->[^`\n]*`/);
     await at.set(name, 'True');
     await at.reconcile(name);
     expect(at.forge.pulls[0]?.body.match(/sluice:begin/g)).toHaveLength(1);

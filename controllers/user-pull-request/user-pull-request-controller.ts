@@ -16,7 +16,7 @@ import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
-import { authorshipOf, UNKNOWN_AUTHOR, waitFor, waitLeft } from '../pull-request/commands/edited-comments.ts';
+import { authorshipOf, waitFor, waitLeft } from '../pull-request/commands/edited-comments.ts';
 import {
   forgetMergePublication,
   mergePublicationOf,
@@ -339,24 +339,26 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };
     const memory = pulls.writtenOf(pull.number);
     const source = { forge: pulls.forge, requests: options.requests, repository: keyOf(object) };
+    let isAwaited = false;
     const decide = async (one: AdoptRequest) => {
       const decided = await authorizeAdoption(pulls.forge, one, pull, about, options.mayCreate, signal);
       if ('refusal' in decided) return decided;
       const authorship = await authorshipOf(one.comment, source, signal);
-      if (authorship === 'author') return decided;
-      return { refusal: authorship === 'edited' ? 'it was edited; write it again' : UNKNOWN_AUTHOR };
+      if (authorship === 'edited') return { refusal: 'it was edited; write it again' };
+      // Without a webhook it counts: a user who may edit comments of others may push drafts too.
+      isAwaited = authorship === 'unknown' && waitFor(memory, one.comment, clock.now()) !== undefined;
+      return decided;
     };
     let request = last;
     let authorized = await decide(last);
-    if ('refusal' in authorized && authorized.refusal === UNKNOWN_AUTHOR)
-      if (waitFor(memory, last.comment, clock.now()) !== undefined) return false;
-    delete memory.awaited;
     // One that does not count must not hide an earlier one that does.
     for (const earlier of requests.slice(1, MAX_REQUESTS)) {
       if ('actor' in authorized) break;
       const other = await decide(earlier);
       if ('actor' in other) [request, authorized] = [earlier, other];
     }
+    if (isAwaited) return false;
+    delete memory.awaited;
     let isDone = false;
     if ('refusal' in authorized) {
       const message = `the request ${request.url} of ${plainLine(request.author, 100)} to adopt ${pull.url} does not count: ${authorized.refusal}`;

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, inject, test, vi } from 'vitest';
+import { SyncRequests } from '../../controllers/repository/sync-requests.ts';
 import { serveWebhooks } from '../../src/app/service/serve-webhooks.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
@@ -43,13 +44,17 @@ async function receive(secret: string, repository: string) {
     spec: { git: { repo: gitea.addressOf(repository) } },
   });
   const messages: string[] = [];
+  const requests = new SyncRequests(systemClock);
   const pushes: HostPush[] = [];
   const statuses: number[] = [];
   const warnings: string[] = [];
   const endpoint = new WebhookEndpoint({
     client,
     clock: systemClock,
-    onMessage: ({ name }, scope) => messages.push(`${name} ${scope}`),
+    onMessage: (key, scope, event) => {
+      messages.push(`${key.name} ${scope}`);
+      if (event?.written !== undefined) requests.addWritten(key, event.written);
+    },
     onPush: async (_repository, push) => void pushes.push(push),
   });
   listener = await serveWebhooks({
@@ -60,13 +65,19 @@ async function receive(secret: string, repository: string) {
     warn: (subject, message) => warnings.push(`${subject}: ${message}`),
   });
   const url = `http://127.0.0.1:${listener.port}${webhookPath(metadata)}`;
-  return { url, messages, pushes, statuses, warnings };
+  return { url, messages, pushes, requests, statuses, warnings };
 }
 
 /** Lets the forge send webhooks for pushes to a repository. */
-async function register(repository: string, url: string, secret: string, form: 'json' | 'form' = 'json') {
+async function register(
+  repository: string,
+  url: string,
+  secret: string,
+  form: 'json' | 'form' = 'json',
+  events = ['push', 'create', 'delete'],
+) {
   const config = { url, secret, content_type: form };
-  const hook = { type: 'gitea', active: true, events: ['push', 'create', 'delete'], config };
+  const hook = { type: 'gitea', active: true, events, config };
   await gitea.api('POST', `/repos/${OWNER.username}/${repository}/hooks`, hook);
 }
 
@@ -103,6 +114,32 @@ describe('webhooks of Gitea', skipFor(missing !== '' && missing), () => {
         ...{ ref: 'refs/heads/drafts/shop/v1', before: undefined, after: stdout.trim() },
       },
     ]);
+  });
+
+  test('have comments as their authors wrote them, whatever others make of them within the same second', async () => {
+    const repository = 'commented';
+    await gitea.createRepository(repository);
+    const [bob, wally] = [await gitea.createUser('hook-bob'), await gitea.createUser('hook-wally')];
+    for (const { username } of [bob, wally]) await gitea.addWriter(username, repository);
+    const path = `/repos/${OWNER.username}/${repository}`;
+    const file = { content: 'eA==', message: 'x', branch: 'main', new_branch: 'feature' };
+    await gitea.api('POST', `${path}/contents/a.txt`, file);
+    const pull = { title: 'x', head: 'feature', base: 'main' };
+    const { number } = (await gitea.api('POST', `${path}/pulls`, pull)) as { number: number };
+    const { url, requests } = await receive('a-word', repository);
+    await register(repository, url, 'a-word', 'json', ['issue_comment', 'pull_request_comment']);
+    const comment = async (body: string) =>
+      (await gitea.api('POST', `${path}/issues/${number}/comments`, { body }, bob)) as { id: number };
+    const changed = await comment('looks nice, I will read it tomorrow');
+    await gitea.api('PATCH', `${path}/issues/comments/${changed.id}`, { body: '/sluice approve' }, wally);
+    const kept = await comment('/sluice approve');
+    const key = { namespace: 'default', name: 'packages' };
+    const isAsWritten = ({ id }: { readonly id: number }) =>
+      requests.isAsWritten(key, {
+        ...{ id: String(id), author: bob.username, body: '/sluice approve', url: '' },
+        ...{ createdAt: '', updatedAt: '' },
+      });
+    await vi.waitFor(() => expect([changed, kept].map(isAsWritten)).toEqual([false, true]), WAITS);
   });
 
   test.each([
