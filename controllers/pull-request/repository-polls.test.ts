@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { eachProposals, type Proposals } from '../../test/support/proposal-bench.ts';
 import { type ReportedPull, SyncRequests } from '../repository/sync-requests.ts';
+import { MemoryForge } from './testing-forge.ts';
 
 const REPOSITORY = { namespace: 'default', name: 'apps' };
 
@@ -72,6 +74,50 @@ describe('polls of pull requests, where webhooks report them', () => {
     report({});
     await at.reconcile('apps');
     expect(at.forge.calls).toEqual(['get', 'reviews', 'get', 'reviews']);
+  });
+
+  test('a merge queue is read although a pull request cannot be, and read again where that failed', async () => {
+    let [reads, isDown] = [0, true];
+    const waiting = async () => {
+      reads += 1;
+      if (isDown) throw new SluiceError('Unavailable', 'the host is down');
+      return [{ number: 1, commit: 'b'.repeat(40) }];
+    };
+    Object.assign(at.forge, { mergeQueue: { waiting, treeOf: async () => undefined } });
+    requests.addReview(REPOSITORY, 'merge-queue');
+    await expect(at.reconcile('apps')).rejects.toThrow('the host is down');
+    isDown = false;
+    at.forge.before = (method) => {
+      if (method === 'get') throw new SluiceError('Refused', 'the App has been suspended');
+    };
+    at.clock.advance(3000);
+    at.woken.length = 0;
+    report({ isComment: true });
+    await at.reconcile('apps');
+    expect(reads).toBe(2);
+    expect(at.woken).toContain(name.split('/').at(-1));
+  });
+
+  test('the pull requests of a host are read although those of another one cannot be', async () => {
+    const other = new MemoryForge();
+    const api = 'https://other.example.com/api/v1';
+    at.restart({ requests, openForge: ({ forge }) => (forge.api === api ? other : at.forge) });
+    await at.reconcile(name);
+    await at.world.client.patch(
+      packagePolicyKind,
+      { namespace: 'default', name: 'review' },
+      { spec: { review: { forge: { api } } } },
+    );
+    await expect.poll(() => at.world.policyFor(at.revision(name)).review?.forge.api).toBe(api);
+    const [web = ''] = await at.proposeAll('web');
+    await at.reconcile(web);
+    at.forge.before = () => {
+      throw new SluiceError('Refused', 'the App has been suspended');
+    };
+    other.calls.length = 0;
+    report({ isComment: true });
+    expect(await at.reconcile('apps')).toMatchObject({ reason: 'the App has been suspended' });
+    expect(other.calls).toContain('listUpdated');
   });
 
   test('a pull request that cannot be read is looked at again, and its proposal shows why', async () => {

@@ -55,8 +55,8 @@ interface News {
 export class RepositoryPolls {
   readonly #context: PollContext;
   readonly #queues = new QueuedPulls();
-  /** Why the pull requests of a repository cannot be read, as its proposals report it. */
-  readonly #unreadable = new Map<string, string>();
+  /** Why pull requests cannot be read, as their proposals report it. */
+  readonly #unreadable = new WeakMap<PullRequests, string>();
 
   constructor(context: PollContext) {
     this.#context = context;
@@ -72,15 +72,16 @@ export class RepositoryPolls {
     await opened.closeUnused(key, new Set([...all, ...batches.pullsOf(key)]));
     if (here.length === 0) {
       pace.rest(id);
-      this.#unreadable.delete(id);
       return undefined;
     }
     const requested = requests?.takeReview(key, 'proposals');
     this.#requestChecks(key, here, requested);
     const isWoken = requested === undefined && !pace.isReported(id);
     if ((requested?.pulls.size ?? 0) > 0) pace.noteMessage(id);
+    // Taken once, it has to outlast a failure of what is read before the queue.
+    if (requested?.mergeQueue === true) for (const pulls of all) this.#queues.request(pulls);
     const hasUnseen = () => all.some((pulls) => pulls.hasUnseen);
-    let isListed = false;
+    const failures: unknown[] = [];
     for (const pulls of all) {
       const own = here.filter(({ pull }) => pull.pulls === pulls);
       const began = clock.now();
@@ -89,33 +90,39 @@ export class RepositoryPolls {
         const isDue = pace.dueMs(id, hasUnseen()) === 0 || isWoken || news.needsList;
         // Where it has to wait, what was named is read by itself.
         if (isDue && pace.waitMs(id) === 0) {
-          isListed = true;
           const secondLookMs = pace.isReported(id) ? REPORTED_SECOND_LOOK_MS : SECOND_LOOK_MS;
           const { branches, isChanged, failure } = await pulls.poll(signal, secondLookMs);
           this.#wake(key, own, [...branches, ...pulls.lookAgainAt(new Set([...news.numbers, ...news.reviewed]))]);
+          if (branches.length > 0) this.#queues.request(pulls);
+          await this.#readQueue(key, pulls, own, signal);
           if (failure !== undefined) throw failure;
-          await this.#readQueue(key, pulls, own, requested?.mergeQueue === true || branches.length > 0, signal);
           pace.notePoll(id, { tookMs: clock.now() - began, isChanged });
+          if (this.#unreadable.delete(pulls)) for (const one of own) this.#context.failures.end(one.key);
         } else {
           this.#wake(key, own, pulls.lookAgainAt(news.reviewed));
-          if (news.numbers.size > 0) {
-            const { branches, failure } = await pulls.readStates([...news.numbers], signal);
-            this.#wake(key, own, branches);
-            pace.noteRead(id, clock.now() - began);
-            if (failure !== undefined) throw failure;
-          }
-          await this.#readQueue(key, pulls, own, requested?.mergeQueue === true, signal);
+          const { branches, failure } = await pulls.readStates([...news.numbers], signal);
+          this.#wake(key, own, branches);
+          if (news.numbers.size > 0) pace.noteRead(id, clock.now() - began);
+          await this.#readQueue(key, pulls, own, signal);
+          if (failure !== undefined) throw failure;
         }
       } catch (error) {
-        const pause = pauseAfter(error);
-        if (pause === undefined) throw error;
-        await this.#reportUnreadable(key, own, messageOf(error), signal);
-        return { requeueAfter: pause, reason: messageOf(error) };
+        // Other hosts are read all the same: what was reported of them is taken.
+        failures.push(error);
+        if (pauseAfter(error) !== undefined) await this.#reportUnreadable(pulls, own, messageOf(error), signal);
       }
-      if (isListed && this.#unreadable.delete(id)) for (const one of own) this.#context.failures.end(one.key);
     }
-    const requeueAfter = Math.max(pace.dueMs(id, hasUnseen()), pace.waitMs(id));
-    return { requeueAfter, reason: 'pull requests are read' };
+    const [first] = failures;
+    if (first === undefined) {
+      const requeueAfter = Math.max(pace.dueMs(id, hasUnseen()), pace.waitMs(id));
+      return { requeueAfter, reason: 'pull requests are read' };
+    }
+    const pauses = failures.map((error) => {
+      const pause = pauseAfter(error);
+      if (pause === undefined) throw error;
+      return pause;
+    });
+    return { requeueAfter: Math.min(...pauses), reason: messageOf(first) };
   }
 
   /** Users have requested the checks of commits again. */
@@ -158,14 +165,8 @@ export class RepositoryPolls {
     if (branches.some(isBatchBranch)) this.#context.batches.wake(repository);
   }
 
-  async #readQueue(
-    repository: ObjectKey,
-    pulls: PullRequests,
-    own: readonly Shown[],
-    isRequested: boolean,
-    signal: AbortSignal,
-  ) {
-    const queued = await this.#queues.read(pulls, new Set(own.map(({ pull }) => pull)), isRequested, signal);
+  async #readQueue(repository: ObjectKey, pulls: PullRequests, own: readonly Shown[], signal: AbortSignal) {
+    const queued = await this.#queues.read(pulls, new Set(own.map(({ pull }) => pull)), signal);
     this.#wake(
       repository,
       own,
@@ -174,13 +175,13 @@ export class RepositoryPolls {
   }
 
   /** The proposals wait for an operator, which each of them shows; once, however often it is tried again. */
-  async #reportUnreadable(repository: ObjectKey, own: readonly Shown[], message: string, signal: AbortSignal) {
+  async #reportUnreadable(pulls: PullRequests, own: readonly Shown[], message: string, signal: AbortSignal) {
     const { client, failures } = this.#context;
-    if (this.#unreadable.get(keyText(repository)) === message) return;
+    if (this.#unreadable.get(pulls) === message) return;
     for (const { key } of own.slice(0, MAX_REPORTED)) {
       const object = await client.find(packageRevisionKind, key, { signal });
       if (object !== undefined) failures.report(object, message);
     }
-    this.#unreadable.set(keyText(repository), message);
+    this.#unreadable.set(pulls, message);
   }
 }

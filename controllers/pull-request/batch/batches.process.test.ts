@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { ExplainedRevision } from '../../../src/package/api/explain/explainer.ts';
+import { DEFAULT_POLICY } from '../../../src/package/model/policy/policy.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
@@ -470,6 +471,49 @@ describe('a pull request of several proposals', () => {
     expect(at.forge.pulls).toMatchObject([{ state: 'open' }]);
     expect(at.forge.pulls[0]?.body).not.toContain('No policy');
     for (const name of names) expect(at.forge.pulls[0]?.body).toContain(`### \`${name}\``);
+  });
+
+  test('where the text cannot be written that there is no spec.review any more, left branches are removed all the same', async () => {
+    await at.policy({ batch: {} });
+    const [name = ''] = await at.proposeAll('api');
+    await at.settle();
+    const { branch, commit } = (await at.forge.get(1)).head;
+    const left = `${branch.slice(0, -1)}x0`;
+    git(at.path, ['update-ref', `refs/heads/${left}`, commit]);
+    await at.world.store.repository('apps').sync();
+    await at.world.client.patch(
+      packagePolicyKind,
+      { namespace: 'default', name: 'review' },
+      { spec: { review: null } },
+    );
+    await expect.poll(() => at.world.policyFor(at.revision(name)).review).toBeUndefined();
+    at.forge.before = (method) => {
+      if (method === 'update') throw new SluiceError('Refused', 'the pull request is locked');
+    };
+    await at.settle(700_000);
+    expect(branches()).toBe(branch);
+    at.forge.before = () => undefined;
+    await at.settle(60_000);
+    expect(at.forge.pulls[0]?.body).toContain('No policy has the packages of this pull request reviewed here any more');
+  });
+
+  test('the policies are read again before a pull request says that none has its packages reviewed', async () => {
+    await at.policy({ batch: {} });
+    await at.proposeAll('api');
+    await at.settle();
+    const repository = at.world.store.repository('apps');
+    const policyFor = repository.policyFor.bind(repository);
+    let isCurrent = true;
+    repository.policyFor = (subject) => (isCurrent ? policyFor(subject) : DEFAULT_POLICY);
+    repository.refreshPolicies = async () => {
+      isCurrent = true;
+    };
+    at.restart();
+    await at.reconcile('apps:batches');
+    isCurrent = false;
+    at.clock.advance(2000);
+    await at.reconcile('apps:batches');
+    expect(at.forge.pulls[0]?.body).not.toContain('No policy');
   });
 
   test('a branch for which another process has just opened a pull request, or will do so, stays', async () => {

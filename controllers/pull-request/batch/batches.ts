@@ -214,6 +214,8 @@ export class Batches {
       else for (const one of proposals) ended.set(one, number);
     }
     const unreported = open.flatMap(({ head }) => listed.get(head.branch) ?? []).filter((one) => !read.has(one));
+    // What looks released by an old policy would lose its text.
+    if (unreported.length > 0) await repository.refreshPolicies();
     const released = new Set(unreported.filter((one) => !this.#isReviewed(repository, live.get(one))));
     const unread = unreported.filter((one) => !released.has(one));
     for (const one of known.unreadSinceMs.keys()) if (!unread.includes(one)) known.unreadSinceMs.delete(one);
@@ -240,7 +242,14 @@ export class Batches {
     for (const pull of open) {
       const proposals = listed.get(pull.head.branch) ?? [];
       if (proposals.length === 0 || !proposals.every((one) => released.has(one))) continue;
-      await releaseBatch(pulls, pull, proposals, signal);
+      try {
+        await releaseBatch(pulls, pull, proposals, signal);
+      } catch (error) {
+        // A pull request that a user has locked must not hold up the others.
+        const pause = pauseAfter(error);
+        if (pause === undefined) throw error;
+        waits.push(pause);
+      }
       this.#options.shown.forget(pulls, pull.head.branch);
     }
     if (known.pulls.size === 1) {

@@ -95,8 +95,8 @@ export async function writeBatch(
   const isNew = !entry.heads.has(head);
   entry.heads.add(head);
   // If the host does not show the head yet, a poll wakes them when it does.
-  const isUnseen = isNew && (await pulls.ofBranch(branch, signal))?.head.commit === head;
-  for (const { key } of members) if (isUnseen || shown.get(key)?.pull !== entry) enqueue(key);
+  const isNewlyShown = isNew && (await pulls.ofBranch(branch, signal))?.head.commit === head;
+  for (const { key } of members) if (isNewlyShown || shown.get(key)?.pull !== entry) enqueue(key);
   if (before === undefined && waitsForReviews(entry, members, clock.now())) return { isWritten: false, wait: SOON_MS };
   const checks = batchChecks(members, pull.url);
   await writeChecks(

@@ -40,24 +40,23 @@ function otherContent({ name }: Check): Check {
 
 /** Which pull requests wait in merge queues, as they were last read. */
 export class QueuedPulls {
-  /** Those with something in the queue. */
+  /** Those with something in the queue, and those whose queue is to be read. */
   readonly #active = new WeakSet<PullRequests>();
+
+  /** The next `read` reads the queue, and if that fails, the one after it. */
+  request(pulls: PullRequests): void {
+    this.#active.add(pulls);
+  }
 
   /**
    * Takes over which of the shown pull requests wait for checks; returns those that have changed. Reads the queue only if there was something in
    * it, or on request: pull requests change when they are put there.
    */
-  async read(
-    pulls: PullRequests,
-    shown: Iterable<ShownPull>,
-    isRequested: boolean,
-    signal: AbortSignal,
-  ): Promise<readonly ShownPull[]> {
+  async read(pulls: PullRequests, shown: Iterable<ShownPull>, signal: AbortSignal): Promise<readonly ShownPull[]> {
     const { mergeQueue } = pulls.forge;
-    if (mergeQueue === undefined || !(isRequested || this.#active.has(pulls))) return [];
+    if (mergeQueue === undefined || !this.#active.has(pulls)) return [];
     const waiting = await mergeQueue.waiting(pulls.base, signal);
-    if (waiting.length > 0) this.#active.add(pulls);
-    else this.#active.delete(pulls);
+    if (waiting.length === 0) this.#active.delete(pulls);
     const changed: ShownPull[] = [];
     for (const one of shown) {
       if (one.pulls !== pulls) continue;

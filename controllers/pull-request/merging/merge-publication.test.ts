@@ -3,6 +3,7 @@ import { reviewsOf } from '../../../src/package/store/policy-objects.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { fixture } from '../../../test/support/fixture.ts';
+import { git } from '../../../test/support/git/git-cli.ts';
 import { forgetMergePublication, policyForMerge, recordMergePublication } from './merge-publication.ts';
 
 const NO_SIGNAL = new AbortController().signal;
@@ -45,6 +46,17 @@ test('merges from while a policy did not let them publish publish nothing later,
   await setPublishOn('merge');
   expect(await counted(between)).toBe('approval');
   expect(await counted(await push('while they do again'))).toBe('merge');
+
+  // However many commits lie between.
+  await setPublishOn('approval');
+  const longBefore = await push('long before they do again');
+  const identity = `author <author@example.com> ${Math.floor(world.clock.now() / 1000)} +0000`;
+  const commit = `commit refs/heads/main\ncommitter ${identity}\ndata 0\n`;
+  git(path, ['fast-import', '--quiet'], `${commit}from ${longBefore}\n${commit.repeat(5001)}`);
+  await repository.refresh();
+  await setPublishOn('merge');
+  expect(await counted(longBefore)).toBe('approval');
+  expect(await counted(await push('at last'))).toBe('merge');
 
   // Another repository can get the name.
   expect(await recorded()).toHaveLength(1);

@@ -1,6 +1,5 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
-import { mergeBase } from '../../../src/git/objects/merge-base.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
@@ -87,18 +86,19 @@ async function writeStatus(
   }
 }
 
-/** Whether a merge was made before merges published by the policy. */
+/** Whether a merge was made before merges published by the policy, however long before. */
 export async function isMergedBefore(
-  { git }: Pick<PackageRepository, 'git'>,
+  { git, index }: Pick<PackageRepository, 'git' | 'index'>,
   commit: string | undefined,
   { commit: since }: Since,
-  signal: AbortSignal,
 ): Promise<boolean> {
   if (since === undefined || !isOid(since) || commit === undefined || !isOid(commit)) return false;
   const found = await git.statObjects([since, commit]);
   // What is not fetched is no part of what was the main branch.
   if (found.some((one) => one?.type !== 'commit')) return false;
-  return (await mergeBase(git, since, commit, signal)) === commit;
+  // Most merges are later, often not by much, which saves a walk through the whole history.
+  if (commit !== since && (await index.isOnMain(since, commit))) return false;
+  return index.isOnMain(commit, since);
 }
 
 /**
@@ -115,6 +115,6 @@ export async function policyForMerge(
   if (state !== 'merged' || review.publishOn !== 'merge') return review;
   const since = await mergePublicationOf(client, repository, review, signal);
   if (since === undefined) return undefined;
-  const isBefore = await isMergedBefore(repository, merged?.commit, since, signal);
+  const isBefore = await isMergedBefore(repository, merged?.commit, since);
   return isBefore ? { ...review, publishOn: 'approval' } : review;
 }

@@ -80,14 +80,14 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
     if (before !== undefined) known.push(before);
     else if (await isForMerges(context, one, commit)) wanted.push(one);
   }
-  const packages: PackageMerge[] = [];
+  const outcomes: PackageMerge[] = [];
   let pull: PullRequest | undefined;
   let reviews: readonly Review[] | undefined;
   for (const one of wanted) {
     signal.throwIfAborted();
     const { path } = one;
     if (one.after === undefined) {
-      packages.push({ path, result: 'removed' });
+      outcomes.push({ path, result: 'removed' });
       continue;
     }
     const key = keyAt({ repository, workspace: mergeWorkspaceOf(listed.number) }, path);
@@ -102,16 +102,17 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
       }
       outcome = await publishPackage(context, { ...one, after: one.after }, pull, reviews, read.isPushed);
     }
-    if (outcome.result === 'not_published') {
-      // Another process may have published it: the ledger that they share has that before the refs are read again.
-      await repository.sync(signal);
-      const before = publishedAt(repository, listed.number, path, commit);
-      if (before !== undefined) {
-        known.push(before);
-        continue;
-      }
-    } else await context.onPublished(outcome);
-    packages.push(outcome);
+    if (outcome.result !== 'not_published') await context.onPublished(outcome);
+    outcomes.push(outcome);
+  }
+  // Another process may have published them: the ledger that they share has that before the refs are read again.
+  if (outcomes.some(({ result }) => result === 'not_published')) await repository.sync(signal);
+  const packages: PackageMerge[] = [];
+  for (const one of outcomes) {
+    const isOpen = one.result === 'not_published';
+    const before = isOpen ? publishedAt(repository, listed.number, one.path, commit) : undefined;
+    if (before === undefined) packages.push(one);
+    else known.push(before);
   }
   return { packages, known, isComplete: read.isComplete };
 }
@@ -136,7 +137,7 @@ function outcomeOf(path: string, revision: PackageRevision, refusal?: string): P
 
 /** Whether a policy lets a merge publish the package, and did so when it was merged. */
 async function isForMerges(
-  { repository, isWanted, mergesSince, signal }: UserMergeContext,
+  { repository, isWanted, mergesSince }: UserMergeContext,
   { path, after }: PackageAtMerge,
   commit: string,
 ): Promise<boolean> {
@@ -146,7 +147,7 @@ async function isForMerges(
   const { review } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
   if (review === undefined || review.publishOn === 'approval' || !isWanted(review)) return false;
   const since = mergesSince(review);
-  return since !== undefined && !(await isMergedBefore(repository, commit, since, signal));
+  return since !== undefined && !(await isMergedBefore(repository, commit, since));
 }
 
 async function publishPackage(

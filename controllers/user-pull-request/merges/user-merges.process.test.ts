@@ -139,6 +139,32 @@ describe('merges of pull requests that users open, rare cases', () => {
     expect((await at.world.events('apps')).filter((text) => text.startsWith('MergeNotPublished'))).toEqual([]);
   });
 
+  test('of many packages that cannot be published read the refs once for all of them', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const filesOf = (file: string, text: string) =>
+      Object.fromEntries(['api', 'db', 'web'].map((name) => [`${name}/${file}`, text]));
+    await at.world.push(at.path, filesOf('Kptfile', KPTFILE()));
+    await at.world.store.repository('apps').refresh();
+    await at.pull(filesOf('a.yaml', MAP), { branch: 'first' });
+    await at.pull(filesOf('b.yaml', MAP), { branch: 'second' });
+    await at.poll();
+    for (const number of [1, 2]) await at.merge(number, 'bob');
+    // By the times of the host the other one is published first, at a later commit.
+    at.forge.change(1, { closedAt: '2100-01-01T00:00:00Z' });
+    const repository = at.world.store.repository('apps');
+    const sync = repository.sync.bind(repository);
+    let syncs = 0;
+    repository.sync = (...args) => {
+      syncs += 1;
+      return sync(...args);
+    };
+    await at.poll();
+    expect(revision('apps.web.merge-2')?.lifecycle).toBe('Published');
+    for (const name of ['api', 'db', 'web'])
+      expect(at.comment(1, 'merged')).toContain(`\`${name}\` is **not published**`);
+    expect(syncs).toBe(1);
+  });
+
   test('and checks read the policies again, so that a slow watch of them loses no publication', async () => {
     await at.policy({ publishOn: 'merge' });
     const repository = at.world.store.repository('apps');
