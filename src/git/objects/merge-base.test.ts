@@ -37,11 +37,9 @@ test('of a branch on top of one that was merged, the head of the latter, whateve
 });
 
 test('is found among commits of the same time without a walk to the first one', async () => {
-  const line = Array.from({ length: 200 }, (_, at) => [`c${at}`, at === 0 ? [1] : [1, `c${at - 1}`]] as const);
-  const history: History = {
-    ...(Object.fromEntries(line) as History),
-    ...{ a0: [1, 'c190'], a1: [1, 'a0'], a2: [1, 'a1'] },
-  };
+  const history: Record<string, readonly [number, ...string[]]> = { c0: [1] };
+  for (let at = 1; at < 200; at += 1) history[`c${at}`] = [1, `c${at - 1}`];
+  Object.assign(history, { a0: [1, 'c190'], a1: [1, 'a0'], a2: [1, 'a1'] });
   const { readCommit } = gitOf(history);
   for (const [one, other, base] of [
     ['a2', 'c191', 'c190'],
