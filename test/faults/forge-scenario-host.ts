@@ -22,8 +22,6 @@ export interface ScenarioHostOptions {
   /** The user who decides. */
   readonly user: string;
   readonly token: string;
-  /** Another process runs the scenario at the same time, whose user may be first. */
-  readonly isBesideAnother?: boolean;
   /** Without it the host is a GitHub, where Sluice is an App. */
   readonly gitea?: GiteaAccount;
 }
@@ -58,7 +56,7 @@ export function openForge(
 
 /** What the user does, once. */
 export async function decide(options: ScenarioHostOptions): Promise<void> {
-  const { api, owner, name, token, publishOn, gitea, isBesideAnother = false } = options;
+  const { api, owner, name, token, publishOn, gitea } = options;
   const send = (method: string, path: string, body?: object): Promise<Response> =>
     fetch(`${api}/repos/${owner}/${name}${path}`, {
       ...{ method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } },
@@ -66,7 +64,8 @@ export async function decide(options: ScenarioHostOptions): Promise<void> {
     });
   const call = async (method: string, path: string, body?: object): Promise<unknown> => {
     const response = await send(method, path, body);
-    const isDone = isBesideAnother && method === 'PUT' && [405, 409].includes(response.status);
+    // Beside another process, whose user was first.
+    const isDone = method === 'PUT' && [405, 409].includes(response.status);
     if (!response.ok && !isDone) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     return response.json();
   };

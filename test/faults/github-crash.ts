@@ -100,10 +100,9 @@ export class GitHubCrash {
 
   /** Two processes run the scenario at once, which meet at different calls in each round. */
   async runTwo(rounds: number, expectPublished: (name: string) => void): Promise<void> {
-    const options = { ...this.options, isBesideAnother: true };
     for (let round = 1; round <= rounds; round += 1) {
       this.reset();
-      const runs = await Promise.all([runVictim(options, 0), runVictim(options, 0)]);
+      const runs = await Promise.all([runVictim(this.options, 0), runVictim(this.options, 0)]);
       for (const run of runs) expect(placesOf(run), run.output).toBeGreaterThan(0);
       expectPublished(`round ${round}`);
     }
