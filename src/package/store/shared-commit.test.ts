@@ -130,7 +130,7 @@ describe('approvals of a group', () => {
     expect(await findings()).toEqual([]);
   });
 
-  test('are not published if a freeze begins while they are planned', async () => {
+  test('are not published if a freeze begins while they are planned, which policies show once they are refreshed', async () => {
     const names = await propose('a', 'b', 'c');
     const frozen = nameOf('b');
     const freeze = {
@@ -143,7 +143,9 @@ describe('approvals of a group', () => {
     const { trust } = repository;
     const sign = trust.sign.bind(trust) as typeof trust.sign;
     trust.sign = (statement) => {
-      repository.policyFor = ({ name }) => (name === frozen ? { ...policy, freezes: [freeze] } : policy);
+      repository.refreshPolicies = async () => {
+        repository.policyFor = ({ name }) => (name === frozen ? { ...policy, freezes: [freeze] } : policy);
+      };
       return sign(statement);
     };
     const results = await approveTogether(store, names, wave);
