@@ -9,9 +9,8 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
-import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { isActive } from '../../src/rollout/wave/plan-selection.ts';
-import { isOfPlan } from './plan-records.ts';
 import { readSelection } from './select-revisions.ts';
 
 export interface EndPlanOptions {
@@ -43,10 +42,14 @@ export async function endPlan(
   { client, store, clock, recorder }: EndPlanOptions,
 ): Promise<ReconcileResult | undefined> {
   const { finalizers = [], name } = plan.metadata;
-  if (!finalizers.includes(WAVE_PLAN_FINALIZER)) return undefined;
+  // A user removed it.
+  if (!finalizers.includes(WAVE_PLAN_FINALIZER)) {
+    await releaseTargets(keyOf(plan), client);
+    return undefined;
+  }
   const what = isActive(plan) ? await heldBy(plan, { client, store }) : undefined;
   if (what === undefined) {
-    await releaseTargets(plan, client);
+    await releaseTargets(keyOf(plan), client);
     await client.update(wavePlanKind, withoutFinalizer(plan));
     return undefined;
   }
@@ -61,16 +64,26 @@ export async function endPlan(
   return { requeueAfter: CHECK_MS, reason: 'a deleted plan holds revisions' };
 }
 
-/** Lets the targets of a plan that ends be deleted, which is the work of the garbage collection. */
-async function releaseTargets(plan: Stored<WavePlan>, client: Client): Promise<void> {
-  const { namespace = DEFAULT_NAMESPACE, name } = plan.metadata;
+/** Lets the targets of a plan that is over or gone be deleted, which is the work of the garbage collection. */
+export async function releaseTargets(
+  { namespace = DEFAULT_NAMESPACE, name }: ObjectKey,
+  client: Client,
+): Promise<void> {
   const { items } = await client.list(waveTargetKind, { namespace, fieldSelector: `spec.plan=${name}` });
-  const held = items.filter(
-    (target) => isOfPlan(target, plan) && target.metadata.finalizers?.includes(WAVE_PLAN_FINALIZER) === true,
-  );
-  await mapLimited(held, MAX_CONCURRENT_WRITES, (target) =>
-    unlessMissing(client.update(waveTargetKind, withoutFinalizer(target))),
-  );
+  await mapLimited(items, MAX_CONCURRENT_WRITES, (target) => releaseTarget(target, client));
+}
+
+/** Deletes targets of an earlier plan with the name of a plan, which were kept without an owner. */
+export async function deleteTargets(targets: readonly Stored<WaveTarget>[], client: Client): Promise<void> {
+  await mapLimited(targets, MAX_CONCURRENT_WRITES, async (target) => {
+    await releaseTarget(target, client);
+    await unlessMissing(client.delete(waveTargetKind, keyOf(target)));
+  });
+}
+
+async function releaseTarget(target: Stored<WaveTarget>, client: Client): Promise<void> {
+  if (target.metadata.finalizers?.includes(WAVE_PLAN_FINALIZER) !== true) return;
+  await unlessMissing(client.update(waveTargetKind, withoutFinalizer(target)));
 }
 
 function withoutFinalizer<T extends Stored<WavePlan> | Stored<WaveTarget>>(object: T): T {

@@ -33,7 +33,8 @@ export function planMessage(
   const text = textOf(plan, spec, state, analysisOf);
   if (isFinal(state.phase) || state.phase === 'Completed') return text.slice(0, MAX_MESSAGE_CHARACTERS);
   const frozen = freezes.length === 0 ? [] : [frozenText(freezes)];
-  const missing = missingTemplates.map(
+  const isGoingOn = state.phase !== 'RollingBack';
+  const missing = (isGoingOn ? missingTemplates : []).map(
     (name) => `AnalysisTemplate ${name} does not exist, which a wave needs: create it`,
   );
   return [...frozen, text, ...missing].join('; ').slice(0, MAX_MESSAGE_CHARACTERS);

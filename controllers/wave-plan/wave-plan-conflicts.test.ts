@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
@@ -64,6 +64,56 @@ test('the record of a target stays as long as its plan, also when users delete i
   await bench.settle();
   expect(await world.client.find(wavePlanKind, { namespace: 'default', name: 'web' })).toBeUndefined();
   expect(await bench.targets()).toEqual([]);
+});
+
+describe('the records of a plan', () => {
+  const KEY = { namespace: 'default', name: 'web' };
+  beforeEach(async () => {
+    await bench.propose('a');
+    await bench.plan(ALL);
+    await bench.settle();
+    expect(await bench.phases()).toEqual(['a Approved']);
+  });
+  const deleteTargets = async () => {
+    for (const { metadata } of await bench.targets())
+      await world.client.delete(waveTargetKind, { namespace: 'default', name: metadata.name });
+  };
+  const orphan = async () => {
+    for (const target of await bench.targets())
+      await world.client.update(waveTargetKind, { ...target, metadata: { ...target.metadata, ownerReferences: [] } });
+  };
+
+  test('can be deleted after a plan whose finalizer a user has removed', async () => {
+    const plan = await bench.read();
+    await world.client.update(wavePlanKind, { ...plan, metadata: { ...plan.metadata, finalizers: [] } });
+    await world.client.delete(wavePlanKind, KEY);
+    await bench.settle();
+    await deleteTargets();
+    expect(await bench.targets()).toEqual([]);
+  });
+
+  test('can be deleted after a plan that left them without an owner', async () => {
+    await orphan();
+    await bench.change({ abort: true });
+    await world.client.delete(wavePlanKind, KEY);
+    await bench.settle();
+    await deleteTargets();
+    expect(await bench.targets()).toEqual([]);
+  });
+
+  test('make room for those of a later plan with the same name', async () => {
+    await orphan();
+    await bench.change({ abort: true });
+    await world.client.delete(wavePlanKind, KEY);
+    await bench.settle();
+    await bench.proposeNext('a');
+    // Times of creation have whole seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1001));
+    await bench.plan(ALL);
+    await bench.settle();
+    expect(bench.published()).toEqual(['a v1', 'a v2']);
+    expect(await bench.phases()).toEqual(['a Approved']);
+  });
 });
 
 test('a template that does not exist is reported before its wave is published', async () => {

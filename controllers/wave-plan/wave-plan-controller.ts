@@ -17,7 +17,7 @@ import { step } from '../../src/rollout/wave/step.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { type AnalysisRuns, runName } from './analysis-runs.ts';
 import { type ApproveOptions, approveTargets, type Intent, type Outcome } from './approve-targets.ts';
-import { endPlan, holdPlan } from './end-plan.ts';
+import { deleteTargets, endPlan, holdPlan, releaseTargets } from './end-plan.ts';
 import { earlierHolder } from './holding-plan.ts';
 import { observeCandidates } from './observe-candidates.ts';
 import { isUnknown, type ObserveOptions, observeRevision, ProbeResults, verifyTargets } from './observe-targets.ts';
@@ -79,7 +79,9 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
         if (plan === undefined || plan.metadata.deletionTimestamp !== undefined) {
           memories.forget(key);
           probes.delete(keyText(key));
-          return plan === undefined ? undefined : endPlan(plan, { client, store, clock, recorder });
+          if (plan !== undefined) return endPlan(plan, { client, store, clock, recorder });
+          await releaseTargets(key, client);
+          return undefined;
         }
         const due = await observeAndAct(isActive(plan) ? await holdPlan(plan, client) : plan, signal);
         if (due === undefined) return undefined;
@@ -96,6 +98,10 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       namespace,
       fieldSelector: `spec.plan=${plan.metadata.name}`,
     });
+    const { creationTimestamp } = plan.metadata;
+    const isLeft = (one: Stored<WaveTarget>) =>
+      !isOfPlan(one, plan) && one.metadata.creationTimestamp < creationTimestamp;
+    await deleteTargets(items.filter(isLeft), client);
     const objects = new Map(items.filter((one) => isOfPlan(one, plan)).map((one) => [targetId(one.spec), one]));
     const state = stateOf(plan, [...objects.values()]);
     const memory = memories.of(plan);

@@ -6,6 +6,7 @@ export type Ast = ReturnType<typeof parse>['expr'];
 /** Functions of the meter. No text can contain these names, so expressions cannot call them themselves. */
 export const METER_ROUND = '@round';
 export const METER_VALUE = '@value';
+const METERS: ReadonlySet<string> = new Set([METER_ROUND, METER_VALUE]);
 
 export interface AstProblem {
   readonly kind: 'limit' | 'unknown';
@@ -47,12 +48,14 @@ export function inspect(
   return undefined;
 }
 
-/** Functions whose cost grows with their arguments. Methods, such as `matches`, are metered too. */
-const METERED_FUNCTIONS = new Set(['_==_', '_!=_', '@in']);
+/** Operators whose cost does not grow with their arguments, or that the meter replaces. */
+const UNMETERED = new Set(
+  '_&&_ _||_ !_ _?_:_ @not_strictly_false _+_ _-_ _*_ _/_ _%_ -_ _<_ _<=_ _>_ _>=_ _[_]'.split(' '),
+);
 
 /**
  * The same tree in which every round of a loop checks the meter first and ends the loop if it is exhausted, and in which lists, maps and the
- * results of functions that may be expensive pass through the meter.
+ * results of functions that may be expensive pass through the meter, which reads the time.
  */
 export function meterTree(root: Ast): Ast {
   const stack = [root];
@@ -75,7 +78,7 @@ function isMetered(exprKind: Ast['exprKind']): boolean {
     case 'structExpr':
       return exprKind.value.entries.length > 0;
     case 'callExpr':
-      return exprKind.value.target !== undefined || METERED_FUNCTIONS.has(exprKind.value.function);
+      return !UNMETERED.has(exprKind.value.function) && !METERS.has(exprKind.value.function);
     default:
       return false;
   }

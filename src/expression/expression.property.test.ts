@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { cpuMilliseconds } from '../foundation/time/cpu-time.ts';
 import { compileExpression, type ExpressionErrorDetails } from './expression.ts';
 
 const self = {
@@ -130,10 +131,28 @@ describe('an expensive expression ends', () => {
     const start = performance.now();
     const limits = { nodes: 10_000, depth: 1000, size: 100_000 };
     const error = failureOf(() => compileExpression(text, [], limits).evaluate({}));
-    expect(error.message).toMatch(/makes a value of more than 100000 parts/);
+    expect(error.message).toMatch(/makes a (value of more than 100000 parts|text of more than 100000 characters)/);
     expect(error.code).toBe('LimitExceeded');
     // Without the limit it would not end.
     expect(performance.now() - start).toBeLessThan(60_000);
+  });
+
+  test.each([
+    ['a search of repeated texts', `${twice('["xxxxxxxxxxxxxxxx"]', 14)}.map(a, (a+a+a+a).contains(a+"y"+a))`],
+    [
+      'a search within the limits',
+      `${twice('["xxxxxxxxxxxxxxxx"]', 9)}.map(a, [${'(a+a).contains(a+"y"),'.repeat(90)} true])`,
+    ],
+    ['sizes of texts', `${twice('["xxxxxxxxxxxxxxxx"]', 12)}.map(a, [${'size(a),'.repeat(400)} 1])`],
+    ['numbers in texts', `${twice('["1111111111111111"]', 12)}.map(a, [${'double(a),'.repeat(400)} 1.0])`],
+    ['counted repetitions', `"a".matches("${'a{1000}'.repeat(100)}")`],
+    ['a match of a long text', `${twice('["xxxxxxxxxxxxxxxx"]', 12)}.map(a, a.matches("${'x?'.repeat(200)}y"))`],
+  ])('within a call or between two: %s', (_, text) => {
+    const start = cpuMilliseconds();
+    const error = failureOf(() => compileExpression(text, [], { milliseconds: 20, nodes: 10_000 }).evaluate({}));
+    expect(error.code).toBe('LimitExceeded');
+    // The limit, one call, and what compiling takes on a slow machine.
+    expect(cpuMilliseconds() - start).toBeLessThan(2000);
   });
 
   test('a short-circuit does not hide that a value is too large', () => {

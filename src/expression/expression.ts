@@ -18,8 +18,10 @@ export interface ExpressionLimits {
   readonly depth: number;
   /** Values in the bindings of one evaluation, inner ones included. Default 200,000. */
   readonly values: number;
-  /** Parts of each list, map and text that is made, inner ones included; ten characters count as one. Default 1,000,000. */
+  /** Parts of each list and map that is made, inner ones included; ten characters count as one. Default 200,000. */
   readonly size: number;
+  /** Characters of each text, and bytes, that is made. Default 100,000. */
+  readonly text: number;
   /** Rounds of all loops of one evaluation together. Default 100,000. */
   readonly rounds: number;
   /** Milliseconds of processor time of one evaluation, checked in loops and after what may be expensive: comparing large values costs more than the count of rounds shows. Default 1000. */
@@ -31,7 +33,8 @@ const DEFAULT_LIMITS: ExpressionLimits = {
   nodes: 2000,
   depth: 100,
   values: 200_000,
-  size: 1_000_000,
+  size: 200_000,
+  text: 100_000,
   rounds: 100_000,
   milliseconds: 1000,
 };
@@ -96,7 +99,7 @@ function compile(text: string, variables: readonly string[], limits: ExpressionL
   }
   // One evaluation runs to its end before the next begins, so the meter is never shared.
   const meter = new Meter(limits);
-  const run = guard(text, () => plan(celEnv({ funcs: meter.functions }), meterTree(ast)));
+  const run = guard(text, () => plan(celEnv({ funcs: meter.functions, re2: meter.re2 }), meterTree(ast)));
 
   function evaluate(bindings: Readonly<Record<string, unknown>>): unknown {
     meter.start();

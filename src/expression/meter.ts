@@ -5,10 +5,13 @@ import {
   celFunc,
   celList,
   celListConcat,
+  celMethod,
   isCelList,
   isCelMap,
   listType,
 } from '@bufbuild/cel';
+import { RE2JS } from '@bufbuild/re2';
+import { LruCache } from '../foundation/lru-cache.ts';
 import { cpuMilliseconds } from '../foundation/time/cpu-time.ts';
 import { METER_ROUND, METER_VALUE } from './ast.ts';
 
@@ -23,6 +26,7 @@ interface Piece {
 /** What one evaluation may cost; see ExpressionLimits. */
 interface MeterLimits {
   readonly size: number;
+  readonly text: number;
   readonly rounds: number;
   readonly milliseconds: number;
 }
@@ -30,6 +34,13 @@ interface MeterLimits {
 /** Milliseconds between two readings of the processor time, which cost more than those of the clock. */
 const READING_MS = 2;
 const CHARACTERS_PER_PART = 10;
+/** Comparisons of characters that a search may need, which is for some texts as many as those of all positions: tens of milliseconds. */
+const MAX_SEARCH = 50_000_000;
+/** The same for a regular expression, which takes longer for each. */
+const MAX_MATCH = 5_000_000;
+/** Rounds of all counted repetitions of a pattern, such as `{1000}`, each of which becomes a part of the compiled one. */
+const MAX_REPETITIONS = 2000;
+const MAX_PATTERNS = 200;
 const { STRING, BYTES, DYN, BOOL } = CelScalar;
 const LIST = listType(DYN);
 
@@ -44,6 +55,7 @@ export class Meter {
   readonly #sizes = new WeakMap<object, number>();
   /** What a sum of lists consists of, so that a long sum of short lists is read without descending through each addition. */
   readonly #pieces = new WeakMap<object, readonly Piece[]>();
+  readonly #patterns = new LruCache<string, RE2JS>({ maxEntries: MAX_PATTERNS });
   #rounds = 0;
   #deadline = 0;
   #nextReading = 0;
@@ -66,15 +78,35 @@ export class Meter {
       return value;
     }),
     celFunc('_+_', [STRING, STRING], STRING, (left, right) => {
-      this.#bound(partsOf(left.length + right.length));
+      this.#boundText(left.length + right.length);
       return left + right;
     }),
     celFunc('_+_', [BYTES, BYTES], BYTES, (left, right) => {
-      this.#bound(partsOf(left.length + right.length));
+      this.#boundText(left.length + right.length);
       return Buffer.concat([left, right]);
     }),
+    celMethod('contains', STRING, [STRING], BOOL, this.#boundedContains()),
     celFunc('_+_', [LIST, LIST], LIST, (left, right) => this.#sum(left as CelList, right as CelList)),
   ];
+
+  /** The regular expressions of `matches`. */
+  readonly re2 = {
+    compile: (pattern: string) => {
+      const repetitions = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].map(([, least, most]) =>
+        Number(most || least),
+      );
+      if (repetitions.reduce((sum, count) => sum + count, 0) > MAX_REPETITIONS)
+        this.#refuse(`has a pattern with more than ${MAX_REPETITIONS} repetitions`);
+      return {
+        test: (text: string) => {
+          if (text.length * pattern.length > MAX_MATCH) this.#refuse('matches a text that is too long for its pattern');
+          const compiled = this.#patterns.get(pattern) ?? RE2JS.compile(pattern);
+          this.#patterns.set(pattern, compiled);
+          return compiled.test(text);
+        },
+      };
+    },
+  };
 
   /** Begins an evaluation. */
   start(): void {
@@ -89,8 +121,17 @@ export class Meter {
     return this.#problem;
   }
 
+  #boundedContains() {
+    const refuse = () => this.#refuse('searches a text for one that is too long');
+    return function contains(this: string, searched: string): boolean {
+      if (this.length * searched.length > MAX_SEARCH) refuse();
+      return this.includes(searched);
+    };
+  }
+
   #sum(left: CelList, right: CelList): CelList {
     const size = this.#sizeOf(left) + this.#sizeOf(right);
+    this.#readTime();
     this.#bound(size);
     const pieces = [...this.#piecesOf(left)];
     for (const piece of this.#piecesOf(right)) {
@@ -132,6 +173,17 @@ export class Meter {
   #bound(size: number): void {
     if (size > this.#limits.size) this.#spend(`makes a value of more than ${this.#limits.size} parts`);
     if (this.#problem !== undefined) throw new Error(this.#problem);
+  }
+
+  #boundText(length: number): void {
+    this.#readTime();
+    if (length > this.#limits.text) this.#refuse(`makes a text of more than ${this.#limits.text} characters`);
+    if (this.#problem !== undefined) throw new Error(this.#problem);
+  }
+
+  #refuse(problem: string): never {
+    this.#spend(problem);
+    throw new Error(problem);
   }
 
   #readTime(): void {

@@ -71,7 +71,7 @@ test('by default a change is repaired, and an event has its commit, its author a
   const [event = '', ...others] = await driftEvents();
   expect(others).toEqual([]);
   expect(event).toContain(`Drifted: repaired: clusters/edge/web (v1) was changed by commit ${commit} by `);
-  expect(event).toContain('-  value: "1"\n+  value: "by hand"\n');
+  expect(event).toContain('-  value: "1"\n+  value: "by hand"');
   expect(await drifted()).toBeUndefined();
   await reconcile();
   expect(await driftEvents()).toHaveLength(1);

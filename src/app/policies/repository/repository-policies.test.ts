@@ -101,11 +101,12 @@ describe('policies of a repository', () => {
   });
 
   test('are in the status of the Repository without their text where aliases make them large', async () => {
-    const types = Array.from({ length: 5000 }, (_, at) => `type-${at}`).join(', ');
-    const large = `{selector: {packages: &all [${types}], repositories: *all}, pushDenied: *all}`;
+    const names = Array.from({ length: 5000 }, (_, at) => `name-${at}`).join(', ');
+    const labels = '{matchExpressions: [{key: name, operator: In, values: *all}]}';
+    const large = `{selector: {packages: &all [${names}], repositories: *all, packageSelector: ${labels}}}`;
     await push({ 'one.yaml': policy('one', large) });
     expect((await report())?.inForce).toEqual([
-      expect.objectContaining({ name: 'one', spec: expect.objectContaining({ pushDenied: expect.any(Array) }) }),
+      expect.objectContaining({ name: 'one', spec: expect.objectContaining({ selector: expect.any(Object) }) }),
     ]);
     const commit = await push({ 'two.yaml': policy('two', large) });
     expect((await report())?.inForce).toEqual([

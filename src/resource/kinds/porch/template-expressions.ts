@@ -12,6 +12,7 @@ export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = {
   rounds: 1000,
   values: 5000,
   size: 50_000,
+  text: 20_000,
   milliseconds: 20,
 };
 
