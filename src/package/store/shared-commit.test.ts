@@ -130,7 +130,7 @@ describe('approvals of a group', () => {
     expect(await findings()).toEqual([]);
   });
 
-  test('are not published if a freeze begins while they are planned, which policies show once they are refreshed', async () => {
+  test('are not published if a freeze begins while they are planned, also one that only a refresh shows', async () => {
     const names = await propose('a', 'b', 'c');
     const frozen = nameOf('b');
     const freeze = {
@@ -142,9 +142,11 @@ describe('approvals of a group', () => {
     };
     const { trust } = repository;
     const sign = trust.sign.bind(trust) as typeof trust.sign;
+    let isRead = false;
+    repository.policyFor = ({ name }) => (isRead && name === frozen ? { ...policy, freezes: [freeze] } : policy);
     trust.sign = (statement) => {
       repository.refreshPolicies = async () => {
-        repository.policyFor = ({ name }) => (name === frozen ? { ...policy, freezes: [freeze] } : policy);
+        isRead = true;
       };
       return sign(statement);
     };
