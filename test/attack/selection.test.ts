@@ -220,6 +220,27 @@ describe('a user who may not approve moves nothing in the order of a plan', () =
     expect(await placeOf(name)).toEqual({ waves: [], label: { value: '5' } });
   });
 
+  test('and may remove a label that does not count', async () => {
+    const labels = { tier: 'canary', order: '0' };
+    const [name, other] = [await draft('own', 'v1', { labels }), await draft('other', 'v1', { labels })];
+    await plan({}, { waves: [WAVES[0], WAVES[2]], order: { label: 'order' } });
+    const before = await placeOf(name);
+    await write(EDI, name, { labels: { tier: 'canary' } });
+    await write(EDI, name, { labels: {} });
+    expect(await placeOf(name)).toEqual(before);
+    await expect(write(EDI, other, { labels: { ...labels, order: '1' } })).rejects.toThrow('moves it in the order');
+    await session.client.patch(wavePlanKind, keyOf('web'), { spec: { abort: true } });
+    await policy('autolabel', { selector: CANARY, approval: { automatic: true } });
+    await expect(write(EDI, name, { labels })).rejects.toThrow('the label "tier" lets PackagePolicy autolabel approve');
+  });
+
+  test('nor by the removal of a label that keeps it out of a wave', async () => {
+    const name = await draft('own', 'v1', { labels: { tier: 'canary' } });
+    await plan({ repositories: ['edge'] }, { waves: WAVES });
+    await expect(write(EDI, name, { labels: {} })).rejects.toThrow(MOVES);
+    expect(await placeOf(name)).toEqual({ waves: [] });
+  });
+
   test('and may set labels that it does not use', async () => {
     await plan({});
     const name = await draft('web', 'v1', { labels: { team: 'shop' } });

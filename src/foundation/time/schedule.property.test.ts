@@ -62,6 +62,9 @@ test('around changes of the clocks, each start happens once, in the first run of
     ['America/New_York', '2026-03-08T07:00:00Z', 1],
     ['America/New_York', '2026-11-01T06:00:00Z', -1],
     ['Antarctica/Troll', '2026-03-29T01:00:00Z', 2],
+    ['Antarctica/Troll', '2026-10-25T01:00:00Z', -2],
+    ['Australia/Lord_Howe', '2026-10-03T15:30:00Z', 0.5],
+    ['Australia/Lord_Howe', '2026-04-04T15:00:00Z', -0.5],
   ] as const;
   fc.assert(
     fc.property(
@@ -90,6 +93,14 @@ test('around changes of the clocks, each start happens once, in the first run of
     ),
     { numRuns: runs(500) },
   );
+});
+
+test.each([
+  ['Australia/Lord_Howe', '2026-04-04T12:00:00Z', '2026-04-04T14:30:00.000Z'],
+  ['Antarctica/Troll', '2026-10-24T12:00:00Z', '2026-10-24T23:30:00.000Z'],
+])('the first run decides where clocks change by other than an hour: %s', (timeZone, now, expected) => {
+  const start = parseSchedule('30 1 * * *', timeZone).next(at(now));
+  expect(new Date(start ?? 0).toISOString()).toBe(expected);
 });
 
 /** What the clock shows minus the time. */

@@ -8,8 +8,8 @@ import { LruCache } from '../lru-cache.ts';
  */
 export interface Schedule {
   /**
-   * The first start after a time, in milliseconds since the epoch; undefined if there is none. A start in an hour that exists twice happens
-   * once, in its first run; one in an hour that does not exist is after the change. Takes some microseconds, and less than a millisecond
+   * The first start after a time, in milliseconds since the epoch; undefined if there is none. A start at a time of day that the clock shows
+   * twice happens once, at the first; one that the clock skips is after the change. Takes some microseconds, and less than a millisecond
    * in the worst case.
    */
   readonly next: (time: number) => number | undefined;
@@ -169,11 +169,14 @@ function wallClockOf(timeZone: string): WallClock {
   return wallClock;
 }
 
-/** The time at which the clock shows a value: the first one of two, and after the change if the clock skips the value. */
+/**
+ * The time at which the clock shows a value: the first one of two, and after the change if the clock skips the value. No offset is as long as a
+ * day, so that a day before and after the value are on both sides of any change that concerns it.
+ */
 function instantOf(wall: number, wallClock: WallClock): number {
-  const near = wall - (wallClock(wall) - wall);
-  const shown = wallClock(near);
-  if (shown === wall) return wallClock(near - HOUR_MS) === wall ? near - HOUR_MS : near;
-  const moved = near + wall - shown;
-  return wallClock(moved) === wall ? moved : Math.max(near, moved);
+  const withOffsetAt = (time: number) => wall - (wallClock(time) - time);
+  const before = withOffsetAt(wall - DAY_MS);
+  if (wallClock(before) === wall) return before;
+  const after = withOffsetAt(wall + DAY_MS);
+  return wallClock(after) === wall ? after : before;
 }

@@ -55,7 +55,7 @@ export async function planTogether(steps: readonly DecidedStep[]): Promise<Write
   return plans;
 }
 
-/** Throws TransitionRefusedError if a freeze has begun since the decision. */
+/** Throws TransitionRefusedError if a freeze has begun since the decision; `current` reads what was acknowledged, however late a watch is. */
 async function expectNoFreeze({ repo, revision, action, reading, decision }: DecidedStep): Promise<void> {
   if (decision.brokeGlass === true) return;
   const { freezes } = repo.policyFor(await repo.current(revision.name));

@@ -130,7 +130,7 @@ describe('approvals of a group', () => {
     expect(await findings()).toEqual([]);
   });
 
-  test('are not published if a freeze begins while they are planned', async () => {
+  test('are not published if a freeze begins while they are planned, also one that only a refresh shows', async () => {
     const names = await propose('a', 'b', 'c');
     const frozen = nameOf('b');
     const freeze = {
@@ -142,8 +142,12 @@ describe('approvals of a group', () => {
     };
     const { trust } = repository;
     const sign = trust.sign.bind(trust) as typeof trust.sign;
+    let isRead = false;
+    repository.policyFor = ({ name }) => (isRead && name === frozen ? { ...policy, freezes: [freeze] } : policy);
     trust.sign = (statement) => {
-      repository.policyFor = ({ name }) => (name === frozen ? { ...policy, freezes: [freeze] } : policy);
+      repository.refreshPolicies = async () => {
+        isRead = true;
+      };
       return sign(statement);
     };
     const results = await approveTogether(store, names, wave);

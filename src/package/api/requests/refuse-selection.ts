@@ -3,6 +3,7 @@ import type { PackageRevision as RevisionObject } from '../../../resource/kinds/
 import type { ObjectKey } from '../../../resource/object/object.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
+import { type WrittenMetadata, withMetadata } from '../../model/record/object-metadata.ts';
 import { emptyRecord } from '../../model/record/record.ts';
 import type { PolicySubject } from '../../model/revision/package-revision.ts';
 
@@ -23,27 +24,22 @@ export function changesSelection(stored: RevisionObject | undefined, { metadata 
 
 /**
  * Refuses a change of labels or owners by a user without the right to approve, which decides who has to approve the revision. A new revision had
- * none before.
+ * none before. What the request writes counts here as if the user could approve; of what editors wrote before, the rest does not count, and so
+ * may be removed.
  */
 export function refuseSelection(
   context: RequestContext,
   check: SelectionCheck,
   before: PolicySubject,
-  after: PolicySubject,
+  written: WrittenMetadata,
 ): void {
-  const why = check(withoutMarks(before), withoutMarks(after));
+  const record = withMetadata(before.record ?? emptyRecord(''), { ...written, byEditor: false });
+  const why = check(before, { ...before, record });
   if (why === undefined) return;
-  const { name } = after;
+  const { name } = before;
   throw new SluiceError(
     'Refused',
     `packagerevisions.porch.kpt.dev ${JSON.stringify(name)} is forbidden: ${why}; that needs the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; leave it as it is, or let a user who may approve write it`,
     { details: { name, group: 'porch.kpt.dev', kind: 'packagerevisions' } },
   );
-}
-
-/** Of what an editor wrote before, only a change is refused: the marks have it not count. */
-function withoutMarks(subject: PolicySubject): PolicySubject {
-  const { unapproved: _unapproved, ...record } = subject.record ?? emptyRecord('');
-  const { key, name, namespace, path, kptfile } = subject;
-  return { key, name, namespace, path, kptfile, record };
 }

@@ -192,7 +192,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
       const path = packagePath(this.#store.repository(repositoryId).layout, packageName);
       const bare = { key, name, namespace, path, kptfile: undefined, record: emptyRecord('') };
       const check = await this.#selection({ namespace, name: repository });
-      refuseSelection(context, check, bare, { ...bare, record: { ...bare.record, ...written } });
+      refuseSelection(context, check, bare, written);
     }
     const write = this.table.beginWrite(context, `${namespace}/${name}`, metadata.managedFields);
     try {
@@ -221,15 +221,13 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const action = stepByUpdate(stored, object);
     const change = changeOf(stored, object, entry.revision, approves);
     if (!approves && changesSelection(stored, object)) {
-      const { revision } = entry;
-      const record = { ...(revision.record ?? emptyRecord(revision.commit)), ...change?.metadata };
       // Another writer changed the metadata that this request replaces.
       if (check === undefined)
         throw new SluiceError(
           'Conflict',
-          `the metadata of ${revision.name} has changed meanwhile; read it again and retry`,
+          `the metadata of ${entry.revision.name} has changed meanwhile; read it again and retry`,
         );
-      refuseSelection(context, check, revision, { ...revision, record });
+      refuseSelection(context, check, entry.revision, change?.metadata ?? {});
     }
     const finished = stored.metadata.deletionTimestamp !== undefined && change?.metadata?.finalizers?.length === 0;
     if (finished) return this.#remove(context, entry);
