@@ -5,6 +5,7 @@ import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Actor, RequestContext } from '../../src/resource/object/request-context.ts';
+import { isEdited } from '../pull-request/commands/edited-comments.ts';
 import { approverAt } from '../pull-request/reviews/approver-at.ts';
 import type { MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
@@ -34,9 +35,9 @@ export interface AdoptRequest {
  */
 export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptRequest[] {
   return comments.toReversed().flatMap((comment) => {
-    const { author, body, url, createdAt, updatedAt } = comment;
+    const { author, body, url } = comment;
     const found = COMMAND.exec(body);
-    return found === null || updatedAt !== createdAt ? [] : [{ author, commit: found[1], url, comment }];
+    return found === null || isEdited(comment) ? [] : [{ author, commit: found[1], url, comment }];
   });
 }
 

@@ -14,7 +14,7 @@ import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { pauseAfter } from '../pause-after.ts';
 import { approverAt } from '../reviews/approver-at.ts';
 import { describeCommands, describeUnmapped } from './describe-commands.ts';
-import { type AwaitedComment, authorshipOf, waitFor } from './edited-comments.ts';
+import { type AwaitedComment, authorshipOf, isEdited, waitFor } from './edited-comments.ts';
 import { parseCommand } from './parse-command.ts';
 import { type CommandContext, hasEffect, runCommand } from './run-command.ts';
 
@@ -116,7 +116,7 @@ async function executeFirst(
     const { target } = parsed;
     const isAboutNone = target === undefined && ('problem' in parsed || parsed.command.verb === 'why');
     if (target === undefined ? isAboutNone && !isFirst : target !== object.metadata.name) continue;
-    if (comment.updatedAt !== comment.createdAt) continue;
+    if (isEdited(comment)) continue;
     const approver = await approverAt(proposal.forge, review, comment.author, context.signal);
     if (approver === undefined) {
       if (isFirst) await reportUnmapped(context, proposal);

@@ -2,6 +2,11 @@ import type { Comment, Forge } from '../../../src/forge/forge.ts';
 import type { ObjectKey } from '../../../src/resource/object/object.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 
+/** By its times, which say nothing on hosts that report no edits. */
+export function isEdited({ createdAt, updatedAt }: Comment): boolean {
+  return updatedAt !== createdAt;
+}
+
 /**
  * Who wrote the present text of a comment: its author, or perhaps another user; `unknown` where the host does not report edits, and no webhook has
  * shown how it was written. Hosts let users with write access edit comments of others, and report no times below a second.
@@ -11,7 +16,7 @@ export async function authorshipOf(
   { forge, requests, repository }: CommentSource,
   signal: AbortSignal,
 ): Promise<'author' | 'edited' | 'unknown'> {
-  if (comment.updatedAt !== comment.createdAt) return 'edited';
+  if (isEdited(comment)) return 'edited';
   const isAsWritten = (await forge.isAsWritten(comment, signal)) ?? requests?.isAsWritten(repository, comment);
   if (isAsWritten === undefined) return 'unknown';
   return isAsWritten ? 'author' : 'edited';

@@ -36,6 +36,26 @@ test('of a branch on top of one that was merged, the head of the latter, whateve
   }
 });
 
+test('is found among commits of the same time without a walk to the first one', async () => {
+  const history: Record<string, readonly [number, ...string[]]> = { c0: [1] };
+  for (let at = 1; at < 200; at += 1) history[`c${at}`] = [1, `c${at - 1}`];
+  Object.assign(history, { a0: [1, 'c190'], a1: [1, 'a0'], a2: [1, 'a1'] });
+  const { readCommit } = gitOf(history);
+  for (const [one, other, base] of [
+    ['a2', 'c191', 'c190'],
+    ['a2', 'c199', 'c190'],
+    ['c199', 'c190', 'c190'],
+  ] as const) {
+    let reads = 0;
+    const counted = (oid: string) => {
+      reads += 1;
+      return readCommit(oid);
+    };
+    expect(await mergeBase({ readCommit: counted }, one, other)).toBe(base);
+    expect(reads).toBeLessThan(40);
+  }
+});
+
 test('no other common commit contains it, where no commit is older than its parents', () =>
   fc.assert(
     fc.asyncProperty(

@@ -29,8 +29,17 @@ export async function mergeBase(
   const waiting: Commit[] = [];
   const common: Commit[] = [];
   const isBest = ({ oid }: Commit) => sides.get(oid) === BOTH;
+  const isStale = ({ oid }: Commit) => ((sides.get(oid) ?? 0) & STALE) !== 0;
+  /** Ancestors of common ones decide only between several of those. */
+  const mayDecide = (commit: Commit) => !isStale(commit) || common.filter(isBest).length > 1;
   const mayBeBetter = (commit: Commit) =>
-    isBest(commit) || common.some(({ committer: { time } }) => time <= commit.committer.time);
+    isBest(commit) || (mayDecide(commit) && common.some(({ committer: { time } }) => time <= commit.committer.time));
+  const isOfBoth = ({ oid }: Commit) => ((sides.get(oid) ?? 0) & BOTH) === BOTH;
+  /** Of the same time, those of both sides catch up with the ones of one side, which would run ahead of them to the first commit. */
+  const isNext = (commit: Commit, best: Commit | undefined) => {
+    const laterMs = commit.committer.time - (best?.committer.time ?? 0);
+    return laterMs > 0 || (laterMs === 0 && best !== undefined && isOfBoth(commit) && !isOfBoth(best));
+  };
   for (const oid of [one, other]) {
     const commit = await read(git, oid);
     if (commit !== undefined) waiting.push(commit);
@@ -38,10 +47,7 @@ export async function mergeBase(
   for (let count = 0; waiting.length > 0 && count < MAX_COMMITS; count += 1) {
     signal?.throwIfAborted();
     if (common.length > 0 && !waiting.some(mayBeBetter)) break;
-    const newest = waiting.reduce(
-      (best, { committer }, at) => (committer.time > (waiting[best]?.committer.time ?? 0) ? at : best),
-      0,
-    );
+    const newest = waiting.reduce((best, commit, at) => (isNext(commit, waiting[best]) ? at : best), 0);
     const [commit] = waiting.splice(newest, 1);
     if (commit === undefined) break;
     const side = sides.get(commit.oid) ?? 0;
