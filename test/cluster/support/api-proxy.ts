@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, request } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { issueCertificate } from '../../../src/server/certificates/issue-certificate.ts';
 import type { KubeApi } from '../../support/api/kube-api.ts';
@@ -92,6 +92,11 @@ export async function startApiProxy(plane: ControlPlane, admin: KubeApi, name: s
     });
     response.end(JSON.stringify(body));
   });
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
 
@@ -133,9 +138,11 @@ export async function startApiProxy(plane: ControlPlane, admin: KubeApi, name: s
       }
     },
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
+      const closed = new Promise((resolve) => server.close(resolve));
+      // `closeAllConnections` leaves those whose TLS handshake goes on.
+      for (const socket of sockets) socket.destroy();
       agent.destroy();
-      await new Promise((resolve) => server.close(resolve));
+      await closed;
     },
   };
 }
