@@ -2,7 +2,7 @@ import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import type { TargetObservation } from '../../src/rollout/wave/observation.ts';
 import type { PlanState, TargetRecord } from '../../src/rollout/wave/plan-state.ts';
-import type { Outcome } from './approve-targets.ts';
+import type { Outcome } from './targets/approve-targets.ts';
 
 /** Milliseconds after which a refused approval is attempted again. */
 const RETRY_MS = 15_000;

@@ -16,19 +16,25 @@ import { isFinal, type PlanState, type TargetRecord } from '../../src/rollout/wa
 import { step } from '../../src/rollout/wave/step.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { type AnalysisRuns, runName } from './analysis-runs.ts';
-import { type ApproveOptions, approveTargets, type Intent, type Outcome } from './approve-targets.ts';
 import { deleteTargets, endPlan, holdPlan, releaseTargets } from './end-plan.ts';
 import { earlierHolder } from './holding-plan.ts';
 import { observeCandidates } from './observe-candidates.ts';
-import { isUnknown, type ObserveOptions, observeRevision, ProbeResults, verifyTargets } from './observe-targets.ts';
 import { untilFirstEndMs } from './plan-freezes.ts';
 import { PlanMemories } from './plan-memories.ts';
 import type { MessageContext } from './plan-message.ts';
 import { isOfPlan, stateOf, targetId } from './plan-records.ts';
 import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
 import { PlanWriter } from './plan-writer.ts';
-import { rollBackTargets } from './roll-back-target.ts';
 import { readSelection } from './select-revisions.ts';
+import { type ApproveOptions, approveTargets, type Intent, type Outcome } from './targets/approve-targets.ts';
+import {
+  isUnknown,
+  type ObserveOptions,
+  observeRevision,
+  ProbeResults,
+  verifyTargets,
+} from './targets/observe-targets.ts';
+import { rollBackTargets } from './targets/roll-back-target.ts';
 import { waveSources } from './wave-sources.ts';
 
 export const WAVE_PLAN_ACTOR = 'controller:wave-plan';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Mutex } from '../foundation/concurrency/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
+import { cleanText } from '../foundation/text/clean-text.ts';
 import type { Clock } from '../foundation/time/clock.ts';
-import { cleanText } from '../git/network/remote-url.ts';
 import type { Client } from '../resource/client/client.ts';
 import { eventKind } from '../resource/kinds/core/event.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../resource/object/object.ts';

@@ -118,12 +118,14 @@ describe('an expensive expression ends', () => {
     expect(failureOf(() => compileExpression(text, []).evaluate({}))).toMatchObject({ code: 'LimitExceeded' });
   });
 
+  /** Sixteen characters: each doubling doubles them, so that the cases need few steps to be beyond a limit or below it. */
+  const SIXTEEN = 'xxxxxxxxxxxxxxxx';
   const twice = (seed: string, count: number) => seed + '.map(a, a + a)'.repeat(count);
   const pairs = (seed: string, count: number) => seed + '.map(a, [a, a])'.repeat(count);
   test.each([
     ['a list that doubles', `${twice('[[1, 2]]', 60)}.map(a, string(3 in a))[0]`],
-    ['a text that doubles', `${twice('["xxxxxxxxxxxxxxxx"]', 60)}.map(a, string(a.size()))[0]`],
-    ['bytes that double', `${twice('[b"xxxxxxxxxxxxxxxx"]', 60)}.map(a, a.size())`],
+    ['a text that doubles', `${twice(`["${SIXTEEN}"]`, 60)}.map(a, string(a.size()))[0]`],
+    ['bytes that double', `${twice(`[b"${SIXTEEN}"]`, 60)}.map(a, a.size())`],
     ['lists in lists', pairs('[1]', 60)],
     ['maps in maps', `['a']${".map(a, {'a': a, 'b': a})".repeat(60)}`],
     ['lists in lists that are compared', `${pairs('[1]', 60)} == ${pairs('[1]', 60)}`],
@@ -138,15 +140,15 @@ describe('an expensive expression ends', () => {
   });
 
   test.each([
-    ['a search of repeated texts', `${twice('["xxxxxxxxxxxxxxxx"]', 14)}.map(a, (a+a+a+a).contains(a+"y"+a))`],
+    ['a search of repeated texts', `${twice(`["${SIXTEEN}"]`, 14)}.map(a, (a+a+a+a).contains(a+"y"+a))`],
     [
       'a search within the limits',
-      `${twice('["xxxxxxxxxxxxxxxx"]', 9)}.map(a, [${'(a+a).contains(a+"y"),'.repeat(90)} true])`,
+      `${twice(`["${SIXTEEN}"]`, 9)}.map(a, [${'(a+a).contains(a+"y"),'.repeat(90)} true])`,
     ],
-    ['sizes of texts', `${twice('["xxxxxxxxxxxxxxxx"]', 12)}.map(a, [${'size(a),'.repeat(400)} 1])`],
+    ['sizes of texts', `${twice(`["${SIXTEEN}"]`, 12)}.map(a, [${'size(a),'.repeat(400)} 1])`],
     ['numbers in texts', `${twice('["1111111111111111"]', 12)}.map(a, [${'double(a),'.repeat(400)} 1.0])`],
     ['counted repetitions', `"a".matches("${'a{1000}'.repeat(100)}")`],
-    ['a match of a long text', `${twice('["xxxxxxxxxxxxxxxx"]', 12)}.map(a, a.matches("${'x?'.repeat(200)}y"))`],
+    ['a match of a long text', `${twice(`["${SIXTEEN}"]`, 12)}.map(a, a.matches("${'x?'.repeat(200)}y"))`],
   ])('within a call or between two: %s', (_, text) => {
     const start = cpuMilliseconds();
     const error = failureOf(() => compileExpression(text, [], { milliseconds: 20, nodes: 10_000 }).evaluate({}));

@@ -44,10 +44,13 @@ const MAX_PATTERNS = 200;
 const { STRING, BYTES, DYN, BOOL } = CelScalar;
 const LIST = listType(DYN);
 
+/** Of all expressions together: a pattern can be made of data. */
+const patterns = new LruCache<string, RE2JS>({ maxEntries: MAX_PATTERNS });
+
 /**
- * Counts what an evaluation costs, and ends it once that is too much. The tree calls it in each round of a loop and for each list, map and
- * comparison (`meterTree`). It replaces the additions of the library: a list that is added to itself again and again doubles each time, and so
- * does a text.
+ * Counts what an evaluation costs, and ends it once that is too much. The tree calls it in each round of a loop, and with each list, each map
+ * and the result of each call (`meterTree`). It replaces what one call of the library may spend too much in: additions, since a list that is
+ * added to itself again and again doubles each time, and so does a text; searches; and regular expressions.
  */
 export class Meter {
   readonly #limits: MeterLimits;
@@ -55,7 +58,6 @@ export class Meter {
   readonly #sizes = new WeakMap<object, number>();
   /** What a sum of lists consists of, so that a long sum of short lists is read without descending through each addition. */
   readonly #pieces = new WeakMap<object, readonly Piece[]>();
-  readonly #patterns = new LruCache<string, RE2JS>({ maxEntries: MAX_PATTERNS });
   #rounds = 0;
   #deadline = 0;
   #nextReading = 0;
@@ -73,7 +75,6 @@ export class Meter {
       return this.#problem === undefined;
     }),
     celFunc(METER_VALUE, [DYN], DYN, (value) => {
-      this.#readTime();
       this.#bound(this.#sizeOf(value));
       return value;
     }),
@@ -100,8 +101,8 @@ export class Meter {
       return {
         test: (text: string) => {
           if (text.length * pattern.length > MAX_MATCH) this.#refuse('matches a text that is too long for its pattern');
-          const compiled = this.#patterns.get(pattern) ?? RE2JS.compile(pattern);
-          this.#patterns.set(pattern, compiled);
+          const compiled = patterns.get(pattern) ?? RE2JS.compile(pattern);
+          patterns.set(pattern, compiled);
           return compiled.test(text);
         },
       };
@@ -131,7 +132,6 @@ export class Meter {
 
   #sum(left: CelList, right: CelList): CelList {
     const size = this.#sizeOf(left) + this.#sizeOf(right);
-    this.#readTime();
     this.#bound(size);
     const pieces = [...this.#piecesOf(left)];
     for (const piece of this.#piecesOf(right)) {
@@ -171,13 +171,18 @@ export class Meter {
   }
 
   #bound(size: number): void {
-    if (size > this.#limits.size) this.#spend(`makes a value of more than ${this.#limits.size} parts`);
-    if (this.#problem !== undefined) throw new Error(this.#problem);
+    if (size > this.#limits.size) this.#refuse(`makes a value of more than ${this.#limits.size} parts`);
+    this.#continue();
   }
 
   #boundText(length: number): void {
-    this.#readTime();
     if (length > this.#limits.text) this.#refuse(`makes a text of more than ${this.#limits.text} characters`);
+    this.#continue();
+  }
+
+  /** Throws once the evaluation has cost too much. */
+  #continue(): void {
+    this.#readTime();
     if (this.#problem !== undefined) throw new Error(this.#problem);
   }
 

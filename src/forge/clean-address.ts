@@ -1,4 +1,4 @@
-import { cleanText } from '../git/network/remote-url.ts';
+import { cleanText } from '../foundation/text/clean-text.ts';
 import { shorten } from './shorten.ts';
 
 const MAX_CHARACTERS = 500;

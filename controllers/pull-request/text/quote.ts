@@ -1,4 +1,4 @@
-import { cleanText } from '../../../src/git/network/remote-url.ts';
+import { cleanText } from '../../../src/foundation/text/clean-text.ts';
 
 const MAX_INLINE_CHARACTERS = 300;
 

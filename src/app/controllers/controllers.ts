@@ -31,7 +31,7 @@ import { ChangedFolders } from '../../../controllers/sync-trigger/changed-folder
 import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import { userPullRequestController } from '../../../controllers/user-pull-request/user-pull-request-controller.ts';
 import { analysisRuns } from '../../../controllers/wave-plan/analysis-runs.ts';
-import { httpProbe } from '../../../controllers/wave-plan/probe-target.ts';
+import { httpProbe } from '../../../controllers/wave-plan/targets/probe-target.ts';
 import { WAVE_PLAN_ACTOR, wavePlanController } from '../../../controllers/wave-plan/wave-plan-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';

@@ -1,7 +1,7 @@
 import type { Octokit } from 'octokit';
 import type { ZodType } from 'zod';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { cleanText } from '../../git/network/remote-url.ts';
+import { cleanText } from '../../foundation/text/clean-text.ts';
 import { checkedForm } from '../http/checked-form.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
 import { tokenAccount } from '../http/token-account.ts';

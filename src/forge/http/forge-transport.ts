@@ -1,6 +1,7 @@
 import { type ErrorCode, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { cleanText } from '../../foundation/text/clean-text.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
-import { checkRemoteUrl, cleanText } from '../../git/network/remote-url.ts';
+import { checkRemoteUrl } from '../../git/network/remote-url.ts';
 import { ConnectionPool } from '../../git/remote/http/connection-pool.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
 import type { ForgeBudgets } from './forge-budgets.ts';

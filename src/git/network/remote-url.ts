@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { cleanText } from '../../foundation/text/clean-text.ts';
 import { type Endpoint, type HostRules, localHostError, permitHint } from './host-rules.ts';
 import { looksLikeSsh, readSshAddress } from './ssh-address.ts';
 
@@ -57,25 +58,6 @@ export function readRemoteUrl(text: string): RemoteAddress {
 export function endpointOf({ href, protocol, hostname, port }: URL): Endpoint {
   const usual = protocol === 'http:' ? 80 : 443;
   return { url: href, host: hostname, port: port === '' ? usual : Number(port) };
-}
-
-/** Makes foreign text safe for a message: no user or password in URLs, no control characters, no marks that reorder text, bounded. */
-export function cleanText(text: string): string {
-  return text
-    .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1')
-    .replace(/\x1b\[[0-9;?]*[ -/]*[@-~]/g, '')
-    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '')
-    .trim()
-    .slice(0, 2000);
-}
-
-/** Joins lines that a server wrote for users to one line for a message. */
-export function toOneLine(lines: readonly string[]): string {
-  return lines
-    .map((line) => cleanText(line))
-    .filter((line) => line !== '')
-    .join(' / ')
-    .slice(0, 2000);
 }
 
 /** True for the names and addresses by which a machine reaches itself. */

@@ -1,5 +1,5 @@
 import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
-import { cleanText } from '../network/remote-url.ts';
+import { cleanText } from '../../foundation/text/clean-text.ts';
 import { sshError } from './ssh-error.ts';
 
 /** Messages of git (LC_ALL=C) when a remote cannot be used, and what they mean. The first match counts. */

@@ -1,5 +1,5 @@
 import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
-import { cleanText } from '../network/remote-url.ts';
+import { cleanText } from '../../foundation/text/clean-text.ts';
 import { readSshAddress } from '../network/ssh-address.ts';
 
 /** Messages of ssh about failed connections, when nothing was sent, and their meanings. The first match applies. */

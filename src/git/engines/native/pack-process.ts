@@ -5,10 +5,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { syncFolder } from '../../../foundation/files/file-system.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { cleanText } from '../../../foundation/text/clean-text.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { diskFull, isDiskFullMessage, requireFreeSpace } from '../../disk/disk-room.ts';
 import type { Oid } from '../../git-repository.ts';
-import { cleanText } from '../../network/remote-url.ts';
 import { collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit, startError } from '../../process/git-process.ts';
 
 /** The largest pack that is received. */

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, type SluiceError } from '../../../foundation/sluice-error.ts';
+import { cleanText, toOneLine } from '../../../foundation/text/clean-text.ts';
 import { diskFull, isDiskFullMessage, requireFreeSpace } from '../../disk/disk-room.ts';
 import { RefConflictError, unknownOutcome } from '../../errors.ts';
 import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
@@ -8,7 +9,7 @@ import { trustedAuthorities } from '../../network/certificate-authorities.ts';
 import type { Endpoint, HostRules } from '../../network/host-rules.ts';
 import { usesProxy } from '../../network/proxies.ts';
 import { readCredentials, readSshCredentials } from '../../network/remote-credentials.ts';
-import { checkRemoteUrl, cleanText, toOneLine } from '../../network/remote-url.ts';
+import { checkRemoteUrl } from '../../network/remote-url.ts';
 import { isOid } from '../../objects/object-id.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
 import { type GitResult, runGit } from '../../process/git-process.ts';

@@ -1,4 +1,4 @@
-import { cleanText } from '../../network/remote-url.ts';
+import { cleanText } from '../../../foundation/text/clean-text.ts';
 import type { PushRejection } from '../../refs/push-conflict.ts';
 
 /** Moved on, forced, removed, new. */

@@ -1,5 +1,5 @@
 import { type ErrorCode, messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
-import { cleanText } from '../../network/remote-url.ts';
+import { cleanText } from '../../../foundation/text/clean-text.ts';
 import type { RequestFailure } from '../protocol/request-failure.ts';
 
 /** An answer with a status other than success. */

@@ -1,4 +1,4 @@
-import { cleanText } from '../../network/remote-url.ts';
+import { cleanText } from '../../../foundation/text/clean-text.ts';
 
 /**
  * A server violated the Git protocol. Callers turn it into a SluiceError that names the server. Messages quote only

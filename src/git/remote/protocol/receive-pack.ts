@@ -1,6 +1,6 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { cleanText } from '../../../foundation/text/clean-text.ts';
 import { type RefUpdate, ZERO_OID } from '../../git-repository.ts';
-import { cleanText } from '../../network/remote-url.ts';
 import type { PushRejection } from '../../refs/push-conflict.ts';
 import { expectedValue, newValue } from '../../refs/ref-updates.ts';
 import type { Capabilities } from './advertisement.ts';

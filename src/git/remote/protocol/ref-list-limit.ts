@@ -1,5 +1,5 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import { cleanText } from '../../network/remote-url.ts';
+import { cleanText } from '../../../foundation/text/clean-text.ts';
 
 /** The refs that Sluice reads of one remote. 90,000 published revisions with their records have fewer. */
 export const MAX_REMOTE_REFS = 300_000;

@@ -1,4 +1,4 @@
-import { cleanText, toOneLine } from '../../network/remote-url.ts';
+import { cleanText, toOneLine } from '../../../foundation/text/clean-text.ts';
 import { ProtocolError } from './protocol-error.ts';
 
 const DATA = 1;

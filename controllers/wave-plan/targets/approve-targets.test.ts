@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
-import { fixture } from '../../test/support/fixture.ts';
-import { protectMain } from '../../test/support/protected-main.ts';
-import { BY_CONDITION, waveBench } from '../../test/support/wave-bench.ts';
+import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import { fixture } from '../../../test/support/fixture.ts';
+import { protectMain } from '../../../test/support/protected-main.ts';
+import { BY_CONDITION, waveBench } from '../../../test/support/wave-bench.ts';
 
 test('where the Git host reserves the main branch for merges, a target waits for the merge of its approved revision', async () => {
   await using world = await fixture(new ManualClock());

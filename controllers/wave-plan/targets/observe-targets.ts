@@ -1,18 +1,18 @@
-import { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
-import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
-import { messageOf } from '../../src/foundation/sluice-error.ts';
-import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { Client } from '../../src/resource/client/client.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
-import { packageDeliveryKind } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
-import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
-import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
-import { parseDuration } from '../../src/resource/object/duration.ts';
-import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
-import type { TargetObservation, Verification } from '../../src/rollout/wave/observation.ts';
-import { isFinal, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
+import { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
+import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
+import { messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../../src/resource/kinds/sluice/delivery/package-delivery.ts';
+import type { WavePlan } from '../../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import type { WaveTarget } from '../../../src/resource/kinds/sluice/wave/wave-target.ts';
+import { parseDuration } from '../../../src/resource/object/duration.ts';
+import { DEFAULT_NAMESPACE, type Stored } from '../../../src/resource/object/object.ts';
+import type { TargetObservation, Verification } from '../../../src/rollout/wave/observation.ts';
+import { isFinal, type PlanState, type TargetRecord } from '../../../src/rollout/wave/plan-state.ts';
+import type { Selection } from '../select-revisions.ts';
 import { type Probe, probeAddress, verifyByProbe } from './probe-target.ts';
-import type { Selection } from './select-revisions.ts';
 import { verifyCondition, verifyDeployed } from './verify-target.ts';
 
 export interface ObserveOptions {

@@ -1,10 +1,10 @@
-import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
-import { currentDeploymentOf, deploymentOf } from '../../src/delivery/status/target-deployment.ts';
-import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
-import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
-import { findCondition } from '../../src/resource/object/condition.ts';
-import type { Verification } from '../../src/rollout/wave/observation.ts';
+import type { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
+import { currentDeploymentOf, deploymentOf } from '../../../src/delivery/status/target-deployment.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import type { WaveTarget } from '../../../src/resource/kinds/sluice/wave/wave-target.ts';
+import { findCondition } from '../../../src/resource/object/condition.ts';
+import type { Verification } from '../../../src/rollout/wave/observation.ts';
 
 const VERIFIED: Verification = { result: 'Verified' };
 

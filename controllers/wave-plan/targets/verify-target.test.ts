@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
-import { PUBLIC_NETWORK } from '../../src/git/network/git-network.ts';
-import { HostRules } from '../../src/git/network/host-rules.ts';
-import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
+import { PUBLIC_NETWORK } from '../../../src/git/network/git-network.ts';
+import { HostRules } from '../../../src/git/network/host-rules.ts';
+import { wavePlanKind } from '../../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { httpProbe, probeAddress, verifyByProbe } from './probe-target.ts';
 import { verifyDeployed } from './verify-target.ts';
 

@@ -1,15 +1,18 @@
-import { gatesOf } from '../../kptfile-schema/index.ts';
-import { revertReason } from '../../src/delivery/dora/revert-reason.ts';
-import { revertSource } from '../../src/delivery/rollback/revert-source.ts';
-import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
-import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
-import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
-import { keyOf } from '../../src/resource/object/object.ts';
-import type { GroupMember } from '../../src/resource/object/request-group.ts';
-import type { TargetObservation } from '../../src/rollout/wave/observation.ts';
-import type { TargetRecord } from '../../src/rollout/wave/plan-state.ts';
+import { gatesOf } from '../../../kptfile-schema/index.ts';
+import { revertReason } from '../../../src/delivery/dora/revert-reason.ts';
+import { revertSource } from '../../../src/delivery/rollback/revert-source.ts';
+import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import {
+  type DeliveryTarget,
+  deliveryTargetKind,
+} from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { keyOf } from '../../../src/resource/object/object.ts';
+import type { GroupMember } from '../../../src/resource/object/request-group.ts';
+import type { TargetObservation } from '../../../src/rollout/wave/observation.ts';
+import type { TargetRecord } from '../../../src/rollout/wave/plan-state.ts';
 import { type ApproveOptions, approve, grouped, MAX_APPROVALS } from './approve-targets.ts';
 
 type Rollback = NonNullable<TargetObservation['rollback']>;

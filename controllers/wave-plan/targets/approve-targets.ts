@@ -1,15 +1,15 @@
-import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
-import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
-import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { MAX_SHARED_WRITES } from '../../src/package/transaction/write-queue.ts';
-import type { CallOptions, Client } from '../../src/resource/client/client.ts';
-import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import type { ObjectKey } from '../../src/resource/object/object.ts';
-import { keyText } from '../../src/resource/object/object.ts';
-import { type GroupMember, RequestGroup } from '../../src/resource/object/request-group.ts';
-import { waitsForMerge } from '../approval/explain-approval.ts';
-import { type ApplicableResolvers, obstacleTo } from '../proposal/readiness.ts';
-import { RENDERER } from '../revision/run-state.ts';
+import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import { MAX_SHARED_WRITES } from '../../../src/package/transaction/write-queue.ts';
+import type { CallOptions, Client } from '../../../src/resource/client/client.ts';
+import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import type { ObjectKey } from '../../../src/resource/object/object.ts';
+import { keyText } from '../../../src/resource/object/object.ts';
+import { type GroupMember, RequestGroup } from '../../../src/resource/object/request-group.ts';
+import { waitsForMerge } from '../../approval/explain-approval.ts';
+import { type ApplicableResolvers, obstacleTo } from '../../proposal/readiness.ts';
+import { RENDERER } from '../../revision/run-state.ts';
 
 export interface ApproveOptions {
   readonly client: Client;

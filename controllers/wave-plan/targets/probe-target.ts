@@ -1,8 +1,9 @@
-import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
-import type { GitNetwork } from '../../src/git/network/git-network.ts';
-import { checkRemoteUrl, cleanText } from '../../src/git/network/remote-url.ts';
-import { ConnectionPool } from '../../src/git/remote/http/connection-pool.ts';
-import type { Verification } from '../../src/rollout/wave/observation.ts';
+import { messageOf, SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { cleanText } from '../../../src/foundation/text/clean-text.ts';
+import type { GitNetwork } from '../../../src/git/network/git-network.ts';
+import { checkRemoteUrl } from '../../../src/git/network/remote-url.ts';
+import { ConnectionPool } from '../../../src/git/remote/http/connection-pool.ts';
+import type { Verification } from '../../../src/rollout/wave/observation.ts';
 
 /** Sends a GET request and returns the status of the response. */
 export type Probe = (url: string, signal: AbortSignal) => Promise<number>;
