@@ -19,8 +19,8 @@ const quickEnv = { ...isolatedGit, ...(memory === undefined ? {} : { TMPDIR: mem
 const BESIDE_CODE = '{kptfile-schema,src,controllers,examples,scripts}/**';
 /** Kills, competing processes, large repositories, whole corpora: more than some seconds each. */
 const PROCESS = '**/*.process.test.ts';
-/** The comparison of the Git engines takes a quarter of a minute; the property suite has it with all its runs. */
-const ENGINES = 'src/git/engines/**/*.property.test.ts';
+/** Properties whose every run starts git take half a minute; the property suite has them with all their runs. */
+const GIT_PROPERTIES = 'src/git/{engines,refs,remote/client,signing}/**/*.property.test.ts';
 /** Suites of their own, with what they need. */
 const APART = [
   'test/attack/**',
@@ -53,7 +53,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [`${BESIDE_CODE}/*.test.ts`],
-          exclude: [PROCESS, ENGINES],
+          exclude: [PROCESS, GIT_PROPERTIES],
           isolate: false,
           env: quickEnv,
           ...QUICK,

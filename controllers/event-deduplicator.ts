@@ -14,14 +14,15 @@ export class EventDeduplicator {
     this.#recorder = recorder;
   }
 
-  /** Records an event, unless it equals the last one about this topic of the object. */
-  record(object: KubernetesObject, type: EventType, reason: string, message: string, topic = ''): void {
+  /** Records an event, unless it equals the last one about this topic of the object. Returns whether it did. */
+  record(object: KubernetesObject, type: EventType, reason: string, message: string, topic = ''): boolean {
     const key = keyText(keyOf(object));
     const topics = this.#last.get(key) ?? new Map<string, string>();
     const text = `${object.metadata.uid} ${reason} ${message}`;
-    if (topics.get(topic) === text) return;
+    if (topics.get(topic) === text) return false;
     this.#last.set(key, topics.set(topic, text));
     this.#recorder.record(object, type, reason, message);
+    return true;
   }
 
   /** Forgets the last event about one topic of an object, so that the same finding is recorded again. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
@@ -8,6 +9,7 @@ import { HostRules } from '../../src/git/network/host-rules.ts';
 import { secretKind } from '../../src/resource/kinds/core/secret.ts';
 import { analysisRunKind } from '../../src/resource/kinds/sluice/wave/analysis-run.ts';
 import { analysisTemplateKind } from '../../src/resource/kinds/sluice/wave/analysis-template.ts';
+import { type KeyPair, serverCertificate } from '../../test/support/server-certificate.ts';
 import { objectBench } from '../testing-objects.ts';
 import { analysisController } from './analysis-controller.ts';
 import { describeRun } from './describe-run.ts';
@@ -29,21 +31,25 @@ const vector = (...values: string[]) =>
   });
 
 /** Objects in memory with the controller, whose sources are servers on this machine. */
-async function bench(answer: Answer) {
+async function bench(answer: Answer, certificate?: KeyPair) {
   const received: Received[] = [];
-  const server = createServer((request: IncomingMessage, response) => {
+  const handle = (request: IncomingMessage, response: ServerResponse) =>
     void text(request).then((body) => {
       const one = { url: request.url ?? '', authorization: request.headers.authorization, body };
       received.push(one);
       answer(response, one);
     });
-  });
+  const server =
+    certificate === undefined
+      ? createServer(handle)
+      : createTlsServer({ cert: certificate.certificate, key: certificate.key }, handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const address = `http${certificate === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const manual = new ManualClock(START);
   let offset = 0;
   const clock = {
     now: () => manual.now() + offset,
+    monotonic: () => manual.monotonic(),
     schedule: (delay: number, action: () => void) => manual.schedule(delay, action),
   };
   const objects = objectBench(clock);
@@ -192,6 +198,76 @@ test('a token is sent and never shown, even if the source returns it', async () 
   await b.until('Failed');
   expect(b.received[0]?.authorization).toBe('Bearer correct-horse');
   expect(JSON.stringify([await b.status(), await b.events('r')])).not.toContain('correct-horse');
+});
+
+test('the password of a source, and what is sent of it, is in no status and no event', async () => {
+  const b = await bench((response, { authorization }) =>
+    response.end(JSON.stringify({ sent: authorization, decoded: 'my-pass:word and correct-horse' })),
+  );
+  const stringData = { username: 'anna', password: 'my-pass:word' };
+  await b.client.create(secretKind, { metadata: { name: 's' }, type: 'kubernetes.io/basic-auth', stringData });
+  const http = { url: `${b.address}/echo`, value: 'body.sent + body.decoded', basicAuthSecretRef: { name: 's' } };
+  await b.template({ successCondition: 'result == 1.0', consecutiveErrorLimit: 0, provider: { http } });
+  await b.run();
+  await b.until('Failed');
+  const encoded = Buffer.from('anna:my-pass:word').toString('base64');
+  expect(b.received[0]?.authorization).toBe(`Basic ${encoded}`);
+  const shown = JSON.stringify([await b.status(), await b.events('r')]);
+  expect(shown).toContain('correct-horse');
+  expect(shown).not.toContain('my-pass');
+  expect(shown).not.toContain(encoded);
+
+  await b.client.patch(secretKind, { name: 's' }, { stringData: { username: 'a:b' } });
+  await b.run({}, 'colon');
+  await b.until('Error', 'colon');
+  expect((await b.status('colon'))?.message).toContain('the username in Secret s, which basicAuthSecretRef of');
+});
+
+test('a certificate of an unknown authority is an error, unless the provider names the authority, or verifies none and is reported', async () => {
+  const { authority, server } = await serverCertificate('127.0.0.1');
+  const b = await bench((response) => response.end(vector('1')), server);
+  await b.client.create(secretKind, { metadata: { name: 'ca' }, stringData: { 'ca.crt': authority.certificate } });
+  await b.client.create(secretKind, { metadata: { name: 's' }, stringData: { token: 'correct-horse' } });
+  const change = (part: object) =>
+    b.client.patch(
+      analysisTemplateKind,
+      { name: 't' },
+      {
+        spec: {
+          metrics: [
+            {
+              name: 'errors',
+              consecutiveErrorLimit: 0,
+              provider: { prometheus: { address: b.address, query: 'up', ...part } },
+            },
+          ],
+        },
+      },
+    );
+  await b.template({ consecutiveErrorLimit: 0 });
+  await b.run({}, 'strict');
+  await b.until('Error', 'strict');
+  expect((await b.status('strict'))?.message).toMatch(/cannot read from https:.*certificate/);
+  expect(b.received).toEqual([]);
+  await change({ caSecretRef: { name: 'ca' } });
+  await b.run({}, 'named');
+  await b.until('Successful', 'named');
+  expect(await b.events('named')).toEqual([expect.stringMatching(/^Successful: /)]);
+  await change({ insecure: true, secretRef: { name: 's' } });
+  await b.run({}, 'insecure');
+  await b.until('Successful', 'insecure');
+  expect(b.received.at(-1)?.authorization).toBe('Bearer correct-horse');
+  expect(await b.events('insecure')).toContainEqual(
+    expect.stringMatching(
+      /^InsecureSource: .*are not verified \(insecure\).*: errors; name the authority in caSecretRef/,
+    ),
+  );
+  await expect(change({ insecure: true, caSecretRef: { name: 'ca' } })).rejects.toThrow(
+    'spec.metrics[0].provider.prometheus: Invalid value',
+  );
+  await expect(change({ secretRef: { name: 's' }, basicAuthSecretRef: { name: 's' } })).rejects.toThrow(
+    'must have at most one of secretRef and basicAuthSecretRef',
+  );
 });
 
 test('a missing Secret and a refused host are errors that name the next step', async () => {

@@ -60,6 +60,7 @@ export function analysisController(options: AnalysisOptions): ControllerOptions 
       );
       const problem = obstacle(run, template);
       if (problem !== undefined || template === undefined) return wait(run, problem ?? '');
+      warnOfInsecure(run, template);
       const state = stateFor(run, template);
       const spec = { metrics: template.spec.metrics, terminate: run.spec.terminate === true };
       const { due } = step(spec, state, [], clock.now());
@@ -71,6 +72,15 @@ export function analysisController(options: AnalysisOptions): ControllerOptions 
       return { requeueAfter: next.nextAt - clock.now(), reason: 'the next measurement' };
     },
   };
+
+  function warnOfInsecure(run: Stored<AnalysisRun>, template: Stored<AnalysisTemplate>): void {
+    const names = template.spec.metrics.flatMap(({ name, provider: { prometheus, http } }) =>
+      prometheus?.insecure === true || http?.insecure === true ? name : [],
+    );
+    if (names.length === 0) return;
+    const message = `the certificates of the sources of these metrics are not verified (insecure), so that their values may come from another server: ${names.join(', ')}; name the authority in caSecretRef instead`;
+    events.record(run, 'Warning', 'InsecureSource', message, 'insecure');
+  }
 
   function measure(
     run: Stored<AnalysisRun>,

@@ -14,6 +14,8 @@ export interface SourceRequest {
   readonly body?: string | undefined;
   /** PEM of authorities that are trusted in addition. */
   readonly authorities?: string | undefined;
+  /** True if the certificate of the source is not to be verified. */
+  readonly insecure?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -25,10 +27,10 @@ export type FetchJson = (request: SourceRequest) => Promise<unknown>;
 
 /** Each request has a connection of its own, so that a slow source delays no other, and a host is checked again each time. */
 export function fetchJson(network: GitNetwork): FetchJson {
-  return async ({ url, method, headers, body, authorities, signal }) => {
+  return async ({ url, method, headers, body, authorities, insecure, signal }) => {
     const { origin, pathname, search } = new URL(url);
     checkRemoteUrl(origin, network.hosts);
-    const pool = new ConnectionPool(origin, network);
+    const pool = new ConnectionPool(origin, network, { isVerified: insecure !== true });
     try {
       await pool.checkHost();
       const response = await pool.for(authorities).request({
@@ -56,7 +58,7 @@ export function fetchJson(network: GitNetwork): FetchJson {
 function hint(status: number): string {
   if (status >= 300 && status < 400) return ', a redirect, which is not followed; use the final address';
   if (status === 400 || status === 422) return '; check the query';
-  if (status === 401 || status === 403) return '; check the token in the Secret of secretRef';
+  if (status === 401 || status === 403) return '; check the Secret of secretRef or basicAuthSecretRef';
   return status === 404 ? '; check the address' : '';
 }
 

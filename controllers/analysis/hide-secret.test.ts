@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/resource/client/client.ts';
 import { metricSchema } from '../../src/resource/kinds/sluice/wave/metric-schema.ts';
-import { hideSecret } from './hide-secret.ts';
+import { hideSecrets } from './hide-secret.ts';
 import { takeMeasurement } from './take-measurement.ts';
 
 const TOKEN = 'first"half-second-half';
@@ -27,7 +27,7 @@ test.each([
 });
 
 test('names of fields are hidden too, and a response that is nested too deep is refused', () => {
-  expect(hideSecret({ [TOKEN]: [TOKEN, 1, null] }, TOKEN)).toEqual({ '***': ['***', 1, null] });
+  expect(hideSecrets({ [TOKEN]: [TOKEN, 1, null] }, [TOKEN])).toEqual({ '***': ['***', 1, null] });
   const deep: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
-  expect(() => hideSecret(deep, TOKEN)).toThrow('nested more than 100 levels deep');
+  expect(() => hideSecrets(deep, [TOKEN])).toThrow('nested more than 100 levels deep');
 });

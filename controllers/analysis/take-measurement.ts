@@ -10,7 +10,7 @@ import { jsonValue, prometheusValue, sampleCount } from '../../src/rollout/analy
 import { redact } from '../notification/redact.ts';
 import { secretValue } from '../notification/secret-value.ts';
 import type { FetchJson } from './fetch-json.ts';
-import { hideSecret } from './hide-secret.ts';
+import { hideSecrets, withoutSecrets } from './hide-secret.ts';
 
 const MAX_CHARACTERS = 400;
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -30,10 +30,10 @@ export interface MeasurementContext {
 /** Takes one measurement of a metric. What prevents it is an outcome, unless `signal` aborts. */
 export async function takeMeasurement(metric: AnalysisMetric, context: MeasurementContext): Promise<MeasurementResult> {
   const startedAt = new Date(context.now()).toISOString();
-  let secret: string | undefined;
+  let secrets: readonly string[] = [];
   const end = ({ phase, value, message }: Omit<MeasurementResult, 'startedAt' | 'finishedAt'>) => {
     // A source can return what was sent to it.
-    const safe = (text: string) => redact(secret === undefined ? text : text.replaceAll(secret, '***'), MAX_CHARACTERS);
+    const safe = (text: string) => redact(withoutSecrets(text, secrets), MAX_CHARACTERS);
     return {
       ...{ phase, startedAt, finishedAt: new Date(context.now()).toISOString() },
       ...(value === undefined ? {} : { value: safe(value) }),
@@ -52,14 +52,14 @@ export async function takeMeasurement(metric: AnalysisMetric, context: Measureme
     const source = metric.provider.prometheus ?? metric.provider.http;
     const timeoutMs = parseDuration(source?.timeout ?? '') ?? DEFAULT_TIMEOUT_MS;
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(timeoutMs)]);
-    const read = (reference: SecretKey | undefined, field: string) =>
-      reference === undefined
-        ? undefined
-        : secretValue(context.client, context.namespace, reference, `which ${field} of the provider refers to`, signal);
-    secret = await read(source?.secretRef, 'secretRef');
-    const authorities = await read(source?.caSecretRef, 'caSecretRef');
-    const fetch: FetchJson = async (request) => hideSecret(await context.fetch(request), secret);
-    const measure = measurer(metric, { ...context, fetch, secret, authorities, signal });
+    const read = (reference: SecretKey, field: string) =>
+      secretValue(context.client, context.namespace, reference, `which ${field} of the provider refers to`, signal);
+    const credential = await readCredential(source, read);
+    secrets = credential?.secrets ?? [];
+    const authorities = source?.caSecretRef === undefined ? undefined : await read(source.caSecretRef, 'caSecretRef');
+    const fetch: FetchJson = async (request) =>
+      hideSecrets(await context.fetch({ ...request, authorities, insecure: source?.insecure }), secrets);
+    const measure = measurer(metric, { ...context, fetch, authorization: credential?.authorization, signal });
     const [changed, baseline] = await Promise.all([
       measure(canary),
       metric.compareWithUntouched === true ? measure(untouched) : undefined,
@@ -75,19 +75,46 @@ export async function takeMeasurement(metric: AnalysisMetric, context: Measureme
 type SecretKey = Parameters<typeof secretValue>[2];
 type Measure = (targets: readonly string[]) => Promise<GroupMeasurement>;
 
-interface Access {
-  readonly secret: string | undefined;
-  readonly authorities: string | undefined;
+interface Credential {
+  /** Value of the header Authorization. */
+  readonly authorization: string;
+  /** What a source must not return into a status. */
+  readonly secrets: readonly string[];
+}
+
+type ReadSecret = (reference: SecretKey, field: string) => Promise<string>;
+
+/** Rejects with NotFound or InvalidInput for a Secret that does not exist, or has not the keys. */
+async function readCredential(
+  source: AnalysisMetric['provider']['prometheus'] | AnalysisMetric['provider']['http'],
+  read: ReadSecret,
+): Promise<Credential | undefined> {
+  const { secretRef, basicAuthSecretRef } = source ?? {};
+  if (secretRef !== undefined) {
+    const token = await read(secretRef, 'secretRef');
+    return { authorization: `Bearer ${token}`, secrets: [token] };
+  }
+  if (basicAuthSecretRef === undefined) return undefined;
+  const part = (key: string) => read({ ...basicAuthSecretRef, key }, 'basicAuthSecretRef');
+  const [username, password] = [await part('username'), await part('password')];
+  // It would end the name for the server.
+  if (username.includes(':'))
+    throw new SluiceError(
+      'InvalidInput',
+      `the username in Secret ${basicAuthSecretRef.name}, which basicAuthSecretRef of the provider refers to, must not contain ":"`,
+    );
+  const encoded = Buffer.from(`${username}:${password}`).toString('base64');
+  return { authorization: `Basic ${encoded}`, secrets: [encoded, password] };
 }
 
 /** Returns a function that measures a group of targets. */
 function measurer(
   { minSamples, provider: { prometheus, http } }: AnalysisMetric,
-  { fetch, args, secret, authorities, signal }: MeasurementContext & Access,
+  { fetch, args, authorization, signal }: MeasurementContext & { readonly authorization: string | undefined },
 ): Measure {
   const headers = {
     ...Object.fromEntries(((prometheus ?? http)?.headers ?? []).map(({ name, value }) => [name.toLowerCase(), value])),
-    ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
+    ...(authorization === undefined ? {} : { authorization }),
   };
   const fill = (text: string, targets: string) => {
     const filled = fillPlaceholders(text, args, targets);
@@ -103,9 +130,7 @@ function measurer(
         query: fill(text, targets.map((name) => name.replaceAll('.', '[.]')).join('|')),
       });
       const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
-      return prometheusValue(
-        await fetch({ url, method: 'POST', headers: form, body: body.toString(), authorities, signal }),
-      );
+      return prometheusValue(await fetch({ url, method: 'POST', headers: form, body: body.toString(), signal }));
     };
     return async (targets) => ({
       found: await query(prometheus.query, targets),
@@ -122,7 +147,7 @@ function measurer(
     for (const { name, value } of http.parameters ?? []) url.searchParams.append(name, fill(value, names));
     const body = http.method === 'POST' ? fill(http.body ?? '', names) : undefined;
     const json = body === undefined ? headers : { ...headers, 'content-type': 'application/json' };
-    const response = await fetch({ url: url.href, method: http.method, headers: json, body, authorities, signal });
+    const response = await fetch({ url: url.href, method: http.method, headers: json, body, signal });
     return {
       found: jsonValue(http, response),
       samples:

@@ -3,21 +3,25 @@ import type { EventType } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
+import { SteadyClock } from '../../src/foundation/time/steady-clock.ts';
+import { refuseBlocked } from '../../src/package/kernel/approver.ts';
 import { nextExpiry } from '../../src/package/model/gates/gates.ts';
 import {
   APPROVAL_DELAY_ANNOTATION,
   APPROVAL_POLICY_ANNOTATION,
 } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { isPublished, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
+import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { ApprovalHolds } from '../../src/package/store/unmet-rules.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import { onPending, type PendingOptions } from '../proposal/on-pending.ts';
 import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
-import { holdingPlan } from '../wave-plan/holding-plan.ts';
-import { releasedRevisions } from '../wave-plan/released-revisions.ts';
+import { heldRevisions } from '../wave-plan/held-revisions.ts';
+import { holdingPlan, holdRule } from '../wave-plan/holding-plan.ts';
 import { approvalState, firstEnd, hasApprovalRules } from './automatic-approval.ts';
 import { SlotWaiters } from './slot-waiters.ts';
 
@@ -26,6 +30,8 @@ export const APPROVAL_ACTOR = 'controller:approval';
 export interface ApprovalOptions extends PendingOptions {
   /** Evaluates the revision, and lists the siblings that the policy `initial` depends on. */
   readonly store: Pick<RevisionStore, 'dependentsOf' | 'evaluate' | 'find' | 'list' | 'repositoryOf' | 'onPromotion'>;
+  /** Default: holds are reported when they prevent an approval. */
+  readonly holds?: ApprovalHolds;
 }
 
 /** The action for one revision: a step, a wait, or none with the reason. */
@@ -35,24 +41,31 @@ type Plan =
   /** `event` is recorded for users; without it the reason is transient. */
   | { readonly event?: { readonly type: EventType; readonly reason: string; readonly message: string } };
 
+const CLOCK_AHEAD =
+  'the clock of this machine was set ahead, or the machine was suspended: rules that end at a time end once the clock has stayed so for ten minutes; check its time synchronisation';
 /** The shortest and longest wait for a rule, in milliseconds. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 3_600_000;
 
 /** Approves what policies approve automatically, and proposes and approves revisions that carry Nephio's approval annotations. */
 export function approvalController(options: ApprovalOptions): ControllerOptions {
-  const { store, clock } = options;
+  const { store } = options;
+  // What it approves by a time cannot be taken back.
+  const clock = new SteadyClock(options.clock);
   const { client, events, controller } = onPending('approval', APPROVAL_ACTOR, options);
   const pending = controller(reconcile);
   const waiters = new SlotWaiters();
-  return { ...pending, sources: [...pending.sources, releasedRevisions(store), waiters.source(clock, hasSlot)] };
+  return { ...pending, sources: [...pending.sources, heldRevisions(store), waiters.source(clock, hasSlot)] };
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
     const hasRules = isUnderRules(object);
-    if (!hasRules) waiters.note(keyOf(object), []);
-    if (!hasRules && annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined)
-      return undefined;
     try {
+      if (!hasRules) {
+        waiters.note(keyOf(object), []);
+        await reportHold(object);
+        if (annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined)
+          return undefined;
+      }
       // If anything changes after the object was read, the write below is a conflict, and the revision is evaluated again.
       const evaluation = await store.evaluate(keyText(keyOf(object)));
       if (store.repositoryOf(evaluation.revision).follows) return undefined;
@@ -106,6 +119,15 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     return hasApprovalRules(store.repositoryOf(revision).policyFor(revision), clock.now());
   }
 
+  /** Of a revision without rules, whose content is not read for that: a plan can hold a whole fleet. */
+  async function reportHold(object: Stored<PackageRevision>): Promise<void> {
+    const { holds } = options;
+    const revision = object.spec.lifecycle === 'Proposed' ? store.find(keyText(keyOf(object))) : undefined;
+    if (revision === undefined || holds?.mayHold(revision) !== true || store.repositoryOf(revision).follows) return;
+    const hold = await holds.holdOf(revision);
+    if (hold !== undefined) report(object, hold);
+  }
+
   /**
    * Approves a revision whose policies permit that and whose rules are all met; otherwise reports what blocks it. `annotations` if only they
    * may let a controller act.
@@ -118,13 +140,11 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     const siblings = store
       .list({ repository: repositoryIdOf(evaluation.revision), package: key.package })
       .filter(({ name }) => name !== evaluation.revision.name);
-    const { applicableResolvers } = options;
-    const state = approvalState(evaluation, siblings, timestamp(clock.now()), applicableResolvers);
-    const { automatic, blocking, obstacle, isApproved } = state;
-    for (const { rule, policy = '', message, until } of blocking) {
-      const end = until === undefined ? '' : `; until ${until} at the latest`;
-      events.record(object, 'Normal', 'ApprovalBlocked', `${message}${end}`, `${rule} ${policy}`);
-    }
+    const { applicableResolvers: applicable, holds } = options;
+    const hold = await holds?.holdOf(evaluation.revision);
+    const state = approvalState(evaluation, siblings, { at: timestamp(clock.now()), hold, applicable });
+    const { automatic, blocking, all, obstacle, isApproved } = state;
+    for (const rule of all) report(object, rule);
     // A place may have become free before it was noted, which no event would report.
     const counted = blocking.flatMap(({ rule, policy: name }) =>
       rule === 'InFlight' && name !== undefined ? name : [],
@@ -132,11 +152,12 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     waiters.note(keyOf(object), counted);
     if (counted.some((name) => hasSlot(keyOf(object), name)))
       return { requeueAfter: MIN_WAIT_MS, reason: 'a free place' };
-    const topics = blocking.map(({ rule, policy = '' }) => `${rule} ${policy}`);
+    const topics = all.map(topicOf);
     if (automatic.length > 0 && obstacle !== undefined)
       events.record(object, 'Normal', 'NotApproved', obstacle.message, 'obstacle');
     events.forget(keyOf(object), new Set([...topics, ...(obstacle === undefined ? [] : ['obstacle']), 'approval', '']));
     if (blocking.length > 0) {
+      if (clock.isAhead) events.record(object, 'Warning', 'ClockAhead', CLOCK_AHEAD, 'clock');
       const end = firstEnd(blocking) ?? Number.POSITIVE_INFINITY;
       const after = Math.min(end - clock.now(), MAX_WAIT_MS);
       return { requeueAfter: Math.max(MIN_WAIT_MS, after), reason: 'a rule of a policy' };
@@ -145,6 +166,11 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     const reason = `policy ${automatic.join(', ')}: all rules for approvals are met`;
     await approve(object, evaluation, reason);
     return undefined;
+  }
+
+  /** Reports a rule that keeps a revision from being published: which, since when, until when, and who can resolve it. */
+  function report(object: Stored<PackageRevision>, rule: BlockingRule): void {
+    events.record(object, 'Normal', 'ApprovalBlocked', refuseBlocked(rule).message, topicOf(rule));
   }
 
   async function hasMoved(object: Stored<PackageRevision>): Promise<boolean> {
@@ -223,12 +249,16 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
   ): Promise<void> {
     const plan = await holdingPlan(revision, { client, store });
     if (plan !== undefined) {
-      const message = `WavePlan ${plan.metadata.name} selects it, and approves it in its wave`;
-      events.record(object, 'Normal', 'NotApproved', message, 'wave');
+      report(object, holdRule(plan, revision));
       return;
     }
     const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
     await client.subResource('approval').update(packageRevisionKind, published, { reason });
     events.record(object, 'Normal', 'Approved', `approved commit ${revision.commit} (${reason})`, 'approval');
   }
+}
+
+/** Of several freezes, and of several namespaces that require approvals, each is a topic. */
+function topicOf({ rule, policy = '', resolvedBy }: BlockingRule): string {
+  return `${rule} ${policy === '' ? resolvedBy : policy}`;
 }

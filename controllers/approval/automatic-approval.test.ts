@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { holdRule } from '../wave-plan/holding-plan.ts';
 import { approvalController } from './approval-controller.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
@@ -99,12 +101,78 @@ test('users complete the quorum outside of the window, and it is published when 
   ]);
   expect(await reconcile(name)).toMatchObject({ requeueAfter: 3_600_000 });
   expect(lifecycle(name)).toBe('Proposed');
-  expect((await world.events(name)).at(-1)).toContain(
-    'ApprovalBlocked: policy p permits approvals only in its windows: "0 9 * * 1-5" Europe/Berlin for 1h; until 2026-01-15T08:00:00Z at the latest',
+  expect((await world.events(name)).at(-1)).toBe(
+    'ApprovalBlocked: policy p permits approvals only in its windows: "0 9 * * 1-5" Europe/Berlin for 1h; blocked since 2026-01-14T09:00:00Z until 2026-01-15T08:00:00Z; it is resolved by users who may change PackagePolicy p, or whom its spec.approval.breakGlass lists',
   );
   clock.advance(22 * 3_600_000);
   await reconcile(name);
   expect(world.store.get(name)).toMatchObject({ lifecycle: 'Published' });
+});
+
+test('a missing quorum is reported, also without a rule about time: since when, and who can resolve it', async () => {
+  await policy({ quorum: { required: 2, from: ['group:sre'] } });
+  const name = await proposed();
+  await reconcile(name);
+  await reconcile(name);
+  const end = 'blocked since 2026-01-14T10:00:00Z; it is resolved by group:sre, without the proposer and contributors';
+  const first = `ApprovalBlocked: policy p requires 2 approvals, of which 0 are recorded; ${end}`;
+  expect(await world.events(name)).toEqual([first]);
+  await approve(name, BEN);
+  await reconcile(name);
+  expect((await world.events(name)).slice(1)).toEqual([
+    `ApprovalBlocked: policy p requires 2 approvals, of which 1 are recorded (ben at 2026-01-14T10:00:00Z); ${end}`,
+  ]);
+});
+
+test('a policy that forbids self-approval is reported as a rule that blocks', async () => {
+  await policy({ forbidSelfApproval: true });
+  const name = await proposed();
+  await reconcile(name);
+  expect(await world.events(name)).toEqual([
+    'ApprovalBlocked: 0 of 1 approvals recorded; another user must approve it, since a policy forbids self-approval; blocked since 2026-01-14T10:00:00Z; it is resolved by users who may approve, without anna',
+  ]);
+});
+
+test('the hold of a plan is reported once, and in the same words by what is shown and by the decision', async () => {
+  const { client, store } = world;
+  const plan = await client.create(wavePlanKind, {
+    metadata: { name: 'web', namespace: 'default' },
+    spec: { selector: {}, waves: [{ name: 'all', percent: 100 }] },
+  });
+  await policy({ automatic: true });
+  const name = await proposed();
+  let isShown = false;
+  const controller = approvalController({
+    ...{ client, store, clock, recorder: world.recorder('controller:approval') },
+    holds: {
+      mayHold: () => isShown,
+      holdOf: async (revision) => (isShown ? holdRule(plan, revision) : undefined),
+    },
+  });
+  for (const shown of [true, false, true]) {
+    isShown = shown;
+    await controller.reconcile({ namespace: 'default', name }, CONTEXT);
+  }
+  expect(lifecycle(name)).toBe('Proposed');
+  expect(new Set(await world.events(name))).toEqual(
+    new Set([
+      'ApprovalBlocked: WavePlan web holds it, and approves what it selects in its waves; blocked since 2026-01-14T10:00:00Z; it is resolved by WavePlan web in its waves, users who may change or end it, or users who may approve the revision ahead of its wave',
+    ]),
+  );
+});
+
+test('of a revision without rules, the hold of a plan is reported without reading the package', async () => {
+  const name = await proposed();
+  const rule = { rule: 'Wave', message: 'WavePlan web holds it', resolvedBy: 'WavePlan web' } as const;
+  const { client, store } = world;
+  const evaluate = vi.spyOn(store, 'evaluate');
+  const controller = approvalController({
+    ...{ client, store, clock, recorder: world.recorder('controller:approval') },
+    holds: { mayHold: () => true, holdOf: async () => rule },
+  });
+  await controller.reconcile({ namespace: 'default', name }, CONTEXT);
+  expect(await world.events(name)).toEqual(['ApprovalBlocked: WavePlan web holds it; it is resolved by WavePlan web']);
+  expect(evaluate).not.toHaveBeenCalled();
 });
 
 test('approvals do not survive a change of the content', async () => {
@@ -168,4 +236,27 @@ test('a Freeze stops users and controllers, until its time or its end', async ()
   clock.advance(2 * 3_600_000);
   await reconcile(one);
   expect(lifecycle(one)).toBe('Published');
+});
+
+test('what ends at a time does not because the wall clock is ahead for some seconds, which an event says', async () => {
+  const hour = 3_600_000;
+  await policy({ automatic: true, soak: { proposed: '24h' } });
+  const until = new Date(clock.now() + 20 * hour).toISOString().replace('.000', '');
+  await world.client.create(freezeKind, { metadata: { name: 'stop' }, spec: { reason: 'incident', until } });
+  const name = await proposed();
+  await reconcile(name);
+  clock.setBy(25 * hour);
+  clock.advance(30_000);
+  await reconcile(name);
+  expect(lifecycle(name)).toBe('Proposed');
+  expect((await world.events(name)).at(-1)).toMatch(/^ClockAhead: the clock of this machine was set ahead/);
+  clock.setBy(-25 * hour);
+  await reconcile(name);
+  expect(lifecycle(name)).toBe('Proposed');
+  // A correction that lasts.
+  clock.setBy(25 * hour);
+  await reconcile(name);
+  clock.advance(600_000);
+  await reconcile(name);
+  expect(lifecycle(name)).toBe('Published');
 });

@@ -1,21 +1,16 @@
 import { areEnough } from '../../src/package/kernel/approvals.ts';
-import { blockingRules } from '../../src/package/kernel/blocking-rules.ts';
-import { proposalOf } from '../../src/package/kernel/revision-state.ts';
 import { freezesAt } from '../../src/package/model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
-import { lastPublishedAt } from '../../src/package/plan/read-state.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import { recordedApprovals, type UnmetRules, unmetRules } from '../../src/package/store/unmet-rules.ts';
 import { type ApplicableResolvers, type Obstacle, obstacleTo } from '../proposal/readiness.ts';
-import { recordedApprovals } from './recorded-approvals.ts';
 
 /** What rules for approvals mean for a proposed revision now. */
-export interface ApprovalState {
+export interface ApprovalState extends UnmetRules {
   /** Names of the policies by which a controller approves it; empty if users do. */
   readonly automatic: readonly string[];
-  /** Rules that block every approval at present. */
-  readonly blocking: readonly BlockingRule[];
   /** Whether the recorded approvals are enough without one more. */
   readonly isApproved: boolean;
   /** Why a controller must not act, besides these. */
@@ -23,22 +18,32 @@ export interface ApprovalState {
 }
 
 /** True if rules for approvals, or freezes, may concern a revision at this time. */
-export function hasApprovalRules({ approvalRules, automatic, freezes }: EffectivePolicy, now: number): boolean {
-  return approvalRules.length > 0 || automatic.length > 0 || freezesAt(freezes, now).length > 0;
+export function hasApprovalRules(
+  { approvalRules, automatic, forbidSelfApproval, freezes }: EffectivePolicy,
+  now: number,
+): boolean {
+  const hasRules = approvalRules.length > 0 || automatic.length > 0 || forbidSelfApproval;
+  return hasRules || freezesAt(freezes, now).length > 0;
+}
+
+interface ApprovalSurroundings {
+  /** RFC 3339. */
+  readonly at: string;
+  /** The hold of a plan, if there is one. */
+  readonly hold?: BlockingRule | undefined;
+  readonly applicable?: ApplicableResolvers | undefined;
 }
 
 /** Evaluates the rules for a proposed revision, as the kernel will. `siblings` are the other revisions of the package. */
 export function approvalState(
   evaluation: RevisionEvaluation,
   siblings: readonly PackageRevision[],
-  at: string,
-  applicable?: ApplicableResolvers,
+  { at, hold, applicable }: ApprovalSurroundings,
 ): ApprovalState {
-  const { revision, record, policy } = evaluation;
-  const facts = { name: revision.name, proposal: proposalOf(record), lastPublishedAt: lastPublishedAt(siblings) };
+  const { policy } = evaluation;
   return {
+    ...unmetRules(evaluation, siblings, at, hold),
     automatic: policy.automatic,
-    blocking: blockingRules(facts, policy, at),
     isApproved: areEnough(recordedApprovals(evaluation), policy),
     obstacle: obstacleTo(evaluation, () => true, applicable),
   };

@@ -2,7 +2,7 @@ import { DeliveredPackages } from '../../src/delivery/delivered/delivered-packag
 import { counted, listed } from '../../src/foundation/text/counted.ts';
 import { sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import { type FreezeRule, freezesAt, freezeText } from '../../src/package/model/policy/approval-rules.ts';
-import { selects } from '../../src/package/store/selected-packages.ts';
+import { selects } from '../../src/package/store/policies/selected-packages.ts';
 import { LATEST_REVISION_LABEL, type PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';

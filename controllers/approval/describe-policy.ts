@@ -1,9 +1,9 @@
-import { listed } from '../../src/foundation/text/counted.ts';
+import { counted, listed } from '../../src/foundation/text/counted.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { blockingRules } from '../../src/package/kernel/blocking-rules.ts';
 import type { PolicyOrigin } from '../../src/package/model/policy/approval-rules.ts';
-import { approvalRuleOf, type SourcedPolicy } from '../../src/package/store/policy-objects.ts';
-import { selects } from '../../src/package/store/selected-packages.ts';
+import { approvalRuleOf, type SourcedPolicy } from '../../src/package/store/policies/policy-objects.ts';
+import { selectsToRestrict } from '../../src/package/store/policies/selected-packages.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
@@ -25,9 +25,9 @@ export interface SelectedFrom {
 export function describePolicy(policy: SourcedPolicy, from: SelectedFrom, now: number): ObjectExplanation {
   const { metadata, spec, origin } = policy;
   const blocked = blockedNow(policy, now);
-  const open = selectedBy(policy, from).filter(
-    ({ spec: { lifecycle } }) => lifecycle === 'Draft' || lifecycle === 'Proposed',
-  );
+  const selected = selectedBy(policy, from);
+  const open = selected.filter(({ spec: { lifecycle } }) => lifecycle === 'Draft' || lifecycle === 'Proposed');
+  const packages = new Set(from.revisions.map(({ spec }) => `${spec.repository}/${spec.packageName}`)).size;
   const proposed = open.filter((one) => one.spec.lifecycle === 'Proposed').map((one) => one.metadata.name);
   const names = proposed.length === 0 ? '' : `: ${listed(proposed, MAX_NAMED)}`;
   return {
@@ -39,6 +39,9 @@ export function describePolicy(policy: SourcedPolicy, from: SelectedFrom, now: n
       ...blocked,
       ...requirementsOf(spec),
       `it selects ${open.length - proposed.length} drafts, and ${proposed.length} proposed revisions${names}`,
+      ...(selected.length > 0 || packages === 0
+        ? []
+        : [`it selects none of the ${counted(packages, 'package')} of its namespace: is spec.selector right?`]),
     ],
     next: proposed.slice(0, MAX_NAMED),
   };
@@ -106,7 +109,7 @@ function selectedBy({ spec: { selector } }: SourcedPolicy, from: SelectedFrom): 
   );
   return from.revisions.filter((revision) => {
     const { metadata, spec } = revision;
-    if (!selects(packages, labelledPackage(revision), repositories.get(spec.repository))) return false;
+    if (!selectsToRestrict(packages, labelledPackage(revision), repositories.get(spec.repository))) return false;
     if (variantSets === undefined) return true;
     return (
       metadata.ownerReferences?.some(({ kind, uid }) => kind === packageVariantKind.kind && ofSets.has(uid)) === true

@@ -6,13 +6,20 @@ import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../../src/package/model/policy/review-policy.ts';
 import { claimed } from '../../src/package/model/revision/attribution.ts';
 import type { ApprovalExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
+import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
 import { decisionOf } from '../../src/package/store/approve-by-merge.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import { recordedApprovals } from '../../src/package/store/unmet-rules.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
 import { approvalOutlook } from './approval-outlook.ts';
 import { type ApprovalState, approvalState } from './automatic-approval.ts';
 import { reasonOf } from './explain-freeze.ts';
-import { recordedApprovals } from './recorded-approvals.ts';
+
+/** The reasons of rules that an approval meets. */
+const REASONS: Partial<Record<BlockingRule['rule'], string>> = {
+  SelfApproval: 'ApprovalsNeeded',
+  Quorum: 'QuorumNeeded',
+};
 
 /** Reports whose approval a proposed revision waits for. */
 export const approvalExplainer: Explainer = {
@@ -26,7 +33,7 @@ export const approvalExplainer: Explainer = {
     const status = recordedApprovals(evaluation);
     const approvals = explainApprovals(status, policy.forbidSelfApproval);
     const { barred, given, needed } = approvals;
-    const state = approvalState(evaluation, siblings, timestamp(surroundings.now));
+    const state = approvalState(evaluation, siblings, { at: timestamp(surroundings.now) });
     const approved = needed > given.length ? given.map(({ subject }) => subject) : [];
     const others = [...barred.map(({ name }) => name), ...approved];
     const not = others.length === 0 ? '' : ` other than ${others.join(', ')}`;
@@ -36,14 +43,19 @@ export const approvalExplainer: Explainer = {
       outlook === undefined || outlook.acts === false
         ? undefined
         : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `blocked: ${outlook.blockedBy}`})`;
-    reasons.push(...countReasons(status), ...quorumReasons(status));
-    for (const rule of state.blocking) if (rule.rule !== 'Freeze') reasons.push(reasonOf(rule, `Blocked${rule.rule}`));
+    for (const rule of state.all) {
+      const { rule: type } = rule;
+      // Freezes come first, and which users a single approval waits for comes last.
+      const isElsewhere = type === 'Freeze' || (type === 'SelfApproval' && needsOne(status));
+      if (!isElsewhere) reasons.push(reasonOf(rule, REASONS[type] ?? `Blocked${type}`));
+    }
     if (state.automatic.length > 0) reasons.push(automaticReason(state, surroundings));
     const reject = sluiceCommand('rpkg', 'reject', revision.name, '--reason', 'what is wrong');
+    const alternatives = [reject];
     const merge = waitsForMerge(evaluation);
     if (merge !== undefined) {
       reasons.push(merge);
-      return { approvals, reasons, next, alternatives: [reject] };
+      return { approvals, reasons, next, alternatives };
     }
     const isBlocked = state.blocking.length > 0;
     const isByController =
@@ -58,18 +70,31 @@ export const approvalExplainer: Explainer = {
       const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
       const commit = isPushedSince(evaluation) ? ['--commit', revision.commit] : [];
       const approve = sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as);
+      const onHost = actOnHost(policy, surroundings);
       // Of those whom quorums count, enough have approved.
       const isDone = isByController && status.quorums.length > 0;
       if (!isBlocked && isDone) next.push(...(surroundings.running ? [] : [sluiceCommand('up')]));
-      else if (!isBlocked) next.push(approve);
+      else if (!isBlocked && onHost !== undefined) {
+        next.push(onHost);
+        // It would publish it past the pull request that its policy has it reviewed in.
+        alternatives.unshift(approve);
+      } else if (!isBlocked) next.push(approve);
       else if (isByController) next.push(`${untilText(state)}; ${APPROVAL_ACTOR} approves it then`);
       // Approvals of a quorum are recorded before, if a controller publishes afterwards.
       else if (state.automatic.length > 0) next.push(approve);
       else next.push(`${untilText(state)}, then: ${approve}`);
     }
-    return { approvals, reasons, next, alternatives: [reject] };
+    return { approvals, reasons, next, alternatives };
   },
 };
+
+/** What users do in the pull request of a proposal to publish it; its address is in the reason of the pull request. */
+function actOnHost({ review, reviewProblem }: EffectivePolicy, { disabled }: Surroundings): string | undefined {
+  if (review === undefined || reviewProblem !== undefined || disabled.includes('pull-request')) return undefined;
+  if (review.publishOn === 'merge') return 'merge its pull request';
+  const isByReview = review.publishOn === 'review' && review.approvers.length > 0;
+  return isByReview ? 'approve it by a review of its pull request' : undefined;
+}
 
 /** That an approved proposal waits until the Git host has merged it; undefined for all others. */
 export function waitsForMerge(
@@ -114,42 +139,9 @@ function explainApprovals(status: ApprovalStatus, forbidSelfApproval: boolean): 
   };
 }
 
-/** Returns the reason and the approvals so far if one approval is not enough. */
-function countReasons({ needed, given, elsewhere, isUnknown }: ApprovalStatus): Reason[] {
-  const there = elsewhere
-    .filter((one) => one.given.length < needed)
-    .map((one) => ({
-      reason: 'ApprovalsNeeded',
-      message: `${one.given.length} of ${needed} approvals recorded in the namespace ${one.namespace}, which has registered the same branch, and whose policies require them by users who may approve there`,
-    }));
-  if (needed < 2) return there;
-  const why = isUnknown ? 'content or the proposal was pushed with git by an unknown user' : 'a policy requires it';
-  const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
-  const message = `${given.length} of ${needed} approvals recorded${by === '' ? '' : ` (${by})`}; ${needed} users must approve it, since ${why}`;
-  return [{ reason: 'ApprovalsNeeded', message }, ...there];
-}
-
-/** What each policy requires of users, who they are, and who has approved. */
-function quorumReasons({ quorums }: ApprovalStatus): Reason[] {
-  return quorums
-    .filter(({ given, needed }) => given.length < needed)
-    .map(({ policy, quorum, needed, given }) => {
-      const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
-      const from = quorum.from.length === 0 ? 'all users who may approve' : quorum.from.join(', ');
-      const where = quorum.namespace === undefined ? '' : ` in the namespace ${quorum.namespace}`;
-      const more =
-        needed > quorum.required ? '; one more than the policy requires, since a push was made by an unknown user' : '';
-      const excluded = [
-        ...(quorum.excludeProposer ? ['the proposer'] : []),
-        ...(quorum.excludeContributors ? ['contributors'] : []),
-      ];
-      const without = excluded.length === 0 ? '' : `, without ${excluded.join(' and ')}`;
-      return {
-        reason: 'QuorumNeeded',
-        message: `policy ${policy} requires ${needed} approvals${where}, of which ${given.length} are recorded${by === '' ? '' : ` (${by})`}${more}`,
-        resolvedBy: `${from}${without}`,
-      };
-    });
+/** True if one approval of one namespace is enough. */
+function needsOne({ needed, elsewhere }: ApprovalStatus): boolean {
+  return needed < 2 && elsewhere.every(({ given }) => given.length >= needed);
 }
 
 /** Whether and when a controller approves it. */

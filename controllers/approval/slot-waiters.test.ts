@@ -12,7 +12,7 @@ import type { Kind } from '../../src/resource/schema/kind.ts';
 import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
-import { releasedRevisions } from '../wave-plan/released-revisions.ts';
+import { heldRevisions } from '../wave-plan/held-revisions.ts';
 import { SlotWaiters } from './slot-waiters.ts';
 
 const NAMESPACES = Array.from({ length: 10 }, (_, at) => `team-${at}`);
@@ -89,7 +89,7 @@ test('a delivery wakes those that wait for a policy with a free place, and count
   end();
 });
 
-test('a plan that ends wakes the proposed revisions that it selects, and no others', async () => {
+test('a plan that begins, selects others or ends wakes the proposed revisions that it selects, and no others', async () => {
   for (const namespace of NAMESPACES)
     for (let at = 0; at < 100; at += 1)
       await client.create(packageRevisionKind, {
@@ -103,15 +103,21 @@ test('a plan that ends wakes the proposed revisions that it selects, and no othe
     const [repository = '', name = '', workspace = ''] = (id.split('/')[1] ?? '').split('.');
     return { key: { repository, package: name, workspace } } as never;
   };
-  const end = releasedRevisions({ find }).start(context);
+  const end = heldRevisions({ find }).start(context);
   const plan = (name: string, selector: object) =>
     client.create(wavePlanKind, {
       metadata: { name, namespace: 'team-7' },
       spec: { selector, waves: [{ name: 'all', percent: 100 }] },
     });
-  await after(() => plan('few', { packages: ['p2', 'p3', 'p4'] }));
-  expect(woken).toEqual([]);
   const names = (keys: readonly ObjectKey[]) => keys.map(({ namespace, name }) => `${namespace}/${name}`).sort();
+  const begun = await after(() => plan('few', { packages: ['p2', 'p3', 'p4'] }));
+  expect(names(begun)).toEqual(['team-7/apps.p2.v1', 'team-7/apps.p4.v1']);
+  const patch = (spec: object) => client.patch(wavePlanKind, { name: 'few', namespace: 'team-7' }, { spec });
+  // Each approval of a wave would wake a whole fleet.
+  expect(await after(() => patch({ promotePast: 'all' }))).toEqual([]);
+  const other = await after(() => patch({ selector: { packages: ['p2', 'p4', 'p6'] } }));
+  expect(new Set(names(other))).toEqual(new Set(['p2', 'p4', 'p6'].map((one) => `team-7/apps.${one}.v1`)));
+  await after(() => patch({ selector: { packages: ['p2', 'p4'] } }));
   const few = await after(() => client.delete(wavePlanKind, { name: 'few', namespace: 'team-7' }));
   expect(names(few)).toEqual(['team-7/apps.p2.v1', 'team-7/apps.p4.v1']);
   end();

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
@@ -17,22 +17,18 @@ import {
   statusOf,
   type TargetSpec,
 } from '../../test/support/delivery.ts';
-import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { site, useDeliveryWorld, world } from '../../test/support/delivery-world.ts';
+import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { newServerTrust } from '../../test/support/trust.ts';
 import { BuiltFolders } from './branch/built-folders.ts';
 
 describe('delivery controller, rare cases', () => {
-  let world: Fixture;
   let controller: ControllerOptions;
-  let site: string;
-  beforeEach(async () => {
-    world = await fixture(new ManualClock());
-    await world.register('apps');
-    site = await world.bare('site');
+  useDeliveryWorld();
+  beforeEach(() => {
     controller = controllerOn(world);
   });
-  afterEach(() => world[Symbol.asyncDispose]());
 
   const reconcile = (name = 'edge') => controller.reconcile({ namespace: 'default', name }, CONTEXT);
   const create = (spec: Partial<TargetSpec> = {}, name = 'edge') =>

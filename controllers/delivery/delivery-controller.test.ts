@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
-import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
+import { type ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { packageDeliveryKind } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
@@ -17,20 +17,16 @@ import {
   statusOf,
   type TargetSpec,
 } from '../../test/support/delivery.ts';
-import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { site, useDeliveryWorld, world } from '../../test/support/delivery-world.ts';
+import { ANNA } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 
 describe('delivery controller', () => {
-  let world: Fixture;
   let controller: ControllerOptions;
-  let site: string;
-  beforeEach(async () => {
-    world = await fixture(new ManualClock());
-    await world.register('apps');
-    site = await world.bare('site');
+  useDeliveryWorld();
+  beforeEach(() => {
     controller = controllerOn(world);
   });
-  afterEach(() => world[Symbol.asyncDispose]());
 
   const reconcile = (name = 'edge') => controller.reconcile({ namespace: 'default', name }, CONTEXT);
   const create = (spec: Partial<TargetSpec> = {}, name = 'edge') =>
@@ -310,7 +306,7 @@ describe('delivery controller', () => {
       'Deliver web v1',
       'note 2',
       'note 1',
-      'pushed',
+      'begin',
     ]);
   });
   test('lastCommit is the head if the repository has lost the commit, and stays if other writers commit on top of it', async () => {

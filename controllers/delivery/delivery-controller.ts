@@ -13,16 +13,17 @@ import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import { SteadyClock } from '../../src/foundation/time/steady-clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import { isHosted } from '../../src/git/open/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { runInSlices } from '../../src/package/index/steps.ts';
 import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
-import { freezesInForce } from '../../src/package/store/freeze-objects.ts';
-import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import { hostedFolder } from '../../src/package/store/opening/open-package-repository.ts';
+import { Signers } from '../../src/package/store/opening/signing.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import { freezesInForce } from '../../src/package/store/policies/freeze-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { Signers } from '../../src/package/store/signing.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
@@ -57,7 +58,6 @@ import {
   mergedPackages,
   type OpenTargetForge,
   PullDeliveries,
-  pullPollMs,
   removedByMerge,
 } from './pull-request/pull-deliveries.ts';
 import { TargetMemories } from './target/target-memories.ts';
@@ -101,6 +101,8 @@ export interface DeliveryOptions {
   readonly openForge?: OpenTargetForge;
 }
 
+const DEQUEUE_RETRY_MS = 60_000;
+
 /** Maximum number of attempts on a branch with concurrent pushes, before the backoff of the queue applies. */
 const MAX_ATTEMPTS = 5;
 
@@ -111,6 +113,8 @@ const TIMEOUT_MS = 600_000;
 export function deliveryController(options: DeliveryOptions): ControllerOptions {
   const { store, clock, dataFolder, window = 200, resync = 300_000 } = options;
   const client = options.client.as({ name: DELIVERY_ACTOR }, 'controller');
+  /** For the ends of freezes. */
+  const steady = new SteadyClock(clock);
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR });
   const events = new EventDeduplicator(recorder);
   const signers = new Signers(client, clock);
@@ -124,7 +128,13 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     name: 'delivery',
     sources: [
       ...targetSources(options.systemNamespace),
-      triggerSource((enqueue) => options.requests?.subscribe(enqueue) ?? (() => undefined)),
+      triggerSource((enqueue) => {
+        const wake = (target: ObjectKey) => {
+          pulls.noteMessage(keyText(target));
+          enqueue(target);
+        };
+        return options.requests?.subscribe(wake) ?? (() => undefined);
+      }),
     ],
     // Deliveries mostly wait, for the window and for remotes; one that hangs occupies a worker until its signal aborts.
     maxConcurrentReconciles: 64,
@@ -143,13 +153,17 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       try {
         target = await withoutPackageList(client, writer, found, signal);
         const freezes = await freezesOf(target);
-        const report = await reportFor(target, freezes, signal);
+        let report = await reportFor(target, freezes, signal);
+        const left = report.reason === 'Frozen' ? await pulls.dequeue(target, report.message, signal) : undefined;
+        if (left !== undefined && left !== 'failed') report = { ...report, pullRequest: left };
         // Before the status, which then counts these packages: a reader may see some of them early, but never misses one.
         if (report.packages !== undefined) await writer.write(target, report.packages, signal);
         await write(target, report);
-        const poll = pullPollMs(report);
+        if (left === 'failed')
+          return { requeueAfter: DEQUEUE_RETRY_MS, reason: 'a pull request stays in the merge queue' };
+        const poll = pulls.pollMs(keyText(key), report);
         if (poll !== undefined) return { requeueAfter: poll, reason: 'the pull request of the target is read' };
-        const ends = freezes.flatMap(({ until }) => until ?? []).map((until) => until - clock.now());
+        const ends = freezes.flatMap(({ until }) => until ?? []).map((until) => until - steady.now());
         if (ends.length > 0 && Math.min(...ends) < resync)
           return { requeueAfter: Math.max(1, Math.min(...ends)), reason: 'the end of a freeze' };
         return { requeueAfter: resync, reason: 'the next check of the branch of the target' };
@@ -177,7 +191,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     return freezesInForce(
       client,
       { namespace, ...(systemNamespace === undefined ? {} : { systemNamespace }) },
-      clock.now(),
+      steady.now(),
     );
   }
 

@@ -65,7 +65,7 @@ describe('remote targets', () => {
         'Deliver web v2',
         'note',
         'Deliver web v1',
-        'pushed',
+        'begin',
       ]);
       const pushes = server.requests.filter(({ url }) => url.endsWith('/git-receive-pack')).length;
       await reconcile();

@@ -16,9 +16,9 @@ import {
   repositoryIdOf,
   revisionId,
 } from '../../src/package/model/revision/package-revision.ts';
-import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import { hostedFolder } from '../../src/package/store/opening/open-package-repository.ts';
+import { selects } from '../../src/package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { selects } from '../../src/package/store/selected-packages.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';

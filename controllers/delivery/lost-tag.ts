@@ -7,7 +7,7 @@ import { packagePath } from '../../src/package/model/identity/layout.ts';
 import { parseCommitMessage } from '../../src/package/model/record/commit-message.ts';
 import type { Reason } from '../../src/package/model/revision/explanation.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import { hostedFolder } from '../../src/package/store/opening/open-package-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { parsePublicationDigest, publicationScope } from '../../src/package/trust/ledger/publication-mark.ts';

@@ -1,22 +1,16 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
-import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { CONTEXT, controllerOn, filesOf, publish, statusOf } from '../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../test/support/fixture.ts';
+import { site, useDeliveryWorld, world } from '../../test/support/delivery-world.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 
-let world: Fixture;
 let controller: ControllerOptions;
-let site: string;
+useDeliveryWorld();
 beforeEach(async () => {
-  world = await fixture(new ManualClock());
-  await world.register('apps');
-  site = await world.bare('site');
   controller = controllerOn(world);
   await publish(world, 'web');
 });
-afterEach(() => world[Symbol.asyncDispose]());
 
 const LIST = 'clusters/edge/web/kustomization.yaml';
 const reconcile = (name: string) => controller.reconcile({ namespace: 'default', name }, CONTEXT);

@@ -1,26 +1,20 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { packageBuilder } from '../../src/delivery/render/build-package.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
-import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { programFolder } from '../../src/function/external/testing-programs.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { CONTEXT, configMap, controllerOn, filesOf, statusOf, type TargetSpec } from '../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../test/support/fixture.ts';
+import { site, useDeliveryWorld, world } from '../../test/support/delivery-world.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 
-let world: Fixture;
-let site: string;
+useDeliveryWorld();
 beforeEach(async () => {
-  world = await fixture(new ManualClock());
-  await world.register('apps');
-  site = await world.bare('site');
   const { name } = await world.draft('apps/web/w1', {
     'kustomization.yaml': 'resources: [cm.yaml]\n',
     'cm.yaml': configMap('web'),
   });
   await world.publish(name);
 });
-afterEach(() => world[Symbol.asyncDispose]());
 
 const create = (spec: Partial<TargetSpec>) =>
   world.client.create(deliveryTargetKind, {

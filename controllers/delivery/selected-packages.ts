@@ -13,7 +13,7 @@ import { createPacer, inSlices } from '../../src/foundation/concurrency/in-slice
 import type { Oid } from '../../src/git/git-repository.ts';
 import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
-import { selects } from '../../src/package/store/selected-packages.ts';
+import { selects } from '../../src/package/store/policies/selected-packages.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';

@@ -296,7 +296,7 @@ describe('faults of the repository of a target', () => {
     expect(gitCli(site, ['log', '--format=%s', 'main']).split('\n')).toEqual([
       'Deliver web v2',
       'Deliver web v1',
-      'pushed',
+      'begin',
     ]);
     expect((await statusOf(world)).reason).toBe('Delivered');
     // It does not trust the key of the first one.
@@ -306,7 +306,11 @@ describe('faults of the repository of a target', () => {
 
   test('a clock that jumps back and forth neither stops deliveries nor repeats them', async () => {
     let offset = 0;
-    const jumping = { now: () => clock.now() + offset, schedule: clock.schedule.bind(clock) };
+    const jumping = {
+      now: () => clock.now() + offset,
+      monotonic: () => clock.monotonic(),
+      schedule: clock.schedule.bind(clock),
+    };
     const controller = controllerOn(world, { clock: jumping });
     let last = await publish(world, 'web');
     await create();

@@ -4,6 +4,7 @@ import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { dependencyResolver } from '../revision/resolvers/dependency/dependency-resolver.ts';
@@ -39,7 +40,12 @@ function bench(more: Partial<DependencyRefreshOptions> = {}) {
       prioritize: () => undefined,
       track: () => undefined,
       release: () => undefined,
-      informer: (() => ({ addHandler: () => () => undefined })) as never,
+      informer: (() => ({
+        addHandler: () => () => undefined,
+        addIndex: () => undefined,
+        byIndex: () => [],
+        get: () => undefined,
+      })) as never,
     });
   return {
     ...{ woken, recorder },
@@ -89,7 +95,7 @@ test('a change of a provider opens one draft of its consumer, which locks it', a
   await refresh(web.name);
   const [draft] = revisionsOfWeb().filter(({ lifecycle }) => lifecycle === 'Draft');
   expect(revisionsOfWeb()).toHaveLength(2);
-  expect(draft?.record?.annotations?.[AUTO_LIFECYCLE_ANNOTATION]).toBeUndefined();
+  expect(draft?.record?.annotations?.[AUTO_LIFECYCLE_ANNOTATION]).toBe('true');
   await resolve(draft?.name ?? '');
   const text = (await world.store.content(draft?.name ?? '')).files.get('dependency.yaml')?.toString('utf8');
   expect(text).toContain(`revision: 2\n      commit: ${two.commit}`);
@@ -106,12 +112,13 @@ test('a change of a provider opens one draft of its consumer, which locks it', a
   expect((await world.events(web.name)).join()).toContain('Refreshed: created edge.web.providers-2-');
 });
 
-test('Propose marks the draft', async () => {
-  const { refresh, one, web } = await publishedPair('  onProviderChange: Propose\n');
+test('Draft leaves the proposal to users', async () => {
+  const { refresh, one, web } = await publishedPair('  onProviderChange: Draft\n');
   await next(one, 'w2');
   await refresh(web.name);
   const [draft] = revisionsOfWeb().filter(({ lifecycle }) => lifecycle === 'Draft');
-  expect(draft?.record?.annotations?.[AUTO_LIFECYCLE_ANNOTATION]).toBe('true');
+  expect(draft).toBeDefined();
+  expect(draft?.record?.annotations?.[AUTO_LIFECYCLE_ANNOTATION]).toBeUndefined();
 });
 
 test('Ignore creates no draft', async () => {
@@ -133,19 +140,88 @@ test('the deletion of the only provider is reported, and creates no draft that c
   expect((await world.events(web.name)).join()).toContain('ProviderMissing: db has locked edge/db v1, and now: ');
 });
 
-test('the drafts of a namespace are limited in each minute: the other consumers wait for their turn', async () => {
-  const clock = new ManualClock();
-  const { one, resolve } = await publishedPair();
-  const names = ['web', 'shop', 'mail'];
-  for (const name of names.slice(1)) {
+/** Publishes further packages that require `db`. */
+async function publishConsumers(resolve: (name: string) => Promise<unknown>, ...names: readonly string[]) {
+  for (const name of names) {
     const draft = await world.draft(`edge/${name}/w1`, { 'dependency.yaml': dependency('') });
     await resolve(draft.name);
     await world.settle(draft.name);
     await world.publish(draft.name);
   }
+}
+
+const openPackages = () => world.store.list({ lifecycle: 'Draft' }).map(({ key }) => key.package);
+
+/** Waits until the policy is in force for a package. */
+async function policyInForce(revision: PackageRevision, dependencies: object): Promise<void> {
+  await expect.poll(() => world.policyFor(revision).dependencyLimits).toMatchObject([dependencies]);
+}
+
+test('a policy limits the drafts of the packages that it selects, and can stop them', async () => {
+  const clock = new ManualClock();
+  const { one, web, resolve } = await publishedPair();
+  await publishConsumers(resolve, 'shop', 'mail');
+  const names = ['web', 'shop', 'mail'];
+  const limit = async (dependencies: object, inForce = dependencies) => {
+    const key = { namespace: 'default', name: 'calm' };
+    await world.client.patch(packagePolicyKind, key, { spec: { dependencies } as never });
+    await policyInForce(web, inForce);
+  };
+  await world.client.create(packagePolicyKind, {
+    metadata: { name: 'calm' },
+    spec: { selector: { packages: ['web', 'shop'] }, dependencies: { maxDraftsPerMinute: 0 } },
+  });
+  await policyInForce(web, { maxDraftsPerMinute: 0 });
+  await next(one, 'w2');
+  const { refresh } = bench({ clock });
+  const run = async () => {
+    const held: unknown[] = [];
+    for (const name of names) held.push((await refresh(`edge.${name}.w1`)) ?? 'done');
+    return held;
+  };
+  const isHeld = { requeueAfter: 300_000, reason: 'PackagePolicy calm' };
+  expect(await run()).toEqual([isHeld, isHeld, 'done']);
+  expect(openPackages()).toEqual(['mail']);
+  expect(await world.events(web.name)).toContain(
+    'HeldByPolicy: its providers have changed, and PackagePolicy calm permits no further draft (spec.dependencies.maxDraftsPerMinute: 0)',
+  );
+  await limit({ maxDraftsPerMinute: 1 });
+  expect(await run()).toEqual(['done', { requeueAfter: 60_000, reason: 'other drafts of PackagePolicy calm' }, 'done']);
+  // The number of open ones counts at any time; null removes the other limit.
+  await limit({ maxDraftsPerMinute: null, maxOpenDrafts: 1 }, { maxOpenDrafts: 1 });
+  clock.advance(60_000);
+  expect(await run()).toEqual(['done', isHeld, 'done']);
+  expect((await world.events('edge.shop.w1')).join()).toContain(
+    '(spec.dependencies.maxOpenDrafts: 1; publish or delete the drafts providers-*)',
+  );
+  expect(openPackages()).toEqual(['mail', 'web']);
+  const [draft] = world.store.list({ package: 'web', lifecycle: 'Draft' });
+  await world.store.update(draft?.name ?? '', { action: 'delete' }, ANNA);
+  expect(await refresh('edge.shop.w1')).toBeUndefined();
+  expect(openPackages()).toEqual(['mail', 'shop']);
+});
+
+test('consumers at the same time do not exceed the number of open drafts', async () => {
+  const { one, web, resolve } = await publishedPair();
+  await publishConsumers(resolve, 'shop', 'mail');
+  await world.client.create(packagePolicyKind, {
+    metadata: { name: 'calm' },
+    spec: { selector: {}, dependencies: { maxOpenDrafts: 1 } },
+  });
+  await policyInForce(web, { maxOpenDrafts: 1 });
+  await next(one, 'w2');
+  const { refresh } = bench();
+  await Promise.all(['web', 'shop', 'mail'].map((name) => refresh(`edge.${name}.w1`)));
+  expect(openPackages()).toHaveLength(1);
+});
+
+test('the drafts of a namespace are limited in each minute: the other consumers wait for their turn', async () => {
+  const clock = new ManualClock();
+  const { one, resolve } = await publishedPair();
+  const names = ['web', 'shop', 'mail'];
+  await publishConsumers(resolve, 'shop', 'mail');
   await next(one, 'w2');
   const { refresh } = bench({ clock, maxDraftsPerMinute: 2 });
-  const open = () => world.store.list({ lifecycle: 'Draft' }).map(({ key }) => key.package);
   const run = async () => {
     for (const name of names) {
       const result = await refresh(`edge.${name}.w1`);
@@ -154,10 +230,33 @@ test('the drafts of a namespace are limited in each minute: the other consumers 
     return undefined;
   };
   expect(await run()).toEqual({ requeueAfter: 30_000, reason: 'other drafts of the namespace' });
-  expect(open()).toEqual(['shop', 'web']);
+  expect(openPackages()).toEqual(['shop', 'web']);
   clock.advance(29_999);
   expect(await run()).toMatchObject({ requeueAfter: 1 });
   clock.advance(1);
   expect(await run()).toBeUndefined();
-  expect(open()).toEqual(['mail', 'shop', 'web']);
+  expect(openPackages()).toEqual(['mail', 'shop', 'web']);
+});
+
+test('the drafts of a package are limited in each minute, and an event names the limit', async () => {
+  const clock = new ManualClock();
+  let { one: provider, web, resolve } = await publishedPair();
+  const { refresh } = bench({ clock, maxDraftsPerMinute: 6 });
+  for (let round = 2; round <= 6; round += 1) {
+    provider = await next(provider, `w${round}`);
+    expect(await refresh(web.name)).toBeUndefined();
+    const { name } = revisionsOfWeb().find(({ lifecycle }) => lifecycle === 'Draft') as PackageRevision;
+    await resolve(name);
+    await world.settle(name);
+    web = await world.publish(name);
+  }
+  await next(provider, 'w7');
+  // What is refused uses up nothing of the limit of the namespace.
+  for (let turn = 0; turn < 3; turn += 1)
+    expect(await refresh(web.name)).toEqual({ requeueAfter: 12_000, reason: 'other drafts of the package' });
+  expect(revisionsOfWeb()).toHaveLength(6);
+  expect((await world.events(web.name)).join()).toContain('TooManyDrafts: at most 5 drafts of a package are opened');
+  clock.advance(12_000);
+  expect(await refresh(web.name)).toBeUndefined();
+  expect(revisionsOfWeb()).toHaveLength(7);
 });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import { specChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
@@ -10,33 +11,41 @@ import { type PackageRevision, repositoryIdOf, revisionId } from '../../src/pack
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import type { DraftRates } from '../draft-rates.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
-import { RateLimit } from '../notification/rate-limit.ts';
+import { PackageRings } from '../package-rings.ts';
 import { ConsumerIndex, interestsOfDependency } from '../revision/resolvers/dependency/consumer-index.ts';
 import {
   type Dependency,
+  hasDependencies,
   isDependency,
   lockOf,
   readDependency,
 } from '../revision/resolvers/dependency/dependency-object.ts';
 import type { DependencyOptions } from '../revision/resolvers/dependency/dependency-resolver.ts';
 import { dependencySources } from '../revision/resolvers/dependency/dependency-sources.ts';
-import { hasDependencies } from '../revision/resolvers/dependency/find-dependency-cycle.ts';
 import { type DependencyOutcome, resolveDependency } from '../revision/resolvers/dependency/resolve-dependency.ts';
+import { SimilarNames } from '../revision/resolvers/dependency/similar-names.ts';
+import { DraftLimits } from './draft-limits.ts';
+import { WORKSPACE_PREFIX } from './open-drafts.ts';
 
 const REFRESH_ACTOR = 'controller:dependency-refresh';
 const CONTEXT: RequestContext = { actor: { name: REFRESH_ACTOR }, face: 'controller' };
-/** In each namespace: a provider with many consumers must not occupy the controllers of all others. */
-const MAX_DRAFTS_PER_MINUTE = 60;
 const UNREAD_RETRY_MS = 60_000;
 
 export interface DependencyRefreshOptions extends DependencyOptions {
-  readonly store: Pick<RevisionStore, 'list' | 'find' | 'content' | 'evaluate' | 'subscribe' | 'create'>;
+  readonly store: Pick<
+    RevisionStore,
+    'list' | 'find' | 'content' | 'evaluate' | 'subscribe' | 'create' | 'repositoryOf'
+  >;
   readonly client: Client;
   /** In each namespace. Default 60. */
   readonly maxDraftsPerMinute?: number;
+  /** Shared with other controllers that open drafts. Default: those of this controller only. */
+  readonly rates?: DraftRates;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -49,21 +58,25 @@ interface Change {
 
 /** Opens a draft of a published package when the packages that it requires have changed; at most one is open. */
 export function dependencyRefreshController(options: DependencyRefreshOptions): ControllerOptions {
-  const { store, clock, maxDraftsPerMinute = MAX_DRAFTS_PER_MINUTE } = options;
+  const { store, clock } = options;
   const client = options.client.as({ name: REFRESH_ACTOR }, 'controller');
   const events = new EventDeduplicator(
     options.recorder ?? new EventRecorder({ client, clock, component: REFRESH_ACTOR }),
   );
   const consumers = new ConsumerIndex();
-  const limits = new Map<string, RateLimit>();
+  const rings = new PackageRings(options);
+  const names = new SimilarNames(options);
+  const limits = new DraftLimits(options);
 
   return {
     name: 'dependency-refresh',
     sources: [
       triggerSource((enqueue) => {
         for (const row of store.list({ lifecycle: 'Published' })) if (isConsumer(row)) enqueue(keyOf(row));
+        limits.start(enqueue);
         return store.subscribe((changes) => {
           for (const { before, after } of changes) {
+            limits.note(before, after);
             if (after !== undefined && isConsumer(after)) enqueue(keyOf(after));
             // The end of a draft lets the next one begin.
             if (before === undefined || (before.lifecycle !== 'Draft' && before.lifecycle !== 'Proposed')) continue;
@@ -73,6 +86,18 @@ export function dependencyRefreshController(options: DependencyRefreshOptions): 
           }
         });
       }),
+      rings.source,
+      {
+        // Packages may wait for a limit that it had.
+        start: ({ informer, enqueue }) =>
+          informer(packagePolicyKind).addHandler((event) => {
+            const { namespace } = event.object.metadata;
+            const limited = event.type === 'update' ? event.old.spec.dependencies : event.object.spec.dependencies;
+            if (limited === undefined || (event.type === 'update' && !specChanged(event))) return;
+            for (const row of store.list({ lifecycle: 'Published' }))
+              if (row.namespace === namespace && isConsumer(row)) enqueue(keyOf(row));
+          }),
+      },
       ...dependencySources(options, consumers, isConsumer),
     ],
     maxConcurrentReconciles: 4,
@@ -80,29 +105,43 @@ export function dependencyRefreshController(options: DependencyRefreshOptions): 
     maxDelayMs: 300_000,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
       const revision = store.find(keyText(key));
-      if (revision === undefined || !isConsumer(revision)) {
-        events.forget(key);
-        return undefined;
-      }
-      const dependencies = await dependenciesOf(revision);
-      // Before anything else is read, since any later change must wake this package.
-      consumers.record(keyOf(revision), interestsOf(revision, dependencies));
-      if (hasOpenDraft(revision)) return undefined;
-      if ((await options.unread(signal)).length > 0)
-        return { requeueAfter: UNREAD_RETRY_MS, reason: 'repositories that are not read yet' };
-      const changes = await changesOf(revision, dependencies);
-      const wanted = changes.filter(({ outcome }) => outcome.condition.status === 'True');
-      if (wanted.length === 0) {
-        const [blocked] = changes;
-        if (blocked !== undefined) report(revision, 'Warning', 'ProviderMissing', messageOf(blocked));
-        return undefined;
-      }
-      const pause = limitOf(revision.namespace).take(maxDraftsPerMinute, clock.now());
-      if (pause > 0) return { requeueAfter: pause, reason: 'other drafts of the namespace' };
-      await open(revision, wanted);
-      return undefined;
+      let result: ReconcileResult | undefined;
+      if (revision !== undefined && isConsumer(revision)) result = await refresh(revision, signal);
+      else events.forget(key);
+      if (result === undefined) limits.settle(key);
+      return result;
     },
   };
+
+  async function refresh(revision: PackageRevision, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    const dependencies = await dependenciesOf(revision);
+    // Before anything else is read, since any later change must wake this package.
+    consumers.record(keyOf(revision), interestsOf(revision, dependencies));
+    if (hasOpenDraft(revision)) return undefined;
+    if ((await options.unread(signal)).length > 0)
+      return { requeueAfter: UNREAD_RETRY_MS, reason: 'repositories that are not read yet' };
+    const changes = await changesOf(revision, dependencies);
+    const wanted = changes.filter(({ outcome }) => outcome.condition.status === 'True');
+    if (wanted.length === 0) {
+      const [blocked] = changes;
+      if (blocked !== undefined) report(revision, 'Warning', 'ProviderMissing', messageOf(blocked));
+      return undefined;
+    }
+    await store.repositoryOf(revision).refreshPolicies();
+    const held = limits.begin(revision);
+    if (held !== undefined) {
+      const { event, requeueAfter, reason } = held;
+      if (event !== undefined) report(revision, 'Warning', event.reason, event.message);
+      return { requeueAfter, reason };
+    }
+    let made: PackageRevision | undefined;
+    try {
+      made = await open(revision, wanted);
+    } finally {
+      limits.end(revision, made);
+    }
+    return undefined;
+  }
 
   function siblingsOf(revision: PackageRevision): PackageRevision[] {
     return store.list({ repository: repositoryIdOf(revision), package: revision.key.package });
@@ -124,13 +163,14 @@ export function dependencyRefreshController(options: DependencyRefreshOptions): 
   async function changesOf(revision: PackageRevision, dependencies: readonly Dependency[]): Promise<Change[]> {
     const changes: Change[] = [];
     for (const dependency of dependencies) {
-      const outcome = await resolveDependency(dependency, revision, options);
+      const outcome = await resolveDependency(dependency, revision, { ...options, rings, names });
       if (outcome.isChanged) changes.push({ dependency, outcome });
     }
     return changes;
   }
 
-  async function open(revision: PackageRevision, changes: readonly Change[]): Promise<void> {
+  /** Returns the draft, unless another process has created it. */
+  async function open(revision: PackageRevision, changes: readonly Change[]): Promise<PackageRevision | undefined> {
     const isProposed = changes.every(({ dependency }) => dependency.spec.onProviderChange === 'Propose');
     try {
       const made = await store.create(
@@ -144,9 +184,11 @@ export function dependencyRefreshController(options: DependencyRefreshOptions): 
         CONTEXT,
       );
       report(revision, 'Normal', 'Refreshed', `created ${made.name}, since ${changes.map(messageOf).join('; ')}`);
+      return made;
     } catch (error) {
       // Another process created it: its event shows the draft.
       if (!isSluiceError(error, 'AlreadyExists')) throw error;
+      return undefined;
     }
   }
 
@@ -154,12 +196,6 @@ export function dependencyRefreshController(options: DependencyRefreshOptions): 
     const { apiVersion, kind } = packageRevisionKind;
     const { namespace, name, uid } = revision;
     events.record({ apiVersion, kind, metadata: { namespace, name, uid } }, type, reason, message, 'providers');
-  }
-
-  function limitOf(namespace: string): RateLimit {
-    const limit = limits.get(namespace) ?? new RateLimit(maxDraftsPerMinute, clock.now());
-    limits.set(namespace, limit);
-    return limit;
   }
 }
 
@@ -181,7 +217,7 @@ function interestsOf({ namespace }: PackageRevision, dependencies: readonly Depe
 function workspaceOf({ revision }: PackageRevision, changes: readonly Change[]): string {
   const providers = changes.map(({ dependency, outcome }) => [dependency.type, outcome.providers]);
   const digest = createHash('sha256').update(canonicalJson(providers)).digest('hex').slice(0, 10);
-  return `providers-${revision + 1}-${digest}`;
+  return `${WORKSPACE_PREFIX}${revision + 1}-${digest}`;
 }
 
 function messageOf({ dependency, outcome }: Change): string {

@@ -24,7 +24,7 @@ import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
-import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import { hostedFolder } from '../../src/package/store/opening/open-package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';

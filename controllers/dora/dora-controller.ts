@@ -14,7 +14,7 @@ import type { Clock } from '../../src/foundation/time/clock.ts';
 import { measurement } from '../../src/foundation/time/measurement.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
-import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import { hostedFolder } from '../../src/package/store/opening/open-package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';

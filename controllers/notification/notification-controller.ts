@@ -2,6 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { writeStatus } from '../../src/controller/write-status.ts';
+import { RateLimit } from '../../src/foundation/concurrency/rate-limit.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { backoffDelay } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -19,7 +20,6 @@ import { selectsLabels } from './match-event.ts';
 import { messageOfEvent } from './message.ts';
 import { type PendingEvent, pendingEvents } from './pending-events.ts';
 import { type Progress, progressFields, progressOf, withDone, withEverythingBefore } from './progress.ts';
-import { RateLimit } from './rate-limit.ts';
 import type { Attempt, Post } from './receiver.ts';
 import { redact } from './redact.ts';
 import { secretProblem } from './secret-value.ts';
@@ -73,7 +73,7 @@ interface SenderState {
   progress: Progress;
   /** Of the event that is first in line. */
   attempts: number;
-  /** No attempt before this time; milliseconds since the epoch. */
+  /** No attempt before this time; milliseconds of running time. */
   notBefore: number;
 }
 
@@ -131,7 +131,7 @@ export function notificationController(options: NotificationOptions): Controller
             ? undefined
             : { requeueAfter: SECRET_CHECK_MS, reason: 'the Secrets of the receiver' };
         }
-        const now = clock.now();
+        const now = clock.monotonic();
         if (state.notBefore > now)
           return { requeueAfter: state.notBefore - now, reason: 'the next attempt to reach the receiver' };
         if (!(await selectsLabels(next.rules, () => labelsOf(next, signal)))) {
@@ -159,7 +159,7 @@ export function notificationController(options: NotificationOptions): Controller
     if (state?.uid !== metadata.uid) {
       const progress = progressOf(status, metadata.creationTimestamp, now);
       state = {
-        ...{ uid: metadata.uid, limit: new RateLimit(spec.maxPerMinute, now), progress },
+        ...{ uid: metadata.uid, limit: new RateLimit(spec.maxPerMinute, clock.monotonic()), progress },
         ...{ attempts: 0, notBefore: 0, generation: status?.observedGeneration ?? metadata.generation },
       };
       states.set(key, state);
@@ -232,7 +232,7 @@ export function notificationController(options: NotificationOptions): Controller
     else {
       const delay = backoffDelay(state.attempts, { base: BASE_DELAY_MS, max: MAX_DELAY_MS, random });
       const asked = attempt.outcome === 'failed' ? (attempt.retryAfterMs ?? 0) : 0;
-      state.notBefore = now + Math.max(delay, Math.min(asked, MAX_DELAY_MS));
+      state.notBefore = clock.monotonic() + Math.max(delay, Math.min(asked, MAX_DELAY_MS));
     }
     count(notification, isGivenUp ? 'given_up' : 'failed');
     events.record(notification, 'Warning', isGivenUp ? 'NotSent' : 'Failing', `${about}: ${message}`, 'receiver');

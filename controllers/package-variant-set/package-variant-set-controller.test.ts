@@ -88,6 +88,36 @@ describe('targets', () => {
     expect(await downstreams()).toEqual(['fleet-edge-web: edge/web']);
   });
 
+  test('with expressions that today have wrong types do nothing and report it, until the set is changed', async () => {
+    await create([{ repositories: [{ name: 'edge' }] }]);
+    await reconcile();
+    const { registry, client } = bench.world;
+    const key = { namespace: 'default', name: 'fleet' };
+    const set = await client.get(packageVariantSetKind, key);
+    const repositories = [{ name: 'west' }];
+    const targets = [{ repositories, template: { downstream: { packageExpr: 'target.package + 1' } } }];
+    const { resourceVersion: _version, ...metadata } = set.metadata;
+    // As if it had been written before there was the rule.
+    await registry
+      .storage(packageVariantSetKind)
+      .update({ actor: client.actor, face: 'cli' }, { ...set, metadata, spec: { ...set.spec, targets } });
+    expect(await reconcile()).toBeUndefined();
+    expect(await ready()).toEqual([
+      expect.stringMatching(
+        /^Stalled=True\/ValidationError: spec\.targets\[0\]\.template\.downstream\.packageExpr: Invalid value: .*no matching overload/,
+      ),
+      expect.stringMatching(/^Ready=False\/ValidationError: /),
+    ]);
+    expect(await downstreams()).toEqual(['fleet-edge-web: edge/web']);
+    await change({ targets: [{ repositories }] });
+    await reconcile();
+    expect(await ready()).toEqual([
+      'Stalled=False/Valid: all validation checks passed',
+      'Ready=True/Reconciled: package variants successfully reconciled',
+    ]);
+    expect(await downstreams()).toEqual(['fleet-west-web: west/web']);
+  });
+
   test('select objects of any kind by labels and name', async () => {
     await map('edge', { type: 'cluster' });
     await map('west', { type: 'cluster' });

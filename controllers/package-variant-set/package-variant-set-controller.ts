@@ -11,17 +11,17 @@ import { type PackageVariant, packageVariantKind } from '../../src/resource/kind
 import { type PackageVariantSet, packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition, type NewCondition } from '../../src/resource/object/condition.ts';
-import { keyOf, type Stored } from '../../src/resource/object/object.ts';
+import { keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
-import type { Registry } from '../../src/resource/storage/registry.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { explainUnopened } from '../package-variant/explain-unopened.ts';
 import { selectUpstream } from '../package-variant/plan-variant.ts';
+import type { KindHolder, SelectableKinds } from '../package-variant/selectable-kind.ts';
 import { listProblems, planVariants, type VariantPlan } from './plan-variants.ts';
 import { ReadRepositories } from './read-repositories.ts';
 import type { Place, TemplateInputs } from './render-template.ts';
-import { DOWNSTREAM_CLAIMED, setSources } from './set-sources.ts';
-import { type Unrolled, unrollTargets } from './unroll-targets.ts';
+import { DOWNSTREAM_CLAIMED, NO_MATCHING_TARGETS, setSources } from './set-sources.ts';
+import { namedKinds, type Unrolled, unrollTargets } from './unroll-targets.ts';
 import { VARIANTS_FAILING, VariantCounts } from './variant-counts.ts';
 
 const PACKAGE_VARIANT_SET_ACTOR = 'controller:package-variant-set';
@@ -30,7 +30,7 @@ export interface PackageVariantSetOptions {
   readonly client: Client;
   readonly store: Pick<RevisionStore, 'list' | 'openingError' | 'findRepository' | 'onArrival'>;
   /** The kinds whose objects can be targets. */
-  readonly kinds: Pick<Registry, 'kindOf' | 'kinds' | 'onChange'>;
+  readonly kinds: SelectableKinds;
   readonly clock: Clock;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
@@ -85,10 +85,12 @@ export function packageVariantSetController({
       const set = await client.find(packageVariantSetKind, key);
       if (set === undefined) {
         read.replace(key, new Set());
+        await kinds.hold?.(holderOf(key), []);
         return void events.forget(key);
       }
       // Its variants have it as their owner: the garbage collection deletes them.
       if (set.metadata.deletionTimestamp !== undefined) return undefined;
+      await kinds.hold?.(holderOf(key), namedKinds(set));
       if (onlyCounts && (await reportCounts(set))) return undefined;
       const { problem, note, isOpening = false, isFinal = false } = await ensure(set, signal);
       // Each start of the server opens repositories again: what the last one reported holds until then.
@@ -101,6 +103,9 @@ export function packageVariantSetController({
     const { namespace = '' } = set.metadata;
     const { upstream: wanted, maxTargets } = set.spec;
     const stalled = (reason: string, message: string) => ({ problem: { reason, message, isStalled: true } });
+    // It can have been stored before there was a rule. Only a change of it helps.
+    const invalid = packageVariantSetKind.strategy.validate(set).map(({ field, message }) => `${field}: ${message}`);
+    if (invalid.length > 0) return { ...stalled('ValidationError', invalid.join(', ')), isFinal: true };
     const id = `${namespace}/${wanted.repo}`;
     const opening = store.openingError(id);
     if (opening !== undefined) return { ...stalled('UpstreamNotFound', opening.message), isOpening: true };
@@ -113,7 +118,7 @@ export function packageVariantSetController({
     // Its labels and annotations as clients see them.
     const upstream = await client.get(packageRevisionKind, { namespace, name: found.revision.name });
     const unrolled = await unroll(set);
-    if (isSluiceError(unrolled)) return stalled('NoMatchingTargets', unrolled.message);
+    if (isSluiceError(unrolled)) return stalled(NO_MATCHING_TARGETS, unrolled.message);
     const { places, empty } = unrolled;
     if (places.length > maxTargets)
       return stalled(
@@ -242,6 +247,10 @@ export function packageVariantSetController({
     const variants = counts.of(uid);
     return variants === undefined ? {} : { variants };
   }
+}
+
+function holderOf(key: ObjectKey): KindHolder {
+  return { ...key, kind: packageVariantSetKind.kind };
 }
 
 /** True if the last reconciliation had no problem, whether or not variants have. */

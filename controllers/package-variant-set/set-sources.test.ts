@@ -6,6 +6,8 @@ import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
+import { EventLog } from '../../src/resource/watch/event-log.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { notingReads } from '../../test/support/noting-reads.ts';
 import { type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
@@ -144,4 +146,20 @@ test('a set waits for its upstream repository until that opens, and keeps its st
   isOpening = true;
   expect(await after(() => bench.publishBlueprint({ 'a.yaml': 'a: 1\n' }))).toEqual(['fleet']);
   expect(await state()).toEqual(reached);
+});
+
+test('a kind that is defined again is followed again', async () => {
+  const { registry, manager, clock } = bench.world;
+  await start();
+  const objectSelector = { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: { type: 'a' } };
+  await create('a', [{ objectSelector, template: { downstream: { repo: 'edge' } } }]);
+  const withdraw = async () => {
+    registry.unregister(configMapKind);
+    manager.release(configMapKind);
+  };
+  expect(await after(withdraw)).toEqual(['a']);
+  const log = new EventLog({ clock });
+  registry.register(new MemoryStorage(configMapKind, { clock, log }) as never);
+  await after(async () => undefined);
+  expect(await after(() => map('site', { type: 'a' }))).toEqual(['a']);
 });

@@ -1,3 +1,4 @@
+import type { Informer } from '../../src/controller/informer.ts';
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import { specChanged, specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, type SourceContext, toObject, toOwner, watchKind } from '../../src/controller/source.ts';
@@ -10,21 +11,22 @@ import { findCondition } from '../../src/resource/object/condition.ts';
 import { type KubernetesObject, keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { labelSelector, matchesLabels } from '../../src/resource/selector/label-selector.ts';
-import type { Registry } from '../../src/resource/storage/registry.ts';
-import { isSelectable } from '../package-variant/selectable-kind.ts';
+import { isSelectable, type KindName, type SelectableKinds } from '../package-variant/selectable-kind.ts';
 import type { ReadRepositories } from './read-repositories.ts';
-import { selectionOf } from './unroll-targets.ts';
+import { namedKinds, selectionOf } from './unroll-targets.ts';
 
 const UPSTREAM = 'package-variant-set-upstream';
 const UPSTREAM_REPOSITORY = 'package-variant-set-upstream-repository';
 const CLAIMING = 'package-variant-set-claiming';
 const SELECTED = 'package-variant-set-selected';
 
+/** Reason of `Stalled` while objects cannot be selected. */
+export const NO_MATCHING_TARGETS = 'NoMatchingTargets';
 /** Reason of `Ready` while a downstream package belongs to a variant of another object. */
 export const DOWNSTREAM_CLAIMED = 'DownstreamClaimed';
 
 export interface SetSourceOptions {
-  readonly kinds: Pick<Registry, 'kindOf' | 'onChange'>;
+  readonly kinds: Pick<SelectableKinds, 'kindOf' | 'onChange'>;
   readonly store: Pick<RevisionStore, 'onArrival'>;
   readonly repositories: ReadRepositories;
 }
@@ -56,7 +58,7 @@ function startSource(
   sets.addIndex(CLAIMING, ({ metadata: { namespace = '' }, status }) =>
     findCondition(status?.conditions, 'Ready')?.reason === DOWNSTREAM_CLAIMED ? [namespace] : [],
   );
-  const followed = new Map<string, () => void>();
+  const followed = new Map<string, { readonly kind: KindName; readonly end: () => void }>();
   const wake = (index: string, value: string) => {
     for (const set of sets.byIndex(index, value)) enqueue(keyOf(set));
   };
@@ -70,17 +72,34 @@ function startSource(
       const id = JSON.stringify([selection.apiVersion, selection.kind, namespace]);
       if (followed.has(id)) continue;
       isNew = true;
-      followed.set(
-        id,
-        informer(kind, { namespace }).addHandler((event) => {
-          if (!isVisibleChange(event)) return;
-          for (const value of selectorsOf(event))
-            for (const set of sets.byIndex(SELECTED, value)) if (selects(set, event)) enqueue(keyOf(set));
-        }),
-      );
+      const objects = informer(kind, { namespace });
+      const end = objects.addHandler((event) => {
+        if (!isVisibleChange(event)) return;
+        for (const value of selectorsOf(event))
+          for (const set of sets.byIndex(SELECTED, value)) if (selects(set, event)) enqueue(keyOf(set));
+      });
+      followed.set(id, { kind: selection, end });
+      wakeOnceRead(objects, selection, namespace);
     }
     return isNew;
   };
+  /** What the cluster refused to list before can be read now, also if it is nothing. */
+  const wakeOnceRead = (objects: Informer, kind: KindName, namespace: string) => {
+    const wake = () => {
+      for (const set of sets.inNamespace(namespace))
+        if (!ended && cannotSelect(set) && namesKind(set, kind)) enqueue(keyOf(set));
+    };
+    // It rejects when the informer is stopped.
+    objects.whenSynced().then(wake, () => undefined);
+  };
+  /** Ends what followed kinds that are registered no longer. Returns these kinds. */
+  const unfollow = () =>
+    [...followed].flatMap(([id, { kind, end }]) => {
+      if (kinds.kindOf(kind) !== undefined) return [];
+      end();
+      followed.delete(id);
+      return [kind];
+    });
   let ended = false;
   // Its revisions may be none, or have been announced while it was not open yet.
   store.onArrival((id) => {
@@ -91,8 +110,9 @@ function startSource(
       if (event.type !== 'delete') follow(event.object);
     }),
     kinds.onChange(() => {
-      // A kind that arrives may have objects that sets select.
-      for (const set of sets.list()) if (follow(set)) enqueue(keyOf(set));
+      const gone = unfollow();
+      // A kind that arrives may have objects that sets select; without one that is gone, they cannot be carried out.
+      for (const set of sets.list()) if (follow(set) || gone.some((kind) => namesKind(set, kind))) enqueue(keyOf(set));
     }),
     informer(packageRevisionKind).addHandler((event) => {
       const { metadata, spec } = event.object;
@@ -111,9 +131,17 @@ function startSource(
   ];
   return () => {
     ended = true;
-    for (const end of [...ends, ...followed.values()]) end();
+    for (const end of [...ends, ...[...followed.values()].map((one) => one.end)]) end();
     followed.clear();
   };
+}
+
+function cannotSelect({ status }: PackageVariantSet): boolean {
+  return findCondition(status?.conditions, 'Stalled')?.reason === NO_MATCHING_TARGETS;
+}
+
+function namesKind(set: PackageVariantSet, { apiVersion, kind }: KindName): boolean {
+  return namedKinds(set).some((one) => one.apiVersion === apiVersion && one.kind === kind);
 }
 
 function isPublished(lifecycle: string | undefined): boolean {

@@ -4,8 +4,12 @@ import type { Client } from '../../src/resource/client/client.ts';
 import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
-import type { Registry } from '../../src/resource/storage/registry.ts';
-import { isSelectable } from '../package-variant/selectable-kind.ts';
+import {
+  isSelectable,
+  type KindName,
+  type SelectableKinds,
+  unreadableReason,
+} from '../package-variant/selectable-kind.ts';
 import type { Place } from './render-template.ts';
 
 type Target = PackageVariantSet['spec']['targets'][number];
@@ -24,6 +28,11 @@ export function selectionOf({ repositorySelector, objectSelector }: Target) {
   return { apiVersion, kind, name, labels: { matchLabels, matchExpressions } };
 }
 
+/** The kinds of the objects that a set selects. */
+export function namedKinds({ spec }: Pick<PackageVariantSet, 'spec'>): KindName[] {
+  return spec.targets.flatMap((target) => selectionOf(target) ?? []);
+}
+
 /** Where the variants of a set belong, and the targets that select nothing. */
 export interface Unrolled {
   /** In the order of the targets. */
@@ -32,11 +41,11 @@ export interface Unrolled {
   readonly empty: readonly string[];
 }
 
-/** The places of a set. Throws InvalidInput for objects of a kind that is not served. */
+/** The places of a set. Throws InvalidInput for objects of a kind that is not served, or that Sluice may not read. */
 export async function unrollTargets(
   { metadata: { namespace = '' }, spec }: Stored<PackageVariantSet>,
   client: Client,
-  kinds: Pick<Registry, 'kindOf' | 'kinds'>,
+  kinds: Pick<SelectableKinds, 'kindOf' | 'kinds' | 'problemOf'>,
 ): Promise<Unrolled> {
   const places: Place[] = [];
   const empty: string[] = [];
@@ -56,9 +65,15 @@ export async function unrollTargets(
         'InvalidInput',
         kind?.namespaced === true
           ? `${field}: ${kind.kind} objects cannot be selected, since users who write sets need not be allowed to read them; select ConfigMaps`
-          : `${field}: no namespaced objects of type ${selection.apiVersion}.${selection.kind} are served here; ${nextStep(selection, kinds)}`,
+          : `${field}: no namespaced objects of type ${selection.apiVersion}.${selection.kind} are served here; ${kinds.problemOf?.(selection) ?? nextStep(selection, kinds)}`,
       );
-    const { items } = await client.list(kind, { namespace, labelSelector: selection.labels });
+    const { items } = await client
+      .list(kind, { namespace, labelSelector: selection.labels })
+      .catch((error: unknown) => {
+        const reason = unreadableReason(error, kind, namespace);
+        if (reason === undefined) throw error;
+        throw new SluiceError('InvalidInput', `${field}: ${reason}`, { cause: error });
+      });
     const objects = items.filter(({ metadata: { name } }) => selection.name === undefined || selection.name === name);
     if (objects.length === 0) empty.push(`${field}: 0 ${kind.kind} objects match`);
     for (const object of objects) {
@@ -71,7 +86,10 @@ export async function unrollTargets(
 }
 
 /** The kinds whose names are similar, or the advice to define the kind. */
-function nextStep({ apiVersion, kind }: { apiVersion: string; kind: string }, kinds: Pick<Registry, 'kinds'>): string {
+function nextStep(
+  { apiVersion, kind }: { apiVersion: string; kind: string },
+  kinds: Pick<SelectableKinds, 'kinds'>,
+): string {
   const served = kinds.kinds().filter(isSelectable);
   const named = new Map(served.map((one) => [`${one.apiVersion}.${one.kind}`, one]));
   const same = [...named].filter(([, one]) => one.kind === kind).map(([name]) => name);

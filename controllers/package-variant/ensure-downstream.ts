@@ -1,4 +1,6 @@
-import { conditionsOf } from '../../kptfile-schema/index.ts';
+import { conditionsOf, type RenderStatus } from '../../kptfile-schema/index.ts';
+import type { Overwritten } from '../../src/package/merge/overwritten.ts';
+import { stillOverwritten } from '../../src/package/merge/still-overwritten.ts';
 import type { PackageContent } from '../../src/package/model/content/content.ts';
 import { bindInputs } from '../../src/package/model/content/inputs.ts';
 import { type IssuedCondition, plainCondition } from '../../src/package/model/gates/verdict.ts';
@@ -15,7 +17,15 @@ import type { RequestContext } from '../../src/resource/object/request-context.t
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { adaptPackage, changesContent } from './adapt-package.ts';
 import type { ReadSelected } from './injection.ts';
-import { type Base, baseOf, isBasedOn, mergeUpstream, type UpstreamStore, withEdits } from './merge-upstream.ts';
+import {
+  type Base,
+  baseOf,
+  isBasedOn,
+  type MergedUpstream,
+  mergeUpstream,
+  type UpstreamStore,
+  withEdits,
+} from './merge-upstream.ts';
 import { isFormer, nextWorkspace, ownerOf, ownersOf, planDownstream } from './plan-variant.ts';
 
 /** Why a variant cannot do anything about its downstream package until something else changes. */
@@ -23,9 +33,15 @@ export class Blocked extends Error {
   override readonly name = 'Blocked';
 }
 
-/** Why a variant must not open a draft yet. */
+/** Why a variant must not open a draft yet, and the milliseconds until it may, if that depends on time alone. */
 export class Waiting extends Error {
   override readonly name = 'Waiting';
+  readonly retryMs: number | undefined;
+
+  constructor(message: string, retryMs?: number) {
+    super(message);
+    this.retryMs = retryMs;
+  }
 }
 
 export interface Downstream {
@@ -35,40 +51,56 @@ export interface Downstream {
   readonly upstreamRepository: PackageRepository;
   readonly repository: PackageRepository;
   readonly read: ReadSelected;
-  /** Makes room for a new draft, or returns the reason why the variant has to wait. */
-  readonly requestDraft: () => Promise<string | undefined>;
+  /** Makes room for a new draft, or rejects with Waiting. */
+  readonly requestDraft: () => Promise<void>;
+  /** Called with what the functions did in a commit. */
+  readonly onRendered: (status: RenderStatus) => void;
   readonly context: RequestContext;
 }
 
 /** The revision that the variant keeps up to date, and what was done. */
 export interface Ensured {
   readonly revision: PackageRevision;
+  /** It was created now; an earlier one may have had its name. */
+  readonly isNew?: true;
   /** The event of a change; undefined if nothing changed. */
   readonly done?: { readonly reason: string; readonly message: string };
   /** What waits for a decision of users. */
   readonly waits?: string;
+  /** Changes of users that the revision had, or the one that it was made from, and has no more. */
+  readonly overwritten?: Overwritten;
 }
 
 /** Brings the downstream package up to date with at most one commit. Throws Blocked where users have to act first, and Waiting. */
 export async function ensureDownstream(downstream: Downstream): Promise<Ensured> {
   const { store, variant, repository, context } = downstream;
-  const revisions = store.list({ repository: repository.id, package: variant.spec.downstream.package });
+  const read = () => store.list({ repository: repository.id, package: variant.spec.downstream.package });
+  const revisions = read();
   const plan = planDownstream(variant, revisions);
   if (plan.step === 'none') throw new Blocked(plan.problem);
   if (plan.step === 'clone') return clone(downstream, nextWorkspace(revisions));
-  for (const revision of plan.adopt) {
+  const ensured = await { keep, renew }[plan.step](downstream, plan.revision, nextWorkspace(revisions));
+  // What it cannot keep up to date stays with its owner: it would be deleted together with a variant that never worked.
+  if (plan.adopt.length === 0) return ensured;
+  // Another one may have taken it meanwhile.
+  const after = planDownstream(variant, read());
+  if (after.step === 'none') throw new Blocked(after.problem);
+  for (const revision of after.step === 'clone' ? [] : after.adopt) {
     const metadata = metadataFor(variant, revision);
     if (metadata !== undefined) await store.change(idOf(revision), { metadata }, context);
   }
-  const revision = store.get(idOf(plan.revision));
-  return { keep, renew }[plan.step](downstream, revision, nextWorkspace(revisions));
+  return ensured;
 }
 
 async function clone(downstream: Downstream, workspace: string): Promise<Ensured> {
   const { upstream } = downstream;
   const source = { type: 'clone', upstream: { revision: upstream.name, followsBranch: true } } as const;
   const revision = await create(downstream, workspace, source);
-  return { revision, done: { reason: 'Cloned', message: `created ${revision.name} from ${describe(upstream)}` } };
+  return {
+    revision,
+    isNew: true,
+    done: { reason: 'Cloned', message: `created ${revision.name} from ${describe(upstream)}` },
+  };
 }
 
 /** Brings an open revision up to date with upstream and the variant. What users changed in it stays. */
@@ -77,7 +109,8 @@ async function keep(downstream: Downstream, revision: PackageRevision): Promise<
   const base = baseOf(store, revision, upstreamRepository);
   const isCurrent = await isBasedOn(base, upstream, upstreamRepository);
   const content = await repository.content(revision);
-  const merged = isCurrent ? NOTHING : await merge(downstream, base, revision);
+  const merge = isCurrent ? undefined : await mergeInto(downstream, base, revision);
+  const merged = merge?.files ?? NOTHING;
   const { files, kptfile, conditions } = await adaptPackage(variant, withEdits(content.files, merged), read);
   const changes = { files: new Map([...merged, ...files]), kptfile };
   if (revision.lifecycle === 'Proposed' && changesContent(changes)) {
@@ -93,11 +126,13 @@ async function keep(downstream: Downstream, revision: PackageRevision): Promise<
     ...(metadata === undefined ? {} : { metadata }),
     subject: isCurrent ? `Adapting to package variant ${variant.metadata.name}` : 'Upgrading revision',
     expectedCommit: revision.commit,
+    onRendered: downstream.onRendered,
   };
   const after = await store.change(idOf(revision), change, context);
   if (after.commit === revision.commit) return { revision: after };
   const message = isCurrent ? `adapted ${after.name}` : `upgraded ${after.name} to ${describe(upstream)}`;
-  return { revision: after, done: { reason: isCurrent ? 'Adapted' : 'Upgraded', message } };
+  const done = { reason: isCurrent ? 'Adapted' : 'Upgraded', message };
+  return { revision: after, done, ...(await overwrittenIn(repository, after, merge)) };
 }
 
 /** Opens a draft from a published revision if upstream or the variant changed. */
@@ -113,32 +148,45 @@ async function renew(downstream: Downstream, revision: PackageRevision, workspac
     if (foreseen.tip.tree === revision.tip.tree) return { revision };
     const made = await create(downstream, workspace, copy);
     const message = `created ${made.name} from ${revision.name}, since this variant or an object that it injects changed`;
-    return { revision: made, done: { reason: 'Adapted', message } };
+    return { revision: made, isNew: true, done: { reason: 'Adapted', message } };
   }
   // An upgrade is between published revisions; a branch is followed by a copy with the same merge.
   const isUpgrade = base.revision !== undefined && !isPlaceholder(upstream);
-  const made = isUpgrade
-    ? await create(downstream, workspace, {
-        type: 'upgrade',
-        oldUpstream: base.revision.name,
-        newUpstream: upstream.name,
-        local: revision.name,
-      })
-    : await create(
-        downstream,
-        workspace,
-        { type: 'copy', source: revision.name },
-        await merge(downstream, base, revision),
-      );
-  const message = `created ${made.name} from ${revision.name} and ${describe(upstream)}`;
-  return { revision: made, done: { reason: 'Upgraded', message } };
+  const messageOf = ({ name }: PackageRevision) => `created ${name} from ${revision.name} and ${describe(upstream)}`;
+  if (isUpgrade) {
+    const versions = { oldUpstream: base.revision.name, newUpstream: upstream.name, local: revision.name };
+    let overwritten: Overwritten | undefined;
+    const onOverwritten = (found: Overwritten) => {
+      overwritten = found;
+    };
+    const made = await create({ ...downstream, onOverwritten }, workspace, { type: 'upgrade', ...versions });
+    const done = { reason: 'Upgraded', message: messageOf(made) };
+    return { revision: made, isNew: true, done, ...(overwritten === undefined ? {} : { overwritten }) };
+  }
+  const merge = await mergeInto(downstream, base, revision);
+  const made = await create(downstream, workspace, { type: 'copy', source: revision.name }, merge.files);
+  const done = { reason: 'Upgraded', message: messageOf(made) };
+  return { revision: made, isNew: true, done, ...(await overwrittenIn(repository, made, merge)) };
+}
+
+/** What a merge overwrote in the revision that has its result. */
+async function overwrittenIn(
+  { git }: PackageRepository,
+  { commit, path, tip }: PackageRevision,
+  merge: MergedUpstream | undefined,
+): Promise<Pick<Ensured, 'overwritten'>> {
+  if (merge === undefined || merge.overwritten.total === 0) return {};
+  const overwritten = await stillOverwritten(merge, () => readPackageFiles(git, tip.tree ?? `${commit}:${path}`));
+  return overwritten.total === 0 ? {} : { overwritten };
 }
 
 const NOTHING: ReadonlyMap<string, Uint8Array | null> = new Map();
 
+type OnOverwritten = Pick<NewRevision, 'onOverwritten'>;
+
 /** Creates a draft: the changes of upstream, if the source does not bring them, and those of the variant are in its first commit. */
 async function create(
-  { store, variant, repository, read, requestDraft, context }: Downstream,
+  { store, variant, repository, read, requestDraft, onRendered, onOverwritten, context }: Downstream & OnOverwritten,
   workspace: string,
   source: RevisionSource,
   merged = NOTHING,
@@ -160,22 +208,26 @@ async function create(
     },
   };
   if (dryRun) return store.create(repository.id, wanted, { ...context, dryRun });
-  const reason = await requestDraft();
-  if (reason !== undefined) throw new Waiting(reason);
-  return store.create(repository.id, wanted, context);
+  await requestDraft();
+  return store.create(
+    repository.id,
+    { ...wanted, onRendered, ...(onOverwritten === undefined ? {} : { onOverwritten }) },
+    context,
+  );
 }
 
-async function merge(
+async function mergeInto(
   { upstream, upstreamRepository, repository, context }: Downstream,
   base: Base,
   revision: PackageRevision,
-): Promise<ReadonlyMap<string, Uint8Array | null>> {
+): Promise<MergedUpstream> {
   const local = await readPackageFiles(repository.git, revision.tip.tree ?? `${revision.commit}:${revision.path}`);
   const { deployment } = repository;
-  const { files, keptLocal } = await mergeUpstream(local, base, upstream, { upstreamRepository, deployment }, revision);
+  const merged = await mergeUpstream(local, base, upstream, { upstreamRepository, deployment }, revision);
+  const { keptLocal } = merged;
   if (keptLocal.length > 0)
     context.warn?.(`changed upstream, and kept as they were changed locally: ${keptLocal.slice(0, 10).join(', ')}`);
-  return files;
+  return merged;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { ExplainedRevision, Surroundings } from '../../src/package/api/explain/explainer.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
-import { fixture } from '../../test/support/fixture.ts';
-import { variantBench } from '../../test/support/variant-bench.ts';
+import { ANNA, fixture } from '../../test/support/fixture.ts';
+import { DEPLOYMENT, variantBench } from '../../test/support/variant-bench.ts';
 import { packageVariantExplainer } from './explain-package-variant.ts';
 
 test('an open revision names its variant, and why that cannot keep it up to date', async () => {
@@ -18,14 +18,28 @@ test('an open revision names its variant, and why that cannot keep it up to date
   };
   const belongs = 'it belongs to PackageVariant web-edge, which keeps it up to date with blueprints/web';
   expect(await explain()).toEqual({ reasons: [{ reason: 'OwnedByPackageVariant', message: `${belongs}, now v1` }] });
+  // A change of the draft that upstream has overwritten.
+  const files = (image: string) => ({ 'web.yaml': DEPLOYMENT.replace('web:v1', image) });
+  await world.store.change(name, { files: new Map([['web.yaml', Buffer.from(files('web:own')['web.yaml'])]]) }, ANNA);
+  await bench.publishBlueprint(files('web:v2'));
+  await bench.reconcile();
+  const image = 'Deployment/web spec.template.spec.containers[web].image (was web:own) in web.yaml';
+  const overwritten = {
+    reason: 'LocalChangesOverwritten',
+    message: `${name}: changed on both sides, and overwritten by upstream: ${image}`,
+  };
+  expect(await explain()).toEqual({
+    reasons: [{ reason: 'OwnedByPackageVariant', message: `${belongs}, now v2` }, overwritten],
+  });
   await world.client.patch(packageVariantKind, key, { spec: { upstream: { revision: 9 } } });
   await bench.reconcile();
   expect(await explain()).toEqual({
     reasons: [
       {
         reason: 'OwnedByPackageVariant',
-        message: `${belongs}, now v1; this fails: could not find upstream package revision blueprints/web with revision 9; change spec.upstream`,
+        message: `${belongs}, now v2; this fails: could not find upstream package revision blueprints/web with revision 9; change spec.upstream`,
       },
+      overwritten,
     ],
   });
   await world.client.patch(packageVariantKind, key, { metadata: { finalizers: null } });

@@ -3,6 +3,7 @@ import type { Explainer } from '../../src/package/api/explain/explainer.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
+import { OVERWRITTEN, overwrittenOf } from './overwritten-condition.ts';
 import { ownersOf } from './plan-variant.ts';
 
 /** The variant that keeps an open revision up to date, and what prevents that. */
@@ -29,7 +30,14 @@ export function packageVariantExplainer({ client }: { readonly client: Client })
       const [stalled, ready] = ['Stalled', 'Ready'].map((type) => findCondition(variant.status?.conditions, type));
       const problem = stalled?.status === 'True' ? stalled : ready?.status === 'False' ? ready : undefined;
       const message = problem === undefined ? belongs : `${belongs}; this fails: ${problem.message}`;
-      return { reasons: [{ reason: 'OwnedByPackageVariant', message }] };
+      const overwritten = overwrittenOf(variant.status);
+      const isOverwritten = overwritten?.revision === revision.name;
+      return {
+        reasons: [
+          { reason: 'OwnedByPackageVariant', message },
+          ...(isOverwritten ? [{ reason: OVERWRITTEN, message: overwritten.message }] : []),
+        ],
+      };
     },
   };
 }

@@ -3,6 +3,7 @@ import { trimEndsOf } from '../../src/foundation/text/trim-characters.ts';
 import { comparableAddress } from '../../src/git/open/repository-address.ts';
 import { markResources } from '../../src/package/merge/mark-resources.ts';
 import type { PackageFile, PackageFiles } from '../../src/package/merge/package-files.ts';
+import type { OverwrittenBy } from '../../src/package/merge/still-overwritten.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { ownNameOf, withContexts } from '../../src/package/plan/create/package-context.ts';
 import { withUpstream } from '../../src/package/plan/create/upstream-kptfile.ts';
@@ -71,17 +72,21 @@ export async function isBasedOn(
   return before !== undefined && before.oid === upstream.tip.tree;
 }
 
-/**
- * Merges what upstream changed since the base into the files of a package, as an upgrade does. Returns the files that differ, null for
- * removed ones, and those that keep local changes in places that upstream changed too.
- */
+export interface MergedUpstream extends OverwrittenBy {
+  /** The files that differ, null for removed ones. */
+  readonly files: ReadonlyMap<string, Uint8Array | null>;
+  /** Those that keep local changes in places that upstream changed too. */
+  readonly keptLocal: readonly string[];
+}
+
+/** Merges what upstream changed since the base into the files of a package, as an upgrade does. */
 export async function mergeUpstream(
   local: PackageFiles,
   base: Base,
   upstream: PackageRevision,
   { upstreamRepository, deployment }: { readonly upstreamRepository: PackageRepository; readonly deployment: boolean },
   { name, key }: PackageRevision,
-): Promise<{ readonly files: ReadonlyMap<string, Uint8Array | null>; readonly keptLocal: readonly string[] }> {
+): Promise<MergedUpstream> {
   const [original, updated] = await Promise.all([
     readPackageFiles(base.repository.git, specificationOf(base.commit, base.directory)),
     readPackageFiles(upstreamRepository.git, upstream.tip.tree ?? specificationOf(upstream.commit, upstream.path)),
@@ -95,7 +100,7 @@ export async function mergeUpstream(
   const edits = new Map<string, Uint8Array | null>();
   for (const path of local.keys()) if (!files.has(path)) edits.set(path, null);
   for (const [path, file] of files) if (!isSame(local.get(path), file)) edits.set(path, file.data);
-  return { files: edits, keptLocal: merged.keptLocal };
+  return { files: edits, keptLocal: merged.keptLocal, overwritten: merged.overwritten, local, original };
 }
 
 /** The files after some of them changed. */

@@ -4,6 +4,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revi
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { describeVariant } from './describe-variant.ts';
 
 const KEY = { namespace: 'default', name: 'web-edge' };
 const DRAFT = 'edge.web.packagevariant-1';
@@ -101,6 +102,27 @@ describe('a new variant', () => {
 });
 
 describe('a new upstream revision', () => {
+  test('opens at most five drafts of a package in a minute, whichever user or policy publishes them', async () => {
+    await bench.variant();
+    for (let number = 1; number <= 5; number += 1) {
+      await bench.reconcile();
+      await bench.world.publish(`edge.web.packagevariant-${number}`);
+      await bench.publishBlueprint({ 'n.txt': `${number}` });
+    }
+    for (let turn = 0; turn < 2; turn += 1)
+      expect(await bench.reconcile()).toEqual({
+        requeueAfter: 12_000,
+        reason: expect.stringContaining('waits to open'),
+      });
+    expect((await bench.conditions())[1]).toBe(
+      'Ready=False/Waiting: waits to open a draft: at most 5 drafts of a package are opened in a minute; does each of them lead to another revision of its upstream?',
+    );
+    expect(bench.downstream()).toHaveLength(5);
+    (bench.world.clock as ManualClock).advance(12_000);
+    expect(await bench.reconcile()).toBeUndefined();
+    expect(bench.downstream()).toContain('packagevariant-6 Draft');
+  });
+
   test('is merged into the open draft, with the changes of users, in one commit', async () => {
     await bench.variant();
     await bench.reconcile();
@@ -172,6 +194,71 @@ describe('a new upstream revision', () => {
     expect(await bench.world.events('web-edge')).toContainEqual(
       `LocalChangesKept: ${DRAFT}: changed upstream, and kept as they were changed locally: notes.txt`,
     );
+  });
+
+  test('that overwrites a local change reports it until the draft is decided', async () => {
+    await bench.variant();
+    await bench.reconcile();
+    const mine = (image: string) => DEPLOYMENT.replace('web:v1', image);
+    await change(DRAFT, { 'web.yaml': mine('web:mine').replace('replicas: 1', 'replicas: 3') });
+    await bench.publishBlueprint({ 'web.yaml': mine('web:v2') });
+    await bench.reconcile();
+    expect(await bench.text(DRAFT, 'web.yaml')).toContain('replicas: 3');
+    const image = 'Deployment/web spec.template.spec.containers[web].image';
+    const message = `${DRAFT}: changed on both sides, and overwritten by upstream: ${image} (was web:mine) in web.yaml`;
+    expect(await bench.world.events('web-edge')).toContainEqual(`LocalChangesOverwritten: ${message}`);
+    const reported = `LocalChangesOverwritten=True/ChangedUpstream: ${message}`;
+    expect((await bench.conditions())[2]).toBe(reported);
+    expect(describeVariant(await bench.world.client.get(packageVariantKind, KEY)).reasons).toContain(message);
+    await bench.reconcile();
+    expect((await bench.conditions())[2]).toBe(reported);
+
+    // Another upgrade adds to it.
+    await change(DRAFT, { 'web.yaml': (await bench.text(DRAFT, 'web.yaml')).replace('web:v2', 'web:own') });
+    await bench.publishBlueprint({ 'web.yaml': mine('web:v3') });
+    await bench.reconcile();
+    expect((await bench.conditions())[2]).toBe(`${reported.replace('web:mine', 'web:own')}; before that, ${message}`);
+    await bench.world.publish(DRAFT);
+    await bench.reconcile();
+    expect((await bench.conditions())[2]).toBe(
+      `LocalChangesOverwritten=False/Decided: no open revision has overwritten changes; ${DRAFT} is decided`,
+    );
+
+    // So does one from what is published.
+    const own = await bench.world.store.create(
+      'edge',
+      { package: 'web', workspace: 'own', source: { type: 'copy', source: DRAFT } },
+      ANNA,
+    );
+    await change(own.name, { 'web.yaml': (await bench.text(DRAFT, 'web.yaml')).replace('web:v3', 'web:again') });
+    await bench.world.publish(own.name);
+    await bench.publishBlueprint({ 'web.yaml': mine('web:v4') });
+    await bench.reconcile();
+    expect((await bench.conditions())[2]).toBe(
+      `LocalChangesOverwritten=True/ChangedUpstream: edge.web.packagevariant-2: changed on both sides, and overwritten by upstream: ${image} (was web:again) in web.yaml`,
+    );
+    // A new draft may get the name of a deleted one.
+    const again = 'edge.web.packagevariant-2';
+    await bench.world.store.update(again, { action: 'delete' }, ANNA);
+    const spec = { upstream: { revision: 3 }, packageContext: { data: { region: 'us' } } };
+    await bench.world.client.patch(packageVariantKind, KEY, { spec });
+    await bench.reconcile();
+    expect(bench.world.store.get(again).lifecycle).toBe('Draft');
+    expect((await bench.conditions())[2]).toMatch(/^LocalChangesOverwritten=False/);
+  });
+
+  test('does not report what the variant itself changes again', async () => {
+    await bench.variant({ pipeline: { mutators: [{ image: 'a:v1' }] } });
+    const pipeline = (image: string) =>
+      `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\npipeline:\n  mutators:\n    - image: ${image}\n`;
+    await bench.publishBlueprint({ Kptfile: pipeline('b:v1') });
+    await bench.reconcile();
+    await bench.publishBlueprint({ Kptfile: pipeline('b:v2') });
+    await bench.reconcile();
+    const { mutators } = bench.world.store.get(DRAFT).kptfile?.pipeline ?? {};
+    expect(mutators?.map(({ image }) => image)).toEqual(['a:v1', 'b:v2']);
+    expect((await bench.world.events('web-edge')).filter((text) => text.startsWith('Local'))).toEqual([]);
+    expect(await bench.conditions()).toHaveLength(2);
   });
 
   test('of another number is a downgrade', async () => {
@@ -251,6 +338,23 @@ describe('adoption', () => {
     expect(bench.downstream()).toEqual(['mine Published v1']);
     const { record } = bench.world.store.get(mine.name);
     expect(record).toMatchObject({ labels: {}, ownerReferences: [{ name: 'web-edge' }] });
+  });
+
+  test('a package that it cannot keep up to date stays with its user, also when the variant is deleted', async () => {
+    const { name } = await bench.world.draft('edge/web/mine');
+    const isOwned = () => (bench.world.store.get(name).record?.ownerReferences ?? []).length > 0;
+    const fails = async () => {
+      await bench.reconcile();
+      expect((await bench.conditions())[1]).toContain('has no upstreamLock');
+      expect(isOwned()).toBe(false);
+    };
+    await bench.variant({ adoptionPolicy: 'adoptExisting', deletionPolicy: 'delete', labels: { tier: 'edge' } });
+    await fails();
+    await bench.world.publish(name);
+    await fails();
+    await bench.world.client.delete(packageVariantKind, KEY);
+    await bench.reconcile();
+    expect(bench.downstream()).toEqual(['mine Published v1']);
   });
 
   test('replaces an earlier variant of the same name', async () => {

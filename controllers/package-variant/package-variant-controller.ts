@@ -1,3 +1,4 @@
+import type { RenderStatus } from '../../kptfile-schema/index.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
@@ -15,15 +16,19 @@ import {
 } from '../../src/resource/kinds/porch/package-variant.ts';
 import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import { type DraftRate, DraftRates, rateOfPackage } from '../draft-rates.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
+import { downstreamTarget } from './downstream-target.ts';
 import { DraftBudget } from './draft-budget.ts';
 import { releaseRevisions } from './end-variant.ts';
 import { Blocked, type Ensured, ensureDownstream, Waiting } from './ensure-downstream.ts';
 import { explainUnopened } from './explain-unopened.ts';
+import { OVERWRITTEN, overwrittenConditions, overwrittenMessage } from './overwritten-condition.ts';
 import { OwnedRevisions } from './owned-revisions.ts';
 import { hasOpenDraft, selectUpstream } from './plan-variant.ts';
-import { type KindSource, SelectedObjects } from './selected-objects.ts';
+import type { SelectableKinds } from './selectable-kind.ts';
+import { SelectedObjects } from './selected-objects.ts';
 import { VariantRings } from './variant-rings.ts';
 import { variantSources } from './variant-sources.ts';
 
@@ -34,6 +39,7 @@ export interface PackageVariantOptions {
   readonly store: Pick<
     RevisionStore,
     | 'list'
+    | 'content'
     | 'find'
     | 'subscribe'
     | 'get'
@@ -48,8 +54,10 @@ export interface PackageVariantOptions {
     | 'onPromotion'
   >;
   /** The kinds whose objects can be injected. */
-  readonly kinds: KindSource;
+  readonly kinds: SelectableKinds;
   readonly clock: Clock;
+  /** Shared with other controllers that open drafts. Default: those of this controller only. */
+  readonly rates?: DraftRates;
   /** The Repositories of other namespaces that share packages. */
   readonly sharing?: PolicyScope['sharing'];
   /** Default: a new recorder on `client`. */
@@ -66,6 +74,12 @@ class NotOpenYet extends Error {
   override readonly name = 'NotOpenYet';
 }
 
+type Rendered = Ensured & {
+  readonly rendered: RenderStatus | undefined;
+  /** Why objects that it injects cannot be read. */
+  readonly unreadable: string | undefined;
+};
+
 /** Until one of these passes, which events report, another attempt fails as well. */
 const LASTING: readonly ErrorCode[] = [
   ...(['InvalidInput', 'Refused', 'PushRefused', 'NotFound', 'LimitExceeded', 'RenderFailed', 'Unsupported'] as const),
@@ -79,7 +93,7 @@ export function packageVariantController({
   store,
   clock,
   kinds,
-  sharing = () => [],
+  sharing,
   ...options
 }: PackageVariantOptions): ControllerOptions {
   const client = options.client.as({ name: PACKAGE_VARIANT_ACTOR }, 'controller');
@@ -87,7 +101,8 @@ export function packageVariantController({
   const events = new EventDeduplicator(recorder);
   const selected = new SelectedObjects(client, kinds);
   const owned = new OwnedRevisions(store);
-  const rings = new VariantRings(sharing);
+  const rings = new VariantRings({ store, ...(sharing === undefined ? {} : { sharing }) });
+  const rates = options.rates ?? new DraftRates(clock);
   const budget = new DraftBudget(client, ({ metadata: { namespace, uid = '' }, spec: { downstream } }) =>
     hasOpenDraft(uid, store.list({ repository: `${namespace}/${downstream.repo}`, package: downstream.package })),
   );
@@ -127,8 +142,10 @@ export function packageVariantController({
         const kept = warnings.filter((text) => text.startsWith('changed upstream'));
         for (const text of kept)
           events.record(held, 'Warning', 'LocalChangesKept', `${ensured.revision.name}: ${text}`);
+        if (ensured.overwritten !== undefined)
+          events.record(held, 'Warning', OVERWRITTEN, overwrittenMessage(ensured.revision, ensured.overwritten));
         await report(held, ensured);
-        return undefined;
+        return ensured.unreadable === undefined ? undefined : wait(ensured.unreadable);
       } catch (error) {
         isWaiting = error instanceof Waiting;
         return await reportFailure(held, error);
@@ -146,7 +163,7 @@ export function packageVariantController({
     return client.update(packageVariantKind, { ...variant, metadata });
   }
 
-  async function ensure(variant: Stored<PackageVariant>, context: RequestContext): Promise<Ensured> {
+  async function ensure(variant: Stored<PackageVariant>, context: RequestContext): Promise<Rendered> {
     const { metadata, spec, status } = variant;
     const { namespace = '', generation = 1 } = metadata;
     const ring = await rings.ringOf(variant);
@@ -166,12 +183,36 @@ export function packageVariantController({
       );
     const reading = selected.readingFor(keyOf(variant));
     const read = reading.read;
-    const ensured = await ensureDownstream({
-      ...{ store, variant, upstream: upstream.revision, upstreamRepository, repository, read, context },
-      requestDraft: () => budget.request(variant),
-    });
-    reading.end();
-    return ensured;
+    let rendered: RenderStatus | undefined;
+    let taken: DraftRate | undefined;
+    try {
+      const ensured = await ensureDownstream({
+        ...{ store, variant, upstream: upstream.revision, upstreamRepository, repository, read, context },
+        onRendered: (status) => {
+          rendered = status;
+        },
+        requestDraft: async () => {
+          taken = await takeDraft(variant);
+        },
+      });
+      return { ...ensured, rendered, unreadable: reading.end() };
+    } catch (error) {
+      if (taken !== undefined) rates.giveBack(taken);
+      throw error;
+    }
+  }
+
+  /** Rejects with Waiting if the variant must not open a draft now. */
+  async function takeDraft(variant: Stored<PackageVariant>): Promise<DraftRate> {
+    const { namespace = '' } = variant.metadata;
+    const { repo, package: path } = variant.spec.downstream;
+    const reason = await budget.request(variant);
+    if (reason !== undefined) throw new Waiting(reason);
+    const rate = rateOfPackage(namespace, repo, path);
+    const refused = rates.take([rate]);
+    if (refused === undefined) return rate;
+    const message = `waits to open a draft: at most ${rate.most} drafts of a package are opened in a minute; does each of them lead to another revision of its upstream?`;
+    throw new Waiting(message, refused.pauseMs);
   }
 
   async function repositoryOf(
@@ -203,36 +244,41 @@ export function packageVariantController({
     return undefined;
   }
 
-  async function report(variant: Stored<PackageVariant>, { revision, done, waits }: Ensured): Promise<void> {
+  async function report(variant: Stored<PackageVariant>, ensured: Rendered): Promise<void> {
+    const { revision, done, waits, rendered } = ensured;
     if (done !== undefined) events.record(variant, 'Normal', done.reason, done.message);
-    const ensured = 'successfully ensured downstream package variant';
-    const { renderStatus } = variant.status?.downstreamTargets?.find(({ name }) => name === revision.name) ?? {};
+    const success = 'successfully ensured downstream package variant';
+    const [before] = variant.status?.downstreamTargets ?? [];
     await writeStatus(client, packageVariantKind, variant, {
       conditions: [
         NOT_STALLED,
         {
           ...{ type: 'Ready', status: 'True', reason: 'NoErrors' },
-          message: waits === undefined ? ensured : `${ensured}; ${waits}`,
+          message: waits === undefined ? success : `${success}; ${waits}`,
         },
+        ...overwrittenConditions(variant, ensured),
       ],
       fields: {
         observedGeneration: variant.metadata.generation,
-        downstreamTargets: [{ name: revision.name, ...(renderStatus === undefined ? {} : { renderStatus }) }],
+        downstreamTargets: [downstreamTarget(revision, rendered, before)],
       },
       now: clock.now(),
     });
   }
 
-  async function reportWaiting(variant: Stored<PackageVariant>, message: string): Promise<ReconcileResult> {
+  async function reportWaiting(
+    variant: Stored<PackageVariant>,
+    { message, retryMs }: Waiting,
+  ): Promise<ReconcileResult> {
     const ready = { type: 'Ready', status: 'False', reason: WAITING, message } as const;
     await writeStatus(client, packageVariantKind, variant, { conditions: [NOT_STALLED, ready], now: clock.now() });
-    return wait(message);
+    return retryMs === undefined ? wait(message) : { requeueAfter: retryMs, reason: message };
   }
 
   /** Writes the reason into the status. What ends by itself is thrown, for another attempt. */
   async function reportFailure(variant: Stored<PackageVariant>, error: unknown): Promise<ReconcileResult> {
     if (error instanceof NotOpenYet) return wait(error.message);
-    if (error instanceof Waiting) return reportWaiting(variant, error.message);
+    if (error instanceof Waiting) return reportWaiting(variant, error);
     const isStalled = error instanceof Stalled;
     const lasts =
       isStalled || error instanceof Blocked || (error instanceof SluiceError && LASTING.includes(error.code));
@@ -258,11 +304,9 @@ export function packageVariantController({
   }
 }
 
-function ringProblem(ring: readonly string[]): string {
-  const end = 'each of its revisions would lead to another one without end: choose another spec.upstream';
-  if (ring.length === 2) return `spec.upstream and spec.downstream are the same package ${ring[0]}, and ${end}`;
-  const [own, ...upstreams] = ring;
-  return `package ${own} is cloned from ${upstreams.join(', which is cloned from ')}, and ${end} in one of these variants`;
+function ringProblem(ring: string): string {
+  const end = 'and each of their revisions would lead to another one without end';
+  return `package ${ring}, ${end}: choose another spec.upstream in one of their variants, or remove a Dependency object of one of them`;
 }
 
 const NOT_STALLED = {

@@ -6,6 +6,7 @@ import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { notingReads } from '../../test/support/noting-reads.ts';
 import { runs } from '../../test/support/runs.ts';
 import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { DraftRates } from '../draft-rates.ts';
 import { packageVariantController } from './package-variant-controller.ts';
 
 const POINT =
@@ -23,8 +24,10 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 async function start(): Promise<void> {
   const { client, store, clock, registry } = world;
+  // Random users delete more drafts in a minute than may be opened.
+  const rates = new DraftRates({ ...clock, monotonic: () => Date.now() * 60_000 });
   const noting = notingReads(client, packageVariantKind, (name) => reconciled.push(name));
-  world.manager.addController(packageVariantController({ client: noting, store, clock, kinds: registry }));
+  world.manager.addController(packageVariantController({ client: noting, store, clock, kinds: registry, rates }));
   await world.manager.start();
 }
 

@@ -1,13 +1,20 @@
+import type { Informer } from '../../src/controller/informer.ts';
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import type { Source, SourceContext } from '../../src/controller/source.ts';
 import type { Client } from '../../src/resource/client/client.ts';
+import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { type KubernetesObject, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
-import type { Registry } from '../../src/resource/storage/registry.ts';
 import type { SelectedObject } from './injection.ts';
-import { isSelectable } from './selectable-kind.ts';
+import { isSelectable, type KindName, type SelectableKinds, unreadableReason } from './selectable-kind.ts';
 
-export type KindSource = Pick<Registry, 'kindOf' | 'onChange'>;
+/** A watch of the objects of a kind in a namespace. */
+interface Followed {
+  readonly informer: Informer;
+  readonly end: () => void;
+  /** Variants that could not read them: they are woken once the first list succeeds. */
+  readonly waiting: Map<string, ObjectKey>;
+}
 
 /**
  * The objects that variants inject, whether they exist or not: reads them, and wakes the variants of an object when it changes. Kinds are
@@ -15,16 +22,16 @@ export type KindSource = Pick<Registry, 'kindOf' | 'onChange'>;
  */
 export class SelectedObjects {
   readonly #client: Client;
-  readonly #kinds: KindSource;
+  readonly #kinds: SelectableKinds;
   /** Variants by what they select; see `idOf`. */
   readonly #variants = new Map<string, Map<string, ObjectKey>>();
   /** What each variant selects. */
   readonly #selected = new Map<string, Set<string>>();
   /** Watches by kind and namespace. */
-  readonly #followed = new Map<string, () => void>();
+  readonly #followed = new Map<string, Followed>();
   #context: SourceContext<ObjectKey> | undefined;
 
-  constructor(client: Client, kinds: KindSource) {
+  constructor(client: Client, kinds: SelectableKinds) {
     this.#client = client;
     this.#kinds = kinds;
   }
@@ -38,19 +45,21 @@ export class SelectedObjects {
       return () => {
         unsubscribe();
         this.#context = undefined;
-        for (const end of this.#followed.values()) end();
+        for (const { end } of this.#followed.values()) end();
         this.#followed.clear();
       };
     },
   };
 
-  /** Reads for one reconciliation of a variant; `end` forgets what it did not select any more. */
+  /** Reads for one reconciliation of a variant. */
   readingFor(variant: ObjectKey): {
     readonly read: (
       selected: SelectedObject,
     ) => Promise<{ readonly object?: KubernetesObject; readonly problem?: string }>;
-    readonly end: () => void;
+    /** Forgets what the variant did not select any more. Returns why objects cannot be read now, which no event ends. */
+    readonly end: () => string | undefined;
   } {
+    let unreadable: string | undefined;
     const seen = new Set<string>();
     return {
       read: async (selected) => {
@@ -59,15 +68,30 @@ export class SelectedObjects {
         seen.add(id);
         // Before it is read, so that no later change is missed.
         this.#add(variant, id);
+        await this.#hold(variant);
         const kind = this.#kinds.kindOf(selected);
-        if (kind === undefined || !isSelectable(kind))
-          return { problem: `no in-cluster resources of type ${selected.apiVersion}.${selected.kind}` };
+        if (kind === undefined || !isSelectable(kind)) {
+          const reason = this.#kinds.problemOf?.(selected);
+          const problem = `no in-cluster resources of type ${selected.apiVersion}.${selected.kind}`;
+          return { problem: reason === undefined ? problem : `${problem}: ${reason}` };
+        }
         this.#follow(selected, namespace);
-        const { items } = await this.#client.list(kind, { namespace, fieldSelector: `metadata.name=${selected.name}` });
-        const [object] = items;
-        return object === undefined ? {} : { object };
+        try {
+          const fieldSelector = `metadata.name=${selected.name}`;
+          const [object] = (await this.#client.list(kind, { namespace, fieldSelector })).items;
+          return object === undefined ? {} : { object };
+        } catch (error) {
+          const problem = unreadableReason(error, kind, namespace);
+          if (problem === undefined) throw error;
+          this.#wait(variant, selected, namespace);
+          unreadable = problem;
+          return { problem };
+        }
       },
-      end: () => this.#keep(variant, seen),
+      end: () => {
+        this.#keep(variant, seen);
+        return unreadable;
+      },
     };
   }
 
@@ -92,9 +116,28 @@ export class SelectedObjects {
     }
     if (kept.size === 0) this.#selected.delete(key);
     else this.#selected.set(key, new Set(kept));
+    void this.#hold(variant);
+  }
+
+  /** Announces the kinds that the variant names now. */
+  async #hold(variant: ObjectKey): Promise<void> {
+    if (this.#kinds.hold === undefined) return;
+    const names = [...(this.#selected.get(keyText(variant)) ?? [])].map(selectedOf);
+    await this.#kinds.hold({ ...variant, kind: packageVariantKind.kind }, names);
+  }
+
+  #wait(variant: ObjectKey, selected: KindName, namespace: string): void {
+    const followed = this.#followed.get(followedId(selected, namespace));
+    if (followed?.informer.synced === false) followed.waiting.set(keyText(variant), variant);
   }
 
   #followAll(): void {
+    for (const [id, { end }] of this.#followed) {
+      const [apiVersion = '', kind = ''] = JSON.parse(id) as string[];
+      if (this.#kinds.kindOf({ apiVersion, kind }) !== undefined) continue;
+      end();
+      this.#followed.delete(id);
+    }
     for (const [id, variants] of this.#variants) {
       const { namespace, ...selected } = selectedOf(id);
       if (!this.#follow(selected, namespace)) continue;
@@ -103,31 +146,36 @@ export class SelectedObjects {
   }
 
   /** Returns true if the kind was not followed in the namespace before. */
-  #follow({ apiVersion, kind: name }: Omit<SelectedObject, 'name'>, namespace: string): boolean {
+  #follow({ apiVersion, kind: name }: KindName, namespace: string): boolean {
     const kind = this.#kinds.kindOf({ apiVersion, kind: name });
-    const id = JSON.stringify([apiVersion, name, namespace]);
-    if (kind === undefined) {
-      this.#followed.get(id)?.();
-      this.#followed.delete(id);
-    }
+    const id = followedId({ apiVersion, kind: name }, namespace);
     if (this.#context === undefined || kind === undefined || !isSelectable(kind) || this.#followed.has(id))
       return false;
     const informer = this.#context.informer(kind, { namespace });
-    this.#followed.set(
-      id,
-      informer.addHandler((event) => {
-        if (!isContentChange(event)) return;
-        const { name: own } = event.object.metadata;
-        const variants = this.#variants.get(idOf(namespace, { apiVersion, kind: name, name: own }));
-        for (const variant of variants?.values() ?? []) this.#context?.enqueue(variant);
-      }),
-    );
+    const end = informer.addHandler((event) => {
+      if (!isContentChange(event)) return;
+      const { name: own } = event.object.metadata;
+      const variants = this.#variants.get(idOf(namespace, { apiVersion, kind: name, name: own }));
+      for (const variant of variants?.values() ?? []) this.#context?.enqueue(variant);
+    });
+    const waiting = new Map<string, ObjectKey>();
+    this.#followed.set(id, { informer, end, waiting });
+    const wake = () => {
+      for (const variant of waiting.values()) this.#context?.enqueue(variant);
+      waiting.clear();
+    };
+    // It rejects when the informer is stopped.
+    informer.whenSynced().then(wake, () => undefined);
     return true;
   }
 }
 
 function idOf(namespace: string, { apiVersion, kind, name }: SelectedObject): string {
   return JSON.stringify([namespace, apiVersion, kind, name]);
+}
+
+function followedId({ apiVersion, kind }: KindName, namespace: string): string {
+  return JSON.stringify([apiVersion, kind, namespace]);
 }
 
 function selectedOf(id: string): SelectedObject & { readonly namespace: string } {

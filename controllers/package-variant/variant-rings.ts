@@ -1,134 +1,69 @@
-import type { Informer } from '../../src/controller/informer.ts';
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import { specChanged } from '../../src/controller/predicates.ts';
 import type { Source, SourceContext } from '../../src/controller/source.ts';
-import { findCycle } from '../../src/foundation/find-cycle.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
-import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import {
-  type KubernetesObject,
-  keyOf,
-  keyText,
-  type ObjectKey,
-  type Stored,
-} from '../../src/resource/object/object.ts';
-import type { PolicyScope } from '../proposal/pending-revisions.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
+import { PackageRings, type PackageRingsOptions, placeText } from '../package-rings.ts';
+import { ConsumerIndex } from '../revision/resolvers/dependency/consumer-index.ts';
 
-const RING = 'package-variant-ring';
-
-/**
- * Finds variants whose packages feed each other: each of their revisions would lead to the next one without end. Only the variants before
- * one in its chain are looked up, in an index. A package in Git is one package, in whichever namespaces its repository is registered.
- */
+/** Finds variants that are part of a ring of packages, and wakes them once it may be open. */
 export class VariantRings {
-  readonly #sharing: NonNullable<PolicyScope['sharing']>;
-  #variants: Informer<PackageVariant> | undefined;
-  #repositories: Informer<Repository> | undefined;
+  readonly #rings: PackageRings;
   #enqueue: SourceContext<ObjectKey>['enqueue'] | undefined;
   /** The members of rings, which a change of another member can set free. */
   readonly #members = new Map<string, ObjectKey>();
+  /** The same by the packages of their rings. */
+  readonly #byPlace = new ConsumerIndex();
 
-  constructor(sharing: NonNullable<PolicyScope['sharing']>) {
-    this.#sharing = sharing;
+  constructor(options: PackageRingsOptions) {
+    this.#rings = new PackageRings(options);
   }
 
   readonly source: Source<ObjectKey> = {
-    start: ({ informer, enqueue }) => {
+    start: (context) => {
+      const { informer, enqueue } = context;
       this.#enqueue = enqueue;
-      this.#repositories = informer(repositoryKind);
-      this.#variants = informer(packageVariantKind);
-      this.#variants.addIndex(RING, (variant) =>
-        variant.metadata.deletionTimestamp === undefined ? [placeText(placeOf(variant, 'downstream'))] : [],
-      );
       const wake = <T extends KubernetesObject>(event: InformerEvent<T>) => {
         if (event.type === 'delete' || (event.type === 'update' && specChanged(event)))
           for (const key of this.#members.values()) enqueue(key);
       };
-      const ends = [this.#variants.addHandler(wake), this.#repositories.addHandler(wake)];
+      const ends = [
+        this.#rings.source.start(context),
+        informer(packageVariantKind).addHandler(wake),
+        informer(repositoryKind).addHandler(wake),
+        // A publication may require another package no longer.
+        informer(packageRevisionKind).addHandler(({ object: { metadata, spec } }) => {
+          const place = { namespace: metadata.namespace ?? '', repo: spec.repository, path: spec.packageName };
+          for (const key of this.#byPlace.of(placeText(place))) enqueue(key);
+        }),
+      ];
       return () => {
         for (const end of ends) end();
-        this.#variants = undefined;
-        this.#repositories = undefined;
         this.#enqueue = undefined;
-        this.#members.clear();
+        for (const key of this.#members.values()) this.forget(key);
       };
     },
   };
 
-  /**
-   * Returns the packages of the ring that a variant closes, as `repository/package`, and for other namespaces with these, beginning and ending with
-   * its downstream package; undefined if it is in none. The other members examine themselves.
-   */
-  async ringOf(variant: Stored<PackageVariant>): Promise<readonly string[] | undefined> {
-    const place = placeOf(variant, 'downstream');
-    const [own, ...copies] = this.#samePlaces(place);
-    const upstreamOf = (one: PackageVariant) => {
-      const upstream = placeText(placeOf(one, 'upstream'));
-      return copies.includes(upstream) ? own : upstream;
-    };
-    const upstreams = (node: string) => (node === own ? [variant] : this.#variantsOf(node)).map(upstreamOf);
-    const ring = await findCycle(own, upstreams);
+  /** Returns the ring that a variant closes, as a text; undefined if it is in none. The other members examine themselves. */
+  async ringOf(variant: PackageVariant): Promise<string | undefined> {
+    const key = keyOf(variant);
+    const ring = await this.#rings.ofVariant(variant);
     if (ring === undefined) {
-      this.forget(keyOf(variant));
+      this.forget(key);
       return undefined;
     }
-    this.#members.set(keyText(keyOf(variant)), keyOf(variant));
-    for (const member of ring.slice(1, -1).flatMap((node) => this.#variantsOf(node)))
+    this.#members.set(keyText(key), key);
+    this.#byPlace.record(key, [...new Set(ring.places)]);
+    for (const member of ring.places.slice(1, -1).flatMap((place) => this.#rings.variantsOf(place)))
       if (!this.#members.has(keyText(keyOf(member)))) this.#enqueue?.(keyOf(member));
-    return ring.map((node) => {
-      const { namespace, repo, path } = parsePlace(node);
-      return `${repo}/${path}${namespace === place.namespace ? '' : ` of namespace ${namespace}`}`;
-    });
+    return ring.text;
   }
 
   forget(key: ObjectKey): void {
     this.#members.delete(keyText(key));
+    this.#byPlace.forget(keyText(key));
   }
-
-  /** The variants whose downstream package is the one at a place. */
-  #variantsOf(node: string): Stored<PackageVariant>[] {
-    return this.#samePlaces(parsePlace(node)).flatMap((text) => this.#variants?.byIndex(RING, text) ?? []);
-  }
-
-  /** A place, and those of the same package in the repositories of other namespaces. */
-  #samePlaces(place: Place): [string, ...string[]] {
-    const key = { namespace: place.namespace, name: place.repo };
-    const directory = this.#repositories?.get(key)?.spec.git?.directory;
-    const path = directory === undefined ? undefined : inDirectory(directory, place.path);
-    const others = path === undefined ? [] : this.#sharing(key);
-    return [
-      placeText(place),
-      ...others.flatMap(({ namespace = '', name }) => {
-        const prefix = inDirectory(this.#repositories?.get({ namespace, name })?.spec.git?.directory ?? '/', '');
-        if (path?.startsWith(prefix) !== true) return [];
-        return [placeText({ namespace, repo: name, path: path.slice(prefix.length) })];
-      }),
-    ];
-  }
-}
-
-/** A package in a Repository. */
-interface Place {
-  readonly namespace: string;
-  readonly repo: string;
-  readonly path: string;
-}
-
-function placeOf({ metadata: { namespace = '' }, spec }: PackageVariant, side: 'upstream' | 'downstream'): Place {
-  const { repo, package: path } = spec[side];
-  return { namespace, repo, path };
-}
-
-/** Names of objects have no slash. */
-function placeText({ namespace, repo, path }: Place): string {
-  return `${namespace}/${repo}/${path}`;
-}
-
-function parsePlace(text: string): Place {
-  const [namespace = '', repo = '', ...path] = text.split('/');
-  return { namespace, repo, path: path.join('/') };
-}
-
-function inDirectory(directory: string, path: string): string {
-  return directory === '/' ? path : `${directory}/${path}`;
 }

@@ -1,9 +1,9 @@
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
-import type { PolicyChange } from '../../src/package/store/policy-objects.ts';
+import type { PolicyChange } from '../../src/package/store/policies/policy-objects.ts';
+import { selectsToRestrict } from '../../src/package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { selects } from '../../src/package/store/selected-packages.ts';
 import { SYSTEM_NAMESPACE } from '../../src/resource/kinds/core/namespace.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
@@ -55,7 +55,7 @@ export function pendingRevisions(store: Store, scope: PolicyScope = {}): Source<
           const { namespace, key } = revision;
           const repository = repositories.get({ namespace, name: key.repository });
           // Sets of variants are not compared: one may have just made the revision.
-          return policies.some(({ spec: { selector } }) => selects(selector, revision, repository));
+          return policies.some(({ spec: { selector } }) => selectsToRestrict(selector, revision, repository));
         };
         const wake = ({ namespace, policies }: PolicyChange) => {
           for (const object of revisions.byIndex(PENDING, namespace))

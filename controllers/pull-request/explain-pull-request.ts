@@ -2,18 +2,23 @@ import type { ExplainedRevision, Explainer, Findings, Surroundings } from '../..
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { batchBranchOf } from './batch/batch-branch.ts';
+import type { ShownProposals } from './shown-proposals.ts';
 import { proposalId } from './text/section.ts';
 
 /** Users that a message names. */
 const MAX_NAMED = 5;
 
-/** Reports where a proposed revision is reviewed, and what a review there does. */
-export function pullRequestExplainer(store: Pick<RevisionStore, 'repositoryOf'>): Explainer {
-  return { explain: (explained, surroundings) => explainPull(store, explained, surroundings) };
+/** Reports where a proposed revision is reviewed, and what a review there does. `shown` has what the controller of this process has found. */
+export function pullRequestExplainer(
+  store: Pick<RevisionStore, 'repositoryOf'>,
+  shown?: Pick<ShownProposals, 'get'>,
+): Explainer {
+  return { explain: (explained, surroundings) => explainPull(store, shown, explained, surroundings) };
 }
 
 async function explainPull(
   store: Pick<RevisionStore, 'repositoryOf'>,
+  shown: Pick<ShownProposals, 'get'> | undefined,
   { evaluation: { revision, record, policy } }: ExplainedRevision,
   { disabled }: Surroundings,
 ): Promise<Findings> {
@@ -22,15 +27,19 @@ async function explainPull(
   if (reviewProblem !== undefined) return { reasons: [{ reason: 'NoPullRequest', message: reviewProblem }] };
   if (review === undefined) return {};
   const own = revision.ref.replace(/^refs\/heads\//, '');
-  const shared = await batchBranchOf(store.repositoryOf(revision), proposalId(revision.uid, record.steps));
+  const proposal = proposalId(revision.uid, record.steps);
+  const known = shown?.get(revision);
+  const shared = await batchBranchOf(store.repositoryOf(revision), proposal);
   const branch = shared ?? own;
   const stopped = disabled.includes('pull-request')
     ? ', but the controller pull-request is disabled, so that nothing there has an effect'
     : `; ${effectOf(review)}`;
   const where =
-    shared === undefined && review.batch !== undefined
-      ? `a pull request that it shares with other proposals, which is opened soon, or that of the branch ${branch},`
-      : `the pull request of the branch ${branch}`;
+    known?.proposal === proposal
+      ? `pull request #${known.pull.number} (${known.pull.url}) of the branch ${known.pull.branch}`
+      : shared === undefined && review.batch !== undefined
+        ? `a pull request that it shares with other proposals, which is opened soon, or that of the branch ${branch},`
+        : `the pull request of the branch ${branch}`;
   const message = `policy ${review.policy} has it reviewed in ${where} on ${new URL(review.forge.api).host}${stopped}`;
   return { reasons: [{ reason: 'ReviewedInPullRequest', message }] };
 }

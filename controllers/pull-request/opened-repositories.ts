@@ -1,4 +1,5 @@
 import type { Forge } from '../../src/forge/forge.ts';
+import type { SharedLists } from '../../src/forge/shared-lists.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
@@ -17,14 +18,16 @@ export class OpenedRepositories {
   readonly #store: Pick<RevisionStore, 'repositoryOf'>;
   readonly #openForge: OpenForge;
   readonly #clock: Clock;
+  readonly #lists: SharedLists;
   /** By repository, then by its address and branch, and the host of the policy. */
   readonly #opened = new Map<string, Map<string, PullRequests>>();
   /** Those with work in progress, and how much. */
   readonly #working = new Map<PullRequests, number>();
 
-  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge, clock: Clock) {
+  constructor(store: Pick<RevisionStore, 'repositoryOf'>, openForge: OpenForge, clock: Clock, lists: SharedLists) {
     this.#store = store;
     this.#clock = clock;
+    this.#lists = lists;
     this.#openForge = openForge;
   }
 
@@ -53,8 +56,11 @@ export class OpenedRepositories {
     const known = ofRepository.get(id);
     if (known !== undefined) return known;
     const { namespace } = revision;
-    const openMerging = () => this.#openForge(review, namespace, url, true);
-    const pulls = new PullRequests(this.#openForge(review, namespace, url), layout.branch, this.#clock, openMerging);
+    const forge = this.#openForge(review, namespace, url);
+    const pulls = new PullRequests(forge, layout.branch, this.#clock, {
+      lists: this.#lists.reader(listsOf(repositoryIdOf(revision), url, review)),
+      openMerging: () => this.#openForge(review, namespace, url, true),
+    });
     ofRepository.set(id, pulls);
     return pulls;
   }
@@ -69,4 +75,9 @@ export class OpenedRepositories {
     }
     if (ofRepository?.size === 0) this.#opened.delete(keyText(repository));
   }
+}
+
+/** The name of the lists of a repository on the host of a policy, which all controllers that read it share. */
+export function listsOf(repository: string, address: string, { forge }: Pick<ReviewPolicy, 'forge'>): string {
+  return JSON.stringify([repository, address, forge]);
 }

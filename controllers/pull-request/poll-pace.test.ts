@@ -7,13 +7,14 @@ const [POLL, QUIET, REPORTED] = [10_000, 30_000, 300_000];
 function open() {
   const clock = new ManualClock();
   const pace = new PollPace(clock);
-  const poll = (isChanged: boolean, tookMs = 0) => pace.notePoll('apps', { tookMs, isChanged });
+  const list = {};
+  const poll = (isChanged: boolean, tookMs = 0) => pace.notePoll('apps', list, { tookMs, isChanged });
   const quiet = () => {
     clock.advance(301_000);
     poll(false);
     return pace.nextMs('apps', false);
   };
-  return { clock, pace, poll, quiet };
+  return { clock, pace, list, poll, quiet };
 }
 
 test('polls often while there are changes, and seldom in quiet times', () => {
@@ -51,13 +52,28 @@ test('one change that no message reports makes polls as frequent as without webh
   expect(quiet()).toBe(REPORTED);
 });
 
-test('pauses after a poll in proportion to its duration, and never for long', () => {
-  const { clock, pace, poll } = open();
-  poll(true, 100);
-  expect(pace.waitMs('apps')).toBe(400);
-  clock.advance(400);
-  expect(pace.waitMs('apps')).toBe(0);
+test('a wall clock that was set ahead and back delays no poll, and ends no pause', () => {
+  const { clock, pace, list, poll } = open();
+  const DAY = 86_400_000;
+  clock.setBy(DAY);
+  pace.noteMessage('apps');
+  pace.noteRead('apps', 60_000);
   poll(true, 60_000);
-  expect(pace.waitMs('apps')).toBe(3000);
-  expect(pace.waitMs('other')).toBe(0);
+  const waits = () => [pace.waitMs(list), pace.readWaitMs('apps'), pace.dueMs('apps', list, false)];
+  expect(waits()).toEqual([3000, 3000, QUIET]);
+  clock.setBy(-DAY);
+  expect(waits()).toEqual([3000, 3000, QUIET]);
+  clock.advance(301_000);
+  expect([...waits(), pace.nextMs('apps', false)]).toEqual([0, 0, 0, REPORTED]);
+});
+
+test('pauses after a poll in proportion to its duration, and never for long', () => {
+  const { clock, pace, list, poll } = open();
+  poll(true, 100);
+  expect(pace.waitMs(list)).toBe(400);
+  clock.advance(400);
+  expect(pace.waitMs(list)).toBe(0);
+  poll(true, 60_000);
+  expect(pace.waitMs(list)).toBe(3000);
+  expect(pace.waitMs({})).toBe(0);
 });

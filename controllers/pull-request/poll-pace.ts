@@ -17,17 +17,20 @@ const SAME_CHANGE_MS = 60_000;
 const MISSED_MS = 6 * 3_600_000;
 
 interface Repository {
-  /** Milliseconds since the epoch. */
+  /** These are in milliseconds of running time. */
   changedAt: number;
-  /** Of lists, and of everything. */
-  pausedUntil: number;
   readPausedUntil: number;
-  /** Of the last list. */
-  polledAt?: number;
   /** Of the last change: undefined once it is known whether a message reported it. */
   unreportedAt?: number | undefined;
   reportedAt?: number | undefined;
   missedAt?: number | undefined;
+}
+
+/** A repository can have proposals on several hosts, or for several credentials, each with a list of its own. */
+interface List {
+  /** When it was requested last, in milliseconds of running time. */
+  readonly polledAt: number;
+  readonly pausedUntil: number;
 }
 
 /**
@@ -38,6 +41,8 @@ export class PollPace {
   readonly #clock: Clock;
   readonly #pollMs: number;
   readonly #repositories = new Map<string, Repository>();
+  /** By what reads the list. */
+  readonly #lists = new WeakMap<object, List>();
 
   /** `pollMs` is the milliseconds between two polls while there are changes. */
   constructor(clock: Clock, pollMs = POLL_MS) {
@@ -46,13 +51,13 @@ export class PollPace {
   }
 
   /** Milliseconds until a list may be read. */
-  waitMs(repository: string): number {
-    return Math.max(0, (this.#repositories.get(repository)?.pausedUntil ?? 0) - this.#clock.now());
+  waitMs(list: object): number {
+    return Math.max(0, (this.#lists.get(list)?.pausedUntil ?? 0) - this.#clock.monotonic());
   }
 
   /** Milliseconds until what a message names may be read. */
   readWaitMs(repository: string): number {
-    return Math.max(0, (this.#repositories.get(repository)?.readPausedUntil ?? 0) - this.#clock.now());
+    return Math.max(0, (this.#repositories.get(repository)?.readPausedUntil ?? 0) - this.#clock.monotonic());
   }
 
   /** Whether messages report the changes of pull requests, as far as is known. */
@@ -64,28 +69,34 @@ export class PollPace {
   /** What messages named was read, which took this long. */
   noteRead(repository: string, tookMs: number): void {
     const of = this.#of(repository);
-    of.changedAt = this.#clock.now();
-    of.readPausedUntil = this.#clock.now() + Math.min(MAX_PAUSE_MS, tookMs * READ_PAUSE_FACTOR);
+    of.changedAt = this.#clock.monotonic();
+    of.readPausedUntil = this.#clock.monotonic() + Math.min(MAX_PAUSE_MS, tookMs * READ_PAUSE_FACTOR);
   }
 
   /** Sluice has opened or found a pull request. */
   noteOpened(repository: string): void {
-    this.#of(repository).changedAt = this.#clock.now();
+    this.#of(repository).changedAt = this.#clock.monotonic();
   }
 
   /** A verified webhook has reported something of a pull request. */
   noteMessage(repository: string): void {
     const of = this.#of(repository);
-    of.reportedAt = this.#clock.now();
+    of.reportedAt = this.#clock.monotonic();
     if (of.unreportedAt !== undefined && of.reportedAt - of.unreportedAt <= SAME_CHANGE_MS) of.unreportedAt = undefined;
   }
 
-  /** A poll has ended that took this long. `isChanged`: it has found changes of others. */
-  notePoll(repository: string, { tookMs, isChanged }: { readonly tookMs: number; readonly isChanged: boolean }): void {
+  /** A list was read, which took this long. `isChanged`: it has changes of others, and was requested at `readMs`. */
+  notePoll(
+    repository: string,
+    list: object,
+    { tookMs, isChanged, readMs }: { readonly tookMs: number; readonly isChanged: boolean; readonly readMs?: number },
+  ): void {
     const of = this.#of(repository);
-    const now = this.#clock.now();
-    of.polledAt = now;
-    of.pausedUntil = now + Math.min(MAX_PAUSE_MS, tookMs * PAUSE_FACTOR);
+    const now = this.#clock.monotonic();
+    this.#lists.set(list, {
+      polledAt: readMs ?? now,
+      pausedUntil: now + Math.min(MAX_PAUSE_MS, tookMs * PAUSE_FACTOR),
+    });
     of.readPausedUntil = now + Math.min(MAX_PAUSE_MS, tookMs * READ_PAUSE_FACTOR);
     if (of.unreportedAt !== undefined && now - of.unreportedAt > SAME_CHANGE_MS) {
       of.missedAt = of.unreportedAt;
@@ -97,35 +108,40 @@ export class PollPace {
     if (!isReported) of.unreportedAt ??= now;
   }
 
-  /** Milliseconds between the last poll and the next one, without a message. `hasUnseen`: a change waits for it. */
+  /** Milliseconds between two lists, without a message. `hasUnseen`: a change waits for it. */
   nextMs(repository: string, hasUnseen: boolean): number {
     const of = this.#of(repository);
-    const isRecent = this.#clock.now() - of.changedAt <= QUIET_AFTER_MS;
+    const isRecent = this.#clock.monotonic() - of.changedAt <= QUIET_AFTER_MS;
     // Another change at the same time is reported too.
     if (this.isReported(repository)) return isRecent ? QUIET_POLL_MS : REPORTED_POLL_MS;
     if (hasUnseen) return UNSEEN_POLL_MS;
     return isRecent ? this.#pollMs : QUIET_POLL_MS;
   }
 
-  /** Milliseconds until the next poll is due. */
-  dueMs(repository: string, hasUnseen: boolean): number {
-    const { polledAt } = this.#of(repository);
-    return polledAt === undefined ? 0 : Math.max(0, polledAt + this.nextMs(repository, hasUnseen) - this.#clock.now());
+  /** Milliseconds until a list is due. */
+  dueMs(repository: string, list: object, hasUnseen: boolean): number {
+    const polledAt = this.#lists.get(list)?.polledAt;
+    return polledAt === undefined
+      ? 0
+      : Math.max(0, polledAt + this.nextMs(repository, hasUnseen) - this.#clock.monotonic());
   }
 
   /** It has no proposals any more. Whether its webhooks work stays known. */
   rest(repository: string): void {
-    const known = this.#repositories.get(repository);
-    if (known?.reportedAt === undefined) this.#repositories.delete(repository);
-    else delete known.polledAt;
+    if (this.#repositories.get(repository)?.reportedAt === undefined) this.#repositories.delete(repository);
+  }
+
+  /** Nothing of it is read any more. */
+  forget(repository: string): void {
+    this.#repositories.delete(repository);
   }
 
   #isMissing({ unreportedAt, missedAt }: Repository): boolean {
-    return unreportedAt !== undefined || (missedAt !== undefined && this.#clock.now() - missedAt <= MISSED_MS);
+    return unreportedAt !== undefined || (missedAt !== undefined && this.#clock.monotonic() - missedAt <= MISSED_MS);
   }
 
   #of(repository: string): Repository {
-    const known = this.#repositories.get(repository) ?? { changedAt: 0, pausedUntil: 0, readPausedUntil: 0 };
+    const known = this.#repositories.get(repository) ?? { changedAt: Number.NEGATIVE_INFINITY, readPausedUntil: 0 };
     this.#repositories.set(repository, known);
     return known;
   }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { QueuedMerge } from '../../src/forge/merge-queue.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
@@ -46,6 +47,50 @@ describe('pull-request controller', () => {
     await at.reconcile(name);
     expect(at.forge.calls).toEqual([]);
     expect(await at.world.events(name)).toEqual([`PullRequestOpened: it is reviewed in ${pull?.url}`]);
+  });
+
+  test('one whose base a user changes is closed with a link to the next one, and there is one open, however often that is repeated', async () => {
+    await at.policy();
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.reconcile('apps');
+    for (const number of [1, 2]) {
+      at.forge.change(number, { base: { branch: 'other' } });
+      for (let turn = 0; turn < 3; turn += 1) {
+        at.clock.advance(30_000);
+        await at.reconcile('apps');
+        await at.reconcile(name);
+      }
+      expect(at.forge.pulls).toHaveLength(number + 1);
+      expect(at.forge.pulls[number - 1]).toMatchObject({ state: 'closed', base: { branch: 'other' } });
+      expect(at.forge.pulls[number]).toMatchObject({ state: 'open', base: { branch: 'main' } });
+      const [comment] = at.forge.commentsOf.get(number) ?? [];
+      expect(comment?.body).toContain(`The proposal continues in ${at.forge.pulls[number]?.url}`);
+    }
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect(await at.world.events(name)).toContain(
+      `PullRequestClosed: ${at.forge.pulls[0]?.url} was closed: a user has changed its base to other`,
+    );
+  });
+
+  test('the text shows since when a gate is closed, who can open it, and the upstream, as they change', async () => {
+    const { world } = at;
+    const blueprints = await world.register('blueprints');
+    await world.publish((await world.draft('blueprints/web/w1')).name);
+    await at.policy({}, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const source = { type: 'clone', upstream: { revision: 'blueprints.web.w1' } } as const;
+    const { name } = await world.store.create('apps', { package: 'app', workspace: 'w1', source }, ANNA);
+    await world.store.update(name, { action: 'propose' }, BERTA);
+    await at.reconcile(name);
+    const row = () => at.forge.pulls[0]?.body.split('\n').find((line) => line.startsWith(`| \`${GATE}\``));
+    expect(row()).toContain(' | **Missing** |  | `anyone` | ');
+    expect(at.forge.pulls[0]?.body).toContain(`Upstream: \`${blueprints}/web@web/v1\`.`);
+    at.clock.advance(60_000);
+    const since = '2026-01-01T00:01:00Z';
+    await at.set(name, 'False');
+    at.clock.advance(60_000);
+    await at.reconcile(name);
+    expect(row()).toContain(` | **NotTrue** | ${since} | \`anyone\` | `);
   });
 
   test('a conflict with an edit on the main branch fails the check, in the text, an event and the condition, until it ends', async () => {
@@ -134,7 +179,7 @@ describe('pull-request controller', () => {
   test('the commit of a merge queue gets the checks of its proposal, and a failure where the merge has other content', async () => {
     await at.policy();
     const requests = new SyncRequests(at.clock);
-    const waiting: { number: number; commit: string }[] = [];
+    const waiting: QueuedMerge[] = [];
     const trees = new Map<string, string>();
     let reads = 0;
     const mergeQueue = {
@@ -158,7 +203,11 @@ describe('pull-request controller', () => {
     const [same, other] = ['1'.repeat(40), '2'.repeat(40)];
     trees.set(same, own?.oid ?? '').set(other, '3'.repeat(40));
     const number = at.forge.pulls[0]?.number ?? 0;
-    waiting.push({ number, commit: same }, { number, commit: other }, { number: 99, commit: '4'.repeat(40) });
+    const branch = 'gh-readonly-queue/main';
+    waiting.push(
+      ...[same, other].map((commit) => ({ number, commit, branch })),
+      ...[{ number: 99, commit: '4'.repeat(40), branch }],
+    );
     requests.addReview({ namespace: 'default', name: 'apps' }, 'merge-queue');
     at.woken.length = 0;
     await at.reconcile('apps');
@@ -175,8 +224,10 @@ describe('pull-request controller', () => {
     at.woken.length = 0;
     await at.reconcile('apps');
     const emptied = reads;
+    // Commits may have waited for its end.
+    expect(at.woken).toEqual([name]);
     await at.reconcile('apps');
-    expect([reads, at.woken]).toEqual([emptied, []]);
+    expect([reads, at.woken]).toEqual([emptied, [name]]);
   });
 
   test('a new process finds the pull request, and takes it over as it is', async () => {
@@ -276,8 +327,8 @@ describe('pull-request controller', () => {
     expect(at.forge.calls).not.toContain('close');
     await at.world.store.update(name, { action: 'reject' }, ANNA);
     await at.reconcile(name);
-    at.clock.advance(600_000);
-    await at.reconcile('apps');
+    at.clock.advance(601_000);
+    for (let times = 0; times < 2; times += 1) await at.reconcile('apps');
     expect(at.forge.calls).toContain('close');
   });
 
@@ -306,6 +357,10 @@ describe('pull-request controller', () => {
     expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
     await at.reconcile(name);
     await at.reconcile(name);
+    // Commands that come too late get a reply.
+    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
+    at.clock.advance(601_000);
+    await at.reconcile('apps');
     expect(await at.reconcile('apps')).toBeUndefined();
   });
 

@@ -1,13 +1,17 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import type { PullRequest, Review } from '../../src/forge/forge.ts';
-import { isSluiceError, messageOf, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import type { PullRequest } from '../../src/forge/forge.ts';
+import { SharedLists } from '../../src/forge/shared-lists.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import { SteadyClock } from '../../src/foundation/time/steady-clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
+import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { ApprovalHolds } from '../../src/package/store/unmet-rules.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
@@ -19,8 +23,12 @@ import { isBatchBranch } from './batch/batch-name.ts';
 import { Batches, isBatchesKey, leftBatches } from './batch/batches.ts';
 import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
+import { missingForMerge, unmetPublication, whenRulesChange } from './checks/unmet-publication.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
+import { sharedComments } from './commands/shared-comments.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
+import { arrivedMerges, untilNextAttempt } from './ending/awaited-merge.ts';
+import { EndedProposals } from './ending/ended-proposals.ts';
 import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
@@ -34,11 +42,12 @@ import { pauseAfter } from './pause-after.ts';
 import { PollPace } from './poll-pace.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { RepositoryPolls } from './repository-polls.ts';
-import { applyReviews, type ReviewedProposal } from './reviews/apply-reviews.ts';
+import { applyReviews } from './reviews/apply-reviews.ts';
+import { reviewsOf } from './reviews/read-reviews.ts';
 import { commitsWithContent } from './reviews/same-content.ts';
-import { standingRequests } from './reviews/verdicts.ts';
+import { REREAD_MS, waitsByReview } from './reviews/withdraw-reviews.ts';
 import type { MayApprove } from './rights.ts';
-import { repositoryOf, type Shown, ShownProposals, type ShownPull, sharedComments } from './shown-proposals.ts';
+import { repositoryOf, type Shown, ShownProposals, type ShownPull } from './shown-proposals.ts';
 import { describeProposal } from './text/describe-proposal.ts';
 import { readExplanation, readProposal } from './text/read-proposal.ts';
 import { isPreparedIn, proposalId, proposalsIn } from './text/section.ts';
@@ -62,8 +71,14 @@ export interface PullRequestOptions {
   readonly maySetConditions: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
   readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
+  /** Shared with other controllers that read pull requests. Default: its own. */
+  readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
+  /** Default: no plan holds a revision. */
+  readonly holds?: ApprovalHolds;
+  /** Shared with explanations, which name the pull requests. Default: its own. */
+  readonly shown?: ShownProposals;
 }
 
 /** Until a policy is read again of which was recorded since when merges publish. */
@@ -79,14 +94,19 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     options.recorder ?? new EventRecorder({ client, clock, component: REVIEW_ACTOR }),
   );
   const failures = new HostFailures(store, events);
-  const shown = new ShownProposals();
-  const opened = new OpenedRepositories(store, openForge, clock);
+  const { shown = new ShownProposals() } = options;
+  const opened = new OpenedRepositories(store, openForge, clock, options.lists ?? new SharedLists(clock));
+  const steady = new SteadyClock(clock);
   const pace = new PollPace(clock);
   let enqueue: (key: ObjectKey) => void = () => undefined;
-  const batches = new Batches({ store, events, failures, shown, opened, clock, enqueue: (key) => enqueue(key) });
+  const batches = new Batches({
+    ...{ client, store, events, failures, shown, opened, clock },
+    enqueue: (key) => enqueue(key),
+  });
+  const ended = new EndedProposals({ client, store, events, opened, clock });
   let wake: (key: ObjectKey) => void = () => undefined;
   const polls = new RepositoryPolls({
-    ...{ client, store, clock, shown, opened, pace, failures, requests, batches },
+    ...{ client, store, clock, shown, opened, pace, failures, requests, batches, ended },
     wake: (key) => wake(key),
   });
 
@@ -96,7 +116,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
       leftBatches(),
+      ended.source(),
       outdatedProposals(shown),
+      arrivedMerges(shown),
       {
         start({ enqueue: add, prioritize }) {
           enqueue = add;
@@ -140,11 +162,16 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       return undefined;
     }
     try {
+      const siblings = ofSamePackage(store, evaluation.revision);
+      const unmet = await unmetPublication(evaluation, siblings, { now: clock.now(), holds: options.holds });
       const result = await opened.use(evaluation.revision, review, (pulls) =>
-        show(object, evaluation, { review, pulls }, signal),
+        show(object, evaluation, { review, pulls, unmet: unmet.rules }, signal),
       );
       if (!batches.hasFailed(key)) failures.end(key);
-      return result;
+      const next = whenRulesChange(unmet, clock.now(), result);
+      const isSoon = (next?.requeueAfter ?? Number.POSITIVE_INFINITY) <= REREAD_MS;
+      if (isSoon || !waitsByReview(evaluation)) return next;
+      return { requeueAfter: REREAD_MS, reason: 'an approval waits whose review may end' };
     } catch (error) {
       // A process that stops reports no failure of the host.
       if (signal.aborted && !isSluiceError(signal.reason, 'Timeout')) throw error;
@@ -156,11 +183,16 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   async function show(
     object: Stored<PackageRevision>,
     evaluation: RevisionEvaluation,
-    { review, pulls }: { readonly review: ReviewPolicy; readonly pulls: PullRequests },
+    {
+      review,
+      pulls,
+      unmet,
+    }: { readonly review: ReviewPolicy; readonly pulls: PullRequests; readonly unmet: readonly BlockingRule[] },
     signal: AbortSignal,
   ): Promise<ReconcileResult | undefined> {
     const { revision, record } = evaluation;
     const key = keyOf(object);
+    const { git, index } = store.repositoryOf(revision);
     // Before the first merge, and also when merges end to publish.
     await recordMergePublication(client, store.repositoryOf(revision), review, signal);
     const proposal = proposalId(revision.uid, record.steps);
@@ -169,20 +201,29 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { branch, isShared } = place;
     let { pull } = place;
     if (pull !== undefined && pull.state !== 'open') {
+      const waitMs = untilNextAttempt(
+        known?.awaited,
+        { pull, evaluation, mainHead: index.mainHead },
+        clock.monotonic(),
+      );
+      if (waitMs > 0) return { requeueAfter: waitMs, reason: 'the main branch has to be read' };
       // What a user decided is read again before it has an effect.
       pull = await pulls.forge.get(pull.number, signal);
       pulls.note(pull);
       const isOfIt = isShared || isOfProposal(pull, { proposal, evaluation, known });
       if (pull.state !== 'open' && isOfIt) {
-        const { pull: shownPull } = watch(key, proposal, shown.pullOf(pulls, branch, pull.number));
-        const read = await reviewsOf(shownPull, pull, signal);
+        const entry = watch(key, proposal, shown.pullOf(pulls, branch, pull));
+        entry.last = { revision, review };
+        const { pull: shownPull } = entry;
+        const read = await reviewsOf(shownPull, pull, clock.monotonic(), signal);
         const counted = await policyForMerge(client, store.repositoryOf(revision), review, pull, signal);
         if (counted === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policy has to be read again' };
+        noteQueue(store, pulls, revision, pull);
         const ended = { object, evaluation, review: counted, pull, ...read, forge: pulls.forge };
         // What reviewers request still stands in the way of an approval.
         if (pull.state === 'merged' && !isPublication(ended))
           await applyReviews(deciding(signal), { ...ended, review: { ...review, publishOn: 'approval' } });
-        return applyEnd(deciding(signal), ended);
+        return applyEnd(deciding(signal), ended, entry);
       }
     }
     const ofPackage = ofSamePackage(store, revision);
@@ -197,8 +238,18 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const conflict = explanation.reasons.find(({ reason }) => reason === CONFLICT_REASON);
     if (conflict === undefined) events.forgetTopic(key, 'conflict');
     else events.record(object, 'Warning', CONFLICT_REASON, conflict.message, 'conflict');
-    const described = await readProposal({ client, store }, object, evaluation, { explanation, review }, signal);
     const isOpen = pull?.state === 'open';
+    // One that is opened next has no reviews.
+    const read = pull;
+    const reviewsNow = async () =>
+      read?.state === 'open'
+        ? (await reviewsOf(shown.pullOf(pulls, branch, read), read, clock.monotonic(), signal)).reviews
+        : [];
+    const by = { forge: pulls.forge, store, mayApprove: options.mayApprove, signal };
+    const missing =
+      review.publishOn === 'merge' ? await missingForMerge(by, { object, evaluation, review }, reviewsNow) : [];
+    const about = { explanation, review, rules: [...unmet, ...missing] };
+    const described = await readProposal({ client, store }, object, evaluation, about, signal);
     if (isShared) {
       const annotations = await annotateProposal(evaluation, options.renderer, signal);
       batches.report(memberOf(object, evaluation, { proposal, described, annotations, left: place.left }), pulls);
@@ -217,34 +268,41 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const isKnown = isOpen && proposalsIn(pull.body).length > 0;
     // What it supersedes has waited for its pull request.
     if (known === undefined) for (const other of otherProposals(store, revision)) enqueue(other);
-    const shownPull = shown.pullOf(pulls, branch, pull.number);
+    const shownPull = shown.pullOf(pulls, branch, pull);
     shownPull.isPrepared ??= isPreparedIn(pull.body);
     // One that was just opened has neither comments nor checks, and no reviews but those that an earlier one of the branch has.
     const isNew = !isOpen && isUntouched(pull);
     if (isNew) {
       shownPull.hasNoChecks = true;
       const hasEarlier = pulls.earlierOf(branch).some((one) => one !== shownPull.number);
-      if (!hasEarlier) shownPull.reviews = { of: pull, list: [] };
+      if (!hasEarlier) shownPull.reviews = { of: pull, list: [], readMs: clock.monotonic() };
     }
     const entry = watch(key, proposal, shownPull, isNew ? { of: pull } : {});
+    entry.last = { revision, review };
+    const { reviews } = shownPull;
+    const isOld = reviews !== undefined && clock.monotonic() - reviews.readMs >= REREAD_MS;
+    if (isOld && !pulls.forge.batchesReads && waitsByReview(evaluation)) delete shownPull.reviews;
     const proposed = {
       object,
       evaluation,
       review,
       pull,
       forge: pulls.forge,
-      ...(await reviewsOf(shownPull, pull, signal)),
+      ...(await reviewsOf(shownPull, pull, clock.monotonic(), signal)),
     };
+    noteQueue(store, pulls, revision, pull);
     if (await applyReviews(deciding(signal), proposed)) {
       pulls.notePush(branch);
       return undefined;
     }
-    const { git } = store.repositoryOf(revision);
     const isAt = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).size > 0;
     // While users have pushed to the branch of a batch, it does not show what is proposed.
-    if (isShared && !shownPull.heads.has(pull.head.commit)) delete entry.seen;
-    else if (entry.seen?.content !== evaluation.content.content && (await isAt(pull.head.commit)))
-      entry.seen = { content: evaluation.content.content, at: pull.updatedAt };
+    if (
+      (!isShared || shown.isOwnHead(entry, pull.head.commit)) &&
+      entry.seen?.content !== evaluation.content.content &&
+      (await isAt(pull.head.commit))
+    )
+      shown.noteSeen(entry, { content: evaluation.content.content, at: pull.updatedAt });
     const shared = isShared ? sharedComments(shownPull, pull, key, signal) : undefined;
     const commented = { ...proposed, repository: repositoryOf(key), seen: entry.seen, state: entry.commands, shared };
     const executed = await applyCommands(deciding(signal), commented);
@@ -266,7 +324,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       events.record(object, 'Normal', 'PullRequestReopened', message, 'opened');
     }
     const annotations = await annotateProposal(evaluation, options.renderer, signal);
-    const checks = checksOf(explanation, review.gateChecks, pull.url, annotations);
+    const checks = checksOf(described, review.gateChecks, pull.url, annotations);
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
     await writePull(deciding(signal), object, shownPull, pull, content);
@@ -278,36 +336,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   function deciding(signal: AbortSignal) {
     const { mayApprove, maySetConditions } = options;
-    return { client, store, events, clock, mayApprove, maySetConditions, requests, signal };
-  }
-
-  /** Read only if the pull request has changed since: a revision changes more often than its reviews. */
-  async function reviewsOf(
-    entry: ShownPull,
-    pull: PullRequest,
-    signal: AbortSignal,
-  ): Promise<Pick<ReviewedProposal, 'reviews' | 'readReviews' | 'readState' | 'note'>> {
-    const { pulls, branch, number } = entry;
-    const readEarlier = async () => {
-      const earlier: Review[] = [];
-      // Users may delete pull requests.
-      for (const one of pulls.earlierOf(branch))
-        if (one !== number) earlier.push(...((await unlessMissing(pulls.forge.reviews(one, signal))) ?? []));
-      return standingRequests(earlier);
-    };
-    const readReviews = async () => [...(await readEarlier()), ...(await pulls.forge.reviews(number, signal))];
-    const readState = async () => {
-      const earlier = await readEarlier();
-      const state = await pulls.forge.state(number, signal);
-      return { pull: state.pull, reviews: [...earlier, ...state.reviews] };
-    };
-    const of = (await pulls.ofBranch(branch, signal)) ?? pull;
-    if (entry.reviews?.of !== of) {
-      const known = pulls.reviewsOf(of);
-      const read = async () => (pulls.forge.batchesReads ? (await readState()).reviews : readReviews());
-      entry.reviews = { of, list: known === undefined ? await read() : [...(await readEarlier()), ...known] };
-    }
-    return { reviews: entry.reviews.list, readReviews, readState, note: (one) => pulls.note(one) };
+    return { client, store, events, clock, steady, mayApprove, maySetConditions, requests, signal };
   }
 
   /** The proposal has ended: the last state is left in the pull request, which the host closes as the branch is gone. */
@@ -318,13 +347,23 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     signal: AbortSignal,
   ): Promise<undefined> {
     batches.withdraw(key);
-    if (before === undefined) return;
+    const revision = store.find(keyText(key));
+    if (revision !== undefined) store.repositoryOf(revision).noteQueued(revision.name, undefined);
+    if (before === undefined) {
+      // An earlier process may have left notes of it.
+      shown.delete(key);
+      return;
+    }
     try {
       if (!isBatchBranch(before.pull.branch))
         await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
     } catch (error) {
       // What only an operator can change does not matter any more.
       if (pauseAfter(error) === undefined) throw error;
+    }
+    if (!isBatchBranch(before.pull.branch)) {
+      ended.note(before);
+      enqueue(repositoryOf(key));
     }
     forget(key, before);
     events.forget(key);
@@ -363,4 +402,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 /** Nothing but its opening has happened to it, or did just then: the next poll makes Sluice read it once more in any case. */
 function isUntouched({ createdAt, updatedAt }: PullRequest): boolean {
   return Date.parse(updatedAt) - Date.parse(createdAt) <= JUST_OPENED_MS;
+}
+
+/** Until a pull request has left the merge queue of the host, no controller pushes to the branch of the revision. */
+function noteQueue(
+  store: Pick<RevisionStore, 'repositoryOf'>,
+  pulls: PullRequests,
+  revision: Revision,
+  { number, url }: PullRequest,
+): void {
+  store.repositoryOf(revision).noteQueued(revision.name, pulls.queued.has(number) ? url : undefined);
 }

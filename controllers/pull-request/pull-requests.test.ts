@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { PullRequests } from './pull-requests.ts';
@@ -9,12 +10,12 @@ const HEAD = 'proposed/app/w1';
 
 async function open() {
   const forge = new MemoryForge();
-  const clock = new ManualClock();
+  const clock = new ManualClock(Date.UTC(2030, 0, 1));
   const pulls = new PullRequests(forge, 'main', clock);
   pulls.note(await forge.open({ head: HEAD, base: 'main', title: 'app', body: '' }));
   // Once more, for what may have happened in the second of its opening.
   clock.advance(1000);
-  expect(await pulls.poll(NO_SIGNAL)).toEqual({ branches: [HEAD], isChanged: false });
+  expect(await pulls.poll(NO_SIGNAL)).toMatchObject({ branches: [HEAD], isChanged: false });
   const poll = () => pulls.poll(NO_SIGNAL);
   const push = (commit: string) => forge.change(1, { head: { branch: HEAD, commit, isSameRepository: true } });
   return { forge, clock, pulls, poll, push };
@@ -26,29 +27,29 @@ test('the effect of an own push is looked at by the next poll; a review at the s
   pulls.notePush(HEAD);
   push('1'.repeat(40));
   forge.review(1, 'bob', 'approved', '1'.repeat(40));
-  expect(await poll()).toEqual({ branches: [], isChanged: false });
+  expect(await poll()).toMatchObject({ branches: [], isChanged: false });
   expect(pulls.hasUnseen).toBe(true);
   expect(await pulls.ofBranch(HEAD, NO_SIGNAL)).not.toBe(before);
   clock.advance(1000);
-  expect(await poll()).toEqual({ branches: [HEAD], isChanged: false });
+  expect(await poll()).toMatchObject({ branches: [HEAD], isChanged: false });
   expect(pulls.hasUnseen).toBe(false);
   clock.advance(1000);
-  expect(await poll()).toEqual({ branches: [], isChanged: false });
+  expect(await poll()).toMatchObject({ branches: [], isChanged: false });
 });
 
 test('a change of a text, and a push long after the own one, is looked at once and again after its second', async () => {
   const { forge, clock, pulls, poll, push } = await open();
   pulls.notePush(HEAD);
   forge.change(1, { title: 'other' });
-  expect(await poll()).toEqual({ branches: [HEAD], isChanged: true });
+  expect(await poll()).toMatchObject({ branches: [HEAD], isChanged: true });
   // Within the same second nothing is certain yet.
   clock.advance(500);
-  expect(await poll()).toEqual({ branches: [], isChanged: false });
+  expect(await poll()).toMatchObject({ branches: [], isChanged: false });
   clock.advance(500);
-  expect(await poll()).toEqual({ branches: [HEAD], isChanged: false });
+  expect(await poll()).toMatchObject({ branches: [HEAD], isChanged: false });
   clock.advance(10_000);
   push('2'.repeat(40));
-  expect(await poll()).toEqual({ branches: [HEAD], isChanged: true });
+  expect(await poll()).toMatchObject({ branches: [HEAD], isChanged: true });
 });
 
 test('what may have changed again in its second is in the next list, although another changed later', async () => {
@@ -61,7 +62,7 @@ test('what may have changed again in its second is in the next list, although an
   // A comment in the same second: the time stays.
   if (first !== undefined) forge.pulls[0] = { ...first, hasComments: true };
   clock.advance(1000);
-  expect(await poll()).toEqual({ branches: expect.arrayContaining([HEAD]), isChanged: true });
+  expect(await poll()).toMatchObject({ branches: expect.arrayContaining([HEAD]), isChanged: true });
 });
 
 test('a state that was read a moment ago is returned for its number, and not later', async () => {
@@ -70,6 +71,43 @@ test('a state that was read a moment ago is returned for its number, and not lat
   expect(pulls.readWithin(HEAD, 2, 1000)).toBeUndefined();
   clock.advance(1001);
   expect(pulls.readWithin(HEAD, 1, 1000)).toBeUndefined();
+});
+
+test('what was read while the wall clock was ahead is read again as soon as after any other read', async () => {
+  const { forge, clock, pulls, poll, push } = await open();
+  const DAY = 86_400_000;
+  clock.setBy(DAY);
+  expect(await pulls.requiresUpToDate(NO_SIGNAL)).toBe(false);
+  pulls.notePush(HEAD);
+  forge.change(1, { title: 'other' });
+  expect(await poll()).toMatchObject({ branches: [HEAD] });
+  clock.setBy(-DAY);
+  clock.advance(1000);
+  expect(await poll()).toMatchObject({ branches: [HEAD] });
+  clock.advance(10_000);
+  // The push was not one of Sluice.
+  push('1'.repeat(40));
+  expect(await poll()).toMatchObject({ branches: [HEAD], isChanged: true });
+  clock.advance(1001);
+  expect(pulls.readWithin(HEAD, 1, 1000)).toBeUndefined();
+  const rules = forge.calls.filter((call) => call === 'branchRules').length;
+  clock.advance(600_000);
+  await pulls.requiresUpToDate(NO_SIGNAL);
+  expect(forge.calls.filter((call) => call === 'branchRules')).toHaveLength(rules + 1);
+});
+
+test('changes by a host whose clock was ahead and is corrected are read', async () => {
+  const { forge, clock, poll } = await open();
+  const [first] = forge.pulls;
+  if (first !== undefined) forge.pulls[0] = { ...first, title: 'ahead', updatedAt: '2030-01-02T00:00:00Z' };
+  expect(await poll()).toMatchObject({ branches: [HEAD] });
+  clock.advance(2000);
+  await poll();
+  const { updatedAt } = await forge.open({ head: 'proposed/app/w2', base: 'main', title: 'later', body: '' });
+  expect(updatedAt < '2030-01-01T00:01:00Z').toBe(true);
+  expect(await poll()).toMatchObject({ branches: ['proposed/app/w2'], isChanged: true });
+  forge.change(1, { state: 'closed' });
+  expect(await poll()).toMatchObject({ branches: expect.arrayContaining([HEAD]), isChanged: true });
 });
 
 test('whether heads have to be up to date is what the host states, else what it refused a merge for', async () => {
@@ -103,7 +141,7 @@ test('whether heads have to be up to date is what the host states, else what it 
 });
 
 test('of a reported pull request only what shows something new is read, with its reviews', async () => {
-  const { forge, pulls } = await open();
+  const { forge, clock, pulls } = await open();
   const pull = await forge.get(1);
   const pushed = new Map([[HEAD, 'own']]);
   const { number, updatedAt, head } = pull;
@@ -125,14 +163,22 @@ test('of a reported pull request only what shows something new is read, with its
     { state: 'closed' },
     { updatedAt: '2031-01-01T00:00:00Z' },
     { updatedAt: undefined },
-    { head: { branch: HEAD, commit: 'of-a-user' } },
   ])
     expect(pulls.newsOf({ ...shown, ...news }, pushed)).toBe('state');
-  for (const commit of [head.commit, 'own'])
+  expect(pulls.newsOf({ ...shown, head: { branch: HEAD, commit: 'of-a-user' } }, pushed)).toBe('head');
+  for (const commit of [head.commit, 'own', 'of-a-user'])
     expect(pulls.newsOf({ ...shown, isReview: true, head: { branch: HEAD, commit } }, pushed)).toBe('reviews');
   expect(pulls.newsOf({ ...shown, number: 77 }, pushed)).toBe('list');
   expect(pulls.newsOf({ ...shown, number: 77, head: undefined }, pushed)).toBe('nothing');
   expect(pulls.newsOf(shown, new Map())).toBe('nothing');
+  // The time of an own push is shown after its head; a review and an end are no effects of it.
+  pulls.notePush(HEAD);
+  const later = { ...shown, updatedAt: '2031-01-01T00:00:00Z' };
+  expect(pulls.newsOf(later, pushed)).toBe('nothing');
+  expect(pulls.newsOf({ ...later, isReview: true }, pushed)).toBe('reviews');
+  expect(pulls.newsOf({ ...later, state: 'closed' }, pushed)).toBe('state');
+  clock.advance(10_001);
+  expect(pulls.newsOf(later, pushed)).toBe('state');
 
   const before = await pulls.ofBranch(HEAD, NO_SIGNAL);
   const review = {
@@ -168,7 +214,7 @@ test('a pull request that cannot be read now is looked at again, and the failure
 test('of two changes in one second the second one is looked at by the first poll after the given time', async () => {
   const { forge, clock, pulls } = await open();
   forge.change(1, { title: 'other' });
-  const poll = async () => (await pulls.poll(NO_SIGNAL, 10_000)).branches;
+  const poll = async () => (await pulls.poll(NO_SIGNAL, { secondLookMs: 10_000 })).branches;
   expect(await poll()).toEqual([HEAD]);
   clock.advance(9999);
   expect(await poll()).toEqual([]);
@@ -187,4 +233,82 @@ test('a pull request is found by its number after another one of its branch, and
   pulls.note(forge.change(2, { head: { ...second.head, branch: 'proposed/app/renamed' } }));
   pulls.forget(HEAD);
   expect(pulls.lookAgainAt(new Set([2]))).toEqual(['proposed/app/renamed']);
+});
+
+/** Two pull requests of which the first one is merged just before the other one changes, with the responses of a host that is loaded. */
+describe('a merge that the host reports while an older response is on its way', () => {
+  const OTHER = 'proposed/app/w2';
+  const state = (pulls: PullRequests) => pulls.ofBranch(HEAD, NO_SIGNAL).then((pull) => pull?.state);
+
+  async function openTwo(...[forge, clock, lists]: [MemoryForge, ManualClock, SharedLists]) {
+    for (const head of [OTHER, HEAD]) await forge.open({ head, base: 'main', title: 'app', body: '' });
+    const pulls = new PullRequests(forge, 'main', clock, { lists: lists.reader('apps') });
+    for (const branch of [OTHER, HEAD]) await pulls.ofBranch(branch, NO_SIGNAL);
+    return pulls;
+  }
+  function merge(forge: MemoryForge): void {
+    const [other, merged] = forge.pulls;
+    forge.change(merged?.number ?? 0, { state: 'merged', merged: { commit: 'd', by: 'bob' } });
+    forge.change(other?.number ?? 0, { title: 'other' });
+  }
+  async function settle(clock: ManualClock, pulls: PullRequests): Promise<void> {
+    for (let times = 0; times < 3; times += 1) {
+      clock.advance(10_000);
+      await pulls.poll(NO_SIGNAL);
+    }
+  }
+
+  test('and another controller has read the list', async () => {
+    const [forge, clock] = [new MemoryForge(), new ManualClock()];
+    const lists = new SharedLists(clock);
+    const pulls = await openTwo(forge, clock, lists);
+    const users = lists.reader('apps');
+    await settle(clock, pulls);
+    const response = await forge.get(2);
+    merge(forge);
+    clock.advance(100);
+    await users.updated(forge, { since: response.updatedAt, maxAgeMs: 0 }, NO_SIGNAL);
+    clock.advance(100);
+    pulls.note(response);
+    clock.advance(2000);
+    expect((await pulls.poll(NO_SIGNAL, { maxAgeMs: 5000 })).branches).toContain(HEAD);
+    await settle(clock, pulls);
+    expect(await state(pulls)).toBe('merged');
+  });
+
+  test('and the response arrives before the list', async () => {
+    const [forge, clock] = [new MemoryForge(), new ManualClock()];
+    const pulls = await openTwo(forge, clock, new SharedLists(clock));
+    await settle(clock, pulls);
+    const response = await forge.get(2);
+    merge(forge);
+    forge.after = () => {
+      forge.after = () => undefined;
+      clock.advance(200);
+      pulls.note(response);
+    };
+    expect((await pulls.poll(NO_SIGNAL)).branches).toContain(HEAD);
+    await settle(clock, pulls);
+    expect(await state(pulls)).toBe('merged');
+  });
+
+  test('and that is the list of the start', async () => {
+    const [forge, clock] = [new MemoryForge(), new ManualClock()];
+    forge.after = (method) => {
+      if (method !== 'listUpdated') return;
+      forge.after = () => undefined;
+      merge(forge);
+    };
+    const pulls = await openTwo(forge, clock, new SharedLists(clock));
+    await settle(clock, pulls);
+    expect(await state(pulls)).toBe('merged');
+  });
+
+  test('and a later one is opened before the first list', async () => {
+    const [forge, clock] = [new MemoryForge(), new ManualClock()];
+    const pulls = await openTwo(forge, clock, new SharedLists(clock));
+    merge(forge);
+    pulls.note(await forge.open({ head: 'proposed/web/w1', base: 'main', title: 'web', body: '' }));
+    expect((await pulls.poll(NO_SIGNAL)).branches).toContain(HEAD);
+  });
 });

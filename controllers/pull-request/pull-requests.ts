@@ -1,23 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, PullState, Review } from '../../src/forge/forge.ts';
+import { CLOCKS_MS, nextSince } from '../../src/forge/next-since.ts';
+import { type ListReader, SharedLists } from '../../src/forge/shared-lists.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReportedPull } from '../repository/sync-requests.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
+import { isLater, isSame } from './compare-pulls.ts';
+import { isOwnBranch } from './own-branch.ts';
 import { pauseAfter } from './pause-after.ts';
+import { QueuedNumbers } from './queued-numbers.ts';
 
 /** Open pull requests that are read at the start. */
 const MAX_OPEN = 5000;
 /** Those that changed last, in any state, that are read at the start: what ended while no process ran. */
 const MAX_RECENT = 100;
-/** Those that one poll reads. */
-const MAX_UPDATED = 1000;
 /** Earlier pull requests of one branch whose reviews are read. */
 const MAX_EARLIER = 5;
 const MAX_BRANCHES = 10_000;
-/** Prefix of the branches of proposals. */
-const PROPOSED = 'proposed/';
 /** Hosts record times in seconds: a change may be one of several until this after it was read. */
 const SAME_SECOND_MS = 1000;
 /** A change that comes this soon after an own push is taken for its effect, until the next poll. */
@@ -30,7 +31,7 @@ interface Entry {
   readonly pull: PullRequest;
   /** The change may be one of several in the same second, which its time does not tell apart: read once more. */
   readonly isFresh: boolean;
-  /** When this state was read first, and last; milliseconds since the epoch. */
+  /** When this state was read first, and last; milliseconds of running time. */
   readonly sinceMs: number;
   readonly readMs: number;
   /** A change that has not been looked at, since it seemed to be an own one. */
@@ -45,7 +46,9 @@ interface Entry {
 export class PullRequests {
   readonly forge: Forge;
   readonly base: string;
+  readonly queued = new QueuedNumbers();
   readonly #clock: Clock;
+  readonly #lists: ListReader;
   readonly #openMerging: () => Forge;
   #merging: Forge | undefined;
   #loading: Promise<void> | undefined;
@@ -53,25 +56,40 @@ export class PullRequests {
   readonly #entries = new Map<string, Entry>();
   /** Head branches by number. */
   readonly #branches = new Map<number, string>();
+  /** Numbers of pull requests that a user had merged into another branch, by head branch. */
+  readonly #moved = new LruCache<string, number>({ maxEntries: MAX_BRANCHES });
   /** Head branches of shared pull requests. */
   readonly #shared = new Set<string>();
   readonly #wanted = new Set<string>();
   /** Reviews that were read together with a pull request. */
   readonly #reviews = new WeakMap<PullRequest, readonly Review[]>();
-  /** Times of the last own pushes by head branch, milliseconds since the epoch. */
+  /** Times of the last own pushes by head branch, in milliseconds of running time. */
   readonly #pushes = new LruCache<string, number>({ maxEntries: MAX_BRANCHES });
   /** By head branch, oldest first. */
   readonly #earlier = new LruCache<string, readonly number[]>({ maxEntries: MAX_BRANCHES });
-  /** Whether heads have to contain the base; the time at which its rules were read, milliseconds since the epoch. */
+  /** Whether heads have to contain the base; the time at which its rules were read, in milliseconds of running time. */
   #upToDate = { isRequired: false, readMs: Number.NEGATIVE_INFINITY };
-  /** The time of the last change, by the clock of the host. */
+  /** The time of the last change in a list, by the clock of the host: what was read singly says nothing of the others. */
   #since = EPOCH;
+  /** What ended on the host before was not read at the start; milliseconds since the epoch. */
+  #unreadUntilMs = Number.NEGATIVE_INFINITY;
+  /** Branches of which the host was searched for one that had ended. */
+  readonly #searched = new Set<string>();
 
-  /** `openMerging` opens the same repository with the rights to merge. */
-  constructor(forge: Forge, base: string, clock: Clock, openMerging: () => Forge = () => forge) {
+  /** `lists` is closed with it; by default nothing else reads them. `openMerging` opens the same repository with the rights to merge. */
+  constructor(
+    forge: Forge,
+    base: string,
+    clock: Clock,
+    {
+      lists = new SharedLists(clock).reader(''),
+      openMerging = () => forge,
+    }: { readonly lists?: ListReader; readonly openMerging?: () => Forge } = {},
+  ) {
     this.forge = forge;
     this.base = base;
     this.#clock = clock;
+    this.#lists = lists;
     this.#openMerging = openMerging;
   }
 
@@ -82,6 +100,7 @@ export class PullRequests {
   }
 
   async close(): Promise<void> {
+    this.#lists.close();
     await this.forge.close();
     await this.#merging?.close();
   }
@@ -96,6 +115,21 @@ export class PullRequests {
     return this.#entries.get(branch)?.pull;
   }
 
+  /**
+   * The same for a proposal without an open one, also where it ended before what was read at the start: then the host is searched, once.
+   * `beganMs`: when it was proposed, in milliseconds since the epoch; 0 where that is not known, and -Infinity to search in any case.
+   */
+  async lastOfBranch(branch: string, beganMs: number, signal: AbortSignal): Promise<PullRequest | undefined> {
+    const known = await this.ofBranch(branch, signal);
+    // All that had changed since then was read at the start.
+    const wasRead = beganMs - CLOCKS_MS > this.#unreadUntilMs;
+    if (known?.state === 'open' || wasRead || this.#searched.has(branch)) return known;
+    const found = await this.forge.find(branch, this.base, signal);
+    this.#searched.add(branch);
+    if (found !== undefined) this.note(found);
+    return this.#entries.get(branch)?.pull;
+  }
+
   /** The shared pull requests of the branches that begin with this, as they were last read. */
   async sharedWith(prefix: string, signal: AbortSignal): Promise<readonly PullRequest[]> {
     await this.#load(signal);
@@ -106,13 +140,20 @@ export class PullRequests {
   /** The pull request of a branch, if it has this number and was read from the host within this time. */
   readWithin(branch: string, number: number, milliseconds: number): PullRequest | undefined {
     const entry = this.#entries.get(branch);
-    const isRecent = entry?.pull.number === number && this.#clock.now() - entry.readMs <= milliseconds;
+    const isRecent = entry?.pull.number === number && this.#clock.monotonic() - entry.readMs <= milliseconds;
     return isRecent ? entry.pull : undefined;
+  }
+
+  /** Reads a pull request and its reviews, and takes over whether it is in the merge queue. */
+  async state(number: number, signal: AbortSignal): Promise<PullState> {
+    const state = await this.forge.state(number, signal);
+    this.queued.note(number, state.isQueued === true);
+    return state;
   }
 
   /** Sluice has pushed to a branch, which the host shows some time later. */
   notePush(branch: string): void {
-    this.#pushes.set(branch, this.#clock.now());
+    this.#pushes.set(branch, this.#clock.monotonic());
   }
 
   /** The host has refused a merge since the head does not contain the base: some hosts state that rule in no other way. */
@@ -127,7 +168,7 @@ export class PullRequests {
 
   /** The same, with the rules of the branch as they are now or were minutes ago. */
   async requiresUpToDate(signal: AbortSignal): Promise<boolean> {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     if (now - this.#upToDate.readMs < RULES_MS) return this.#upToDate.isRequired;
     let stated: boolean | undefined;
     try {
@@ -147,19 +188,26 @@ export class PullRequests {
 
   /**
    * Reads what changed since the last call. Returns the head branches of the pull requests that have to be looked at, and whether any has
-   * changed, apart from own pushes. What has changed is looked at once more by a call at least `secondLookMs` later.
+   * changed, apart from own pushes. What has changed is looked at once more by a call at least `secondLookMs` later. A list that another
+   * reader requested less than `maxAgeMs` ago suffices, unless something has changed since the last call.
    */
   async poll(
     signal: AbortSignal,
-    secondLookMs = SAME_SECOND_MS,
-  ): Promise<{ readonly branches: readonly string[]; readonly failure?: unknown; readonly isChanged: boolean }> {
+    { secondLookMs = SAME_SECOND_MS, maxAgeMs = 0 } = {},
+  ): Promise<{
+    readonly branches: readonly string[];
+    readonly failure?: unknown;
+    readonly isChanged: boolean;
+    readonly readMs: number;
+  }> {
     await this.#load(signal);
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     // What may have changed again in the same second has to be in the list.
     let since = this.#since;
-    for (const { isFresh, pull } of this.#entries.values())
-      if (isFresh && pull.updatedAt < since) since = pull.updatedAt;
-    const updated = await this.forge.listUpdated(since, MAX_UPDATED, signal);
+    const fresh = [...this.#entries.values()].filter(({ isFresh }) => isFresh);
+    for (const { pull } of fresh) if (pull.updatedAt < since) since = pull.updatedAt;
+    const wanted = { since, maxAgeMs: fresh.length === 0 ? maxAgeMs : 0 };
+    const { pulls: updated, readMs } = await this.#lists.updated(this.forge, wanted, signal);
     const branches = new Set<string>();
     let isChanged = false;
     for (const [branch, entry] of this.#entries) {
@@ -169,8 +217,10 @@ export class PullRequests {
       else this.#lookAgain(read);
       branches.add(branch);
     }
+    this.#since = nextSince(this.#since, updated, this.#clock.now());
     for (const pull of [...updated].reverse()) {
       const { branch } = pull.head;
+      if (this.#isRead(pull, readMs)) continue;
       const isOwn = this.#isOwnPush(this.#entries.get(branch)?.pull, pull, now);
       if (!this.note(pull)) continue;
       if (!isOwn) {
@@ -182,8 +232,17 @@ export class PullRequests {
         branches.delete(branch);
       }
     }
-    if (!this.forge.batchesReads) return { branches: [...branches], isChanged };
-    return { ...(await this.#readChanged(branches, signal)), isChanged };
+    if (!this.forge.batchesReads) return { branches: [...branches], isChanged, readMs };
+    return { ...(await this.#readChanged(branches, signal)), isChanged, readMs };
+  }
+
+  /**
+   * Whether this state, which was listed at a time, or a later one is known already. The response to a single request arrives after a list that
+   * was requested after it, and is older nevertheless.
+   */
+  #isRead({ head, number, updatedAt }: PullRequest, listedMs: number): boolean {
+    const known = this.#entries.get(head.branch);
+    return known?.pull.number === number && known.readMs > listedMs && known.pull.updatedAt >= updatedAt;
   }
 
   /** Reads the open ones of these branches together with their reviews. Returns the same as `readStates`. */
@@ -209,7 +268,7 @@ export class PullRequests {
     const failures: unknown[] = [];
     const read = async (number: number) => {
       try {
-        return this.#noteState(await this.forge.state(number, signal));
+        return await this.#readState(number, signal);
       } catch (failure) {
         // A pull request that a user deleted is a result, which its reconciliation finds.
         if (!isSluiceError(failure, 'NotFound')) failures.push(failure);
@@ -221,24 +280,27 @@ export class PullRequests {
   }
 
   /**
-   * What of a reported pull request has to be read: nothing where it is none of these branches or shows what is known already, its reviews where
-   * it is otherwise as known, the list where it is another one of such a branch. `pushed` returns the commit that Sluice has pushed to a branch.
+   * What of a reported pull request has to be read: nothing where it is neither shared nor of these branches, or shows what is known already, its
+   * reviews where it is otherwise as known, the list where it is another one of such a branch. `head`: it has another head, which a user has pushed, or
+   * a push of Sluice that has not returned yet. `pushed` returns the commit that Sluice has pushed to a branch.
    */
   newsOf(
     reported: ReportedPull,
     pushed: ReadonlyMap<string, string | undefined>,
-  ): 'nothing' | 'reviews' | 'state' | 'list' {
+  ): 'nothing' | 'reviews' | 'state' | 'head' | 'list' {
     const { number, isReview, isComment, updatedAt, state, head } = reported;
     const known = this.#entryOf(number)?.pull;
     if (known === undefined) return head !== undefined && pushed.has(head.branch) ? 'list' : 'nothing';
-    if (!pushed.has(known.head.branch)) return 'nothing';
+    if (!pushed.has(known.head.branch) && !this.#shared.has(known.head.branch)) return 'nothing';
     if (isComment || updatedAt === undefined || head === undefined) return 'state';
     if (state !== (known.state === 'open' ? 'open' : 'closed')) return 'state';
-    // The effect of an own push is shown by the next list.
-    if (head.commit !== known.head.commit && head.commit !== pushed.get(known.head.branch)) return 'state';
     if (isReview) return 'reviews';
+    // The effect of an own push is shown by the next list.
+    if (head.commit !== known.head.commit && head.commit !== pushed.get(known.head.branch)) return 'head';
     if (head.commit !== known.head.commit) return 'nothing';
-    return Date.parse(updatedAt) <= Date.parse(known.updatedAt) ? 'nothing' : 'state';
+    // Hosts show the head that was pushed before the time of that change; the next list has what others changed meanwhile.
+    const isNewer = Date.parse(updatedAt) > Date.parse(known.updatedAt);
+    return isNewer && !this.#wasPushed(known.head.branch, this.#clock.monotonic()) ? 'state' : 'nothing';
   }
 
   /** Makes callers who compare look again at pull requests. Returns their branches. */
@@ -270,7 +332,9 @@ export class PullRequests {
     return branch;
   }
 
-  #noteState({ pull, reviews }: PullState): string[] {
+  async #readState(number: number, signal: AbortSignal): Promise<string[]> {
+    const wasQueued = this.queued.has(number);
+    const { pull, reviews } = await this.state(number, signal);
     const { branch } = pull.head;
     const known = this.#entries.get(branch)?.pull;
     this.note(pull);
@@ -278,7 +342,7 @@ export class PullRequests {
     if (entry?.pull.number !== pull.number) return [branch];
     const isSame = entry.pull === known && isDeepStrictEqual(this.#reviews.get(known), reviews);
     // A comment of the same second changes nothing that could be compared.
-    if (isSame && pull.hasComments === false) return [];
+    if (isSame && pull.hasComments === false && this.queued.has(number) === wasQueued) return [];
     // A copy, so that callers who compare look again.
     const now = { ...entry.pull, ...(pull.hasComments === undefined ? {} : { hasComments: pull.hasComments }) };
     this.#set(branch, { ...entry, pull: now, isUnseen: false });
@@ -293,17 +357,21 @@ export class PullRequests {
 
   /** Whether a change can be the effect of an own push. A review at the same time is found by the next poll, which reads it once more. */
   #isOwnPush(known: PullRequest | undefined, pull: PullRequest, now: number): boolean {
-    const at = this.#pushes.get(pull.head.branch);
-    if (known === undefined || at === undefined || now - at > OWN_PUSH_MS) return false;
+    if (known === undefined || !this.#wasPushed(pull.head.branch, now)) return false;
     const { head, updatedAt } = pull;
     return isSame({ ...known, head: { ...known.head, commit: head.commit }, updatedAt }, pull);
   }
 
+  #wasPushed(branch: string, now: number): boolean {
+    const at = this.#pushes.get(branch);
+    return at !== undefined && now - at <= OWN_PUSH_MS;
+  }
+
   /** Takes over what the host returned of a pull request. Returns whether it differs from what was known. */
   note(pull: PullRequest): boolean {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     const { branch, isSameRepository } = pull.head;
-    if (pull.updatedAt > this.#since) this.#since = pull.updatedAt;
+    if (pull.state !== 'open') this.queued.note(pull.number, false);
     const entry = this.#entries.get(branch);
     const known = entry?.pull;
     if (!isSameRepository) return false;
@@ -311,6 +379,7 @@ export class PullRequests {
       // A user has changed what it is merged into: it is none of this branch any more.
       if (known?.number !== pull.number) return false;
       this.forget(branch);
+      this.#moved.set(branch, pull.number);
       return true;
     }
     if (known !== undefined && known.number !== pull.number)
@@ -321,8 +390,14 @@ export class PullRequests {
       this.#set(branch, { ...entry, readMs: now });
       return false;
     }
+    if (pull.number === this.#moved.get(branch)) this.#moved.delete(branch);
     this.#set(branch, { pull, isFresh: true, sinceMs: now, readMs: now, isUnseen: false });
     return true;
+  }
+
+  /** The number of the pull request of a branch whose base a user has changed since; undefined if there is none. */
+  movedOf(branch: string): number | undefined {
+    return this.#moved.get(branch);
   }
 
   /** Numbers of former pull requests of a branch: what reviewers requested there still stands. */
@@ -335,6 +410,8 @@ export class PullRequests {
     const known = this.#entries.get(branch)?.pull;
     if (known !== undefined) this.#noteEarlier(branch, known.number);
     this.#wanted.delete(branch);
+    this.#moved.delete(branch);
+    this.#searched.delete(branch);
     this.#forgetNumber(branch);
     this.#entries.delete(branch);
     this.#shared.delete(branch);
@@ -360,30 +437,8 @@ export class PullRequests {
     for (const pull of [...recent].reverse()) this.note(pull);
     for (const pull of open) this.note(pull);
     this.#wanted.clear();
+    // Not those that are open: others may have ended meanwhile, which are in the list of what changed since.
+    this.#since = nextSince(this.#since, recent, this.#clock.now());
+    if (recent.length >= MAX_RECENT) this.#unreadUntilMs = Date.parse(recent.at(-1)?.updatedAt ?? '');
   }
-}
-
-/** True for the branches that Sluice opens pull requests for. */
-export function isOwnBranch(branch: string): boolean {
-  return branch.startsWith(PROPOSED) || isBatchBranch(branch);
-}
-
-/** True if of two pull requests of one branch the first one counts: an open one, else the later one. */
-function isLater(known: PullRequest, other: PullRequest): boolean {
-  if (known.number === other.number) return false;
-  if ((known.state === 'open') !== (other.state === 'open')) return known.state === 'open';
-  return known.number > other.number;
-}
-
-/**
- * Whether nothing has changed. Lists, single reads and queries of one host differ in what they return besides: whether there are comments, and
- * the names of users that do not exist any more.
- */
-function isSame(known: PullRequest, read: PullRequest): boolean {
-  const { hasComments = known.hasComments ?? false } = read;
-  return hasComments === (known.hasComments ?? false) && isDeepStrictEqual(comparable(known), comparable(read));
-}
-
-function comparable({ hasComments: _, author: __, labels, merged, ...pull }: PullRequest) {
-  return { ...pull, labels: new Set(labels), merged: merged?.commit };
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { git } from '../../test/support/git/git-cli.ts';
 import { eachProposals, type Proposals } from '../../test/support/proposal-bench.ts';
 import { type ReportedPull, SyncRequests } from '../repository/sync-requests.ts';
 import { MemoryForge } from './testing-forge.ts';
@@ -41,11 +42,27 @@ describe('polls of pull requests, where webhooks report them', () => {
     expect(at.woken).toContain(name.split('/').at(-1));
     await at.reconcile(name);
     expect(at.revision(name).lifecycle).toBe('Published');
-    expect(at.forge.calls).toEqual(['reviews', 'get', 'reviews']);
+    expect(at.forge.calls).toEqual(['reviews', 'get']);
     at.forge.change(1, { state: 'closed' });
     report({});
     await at.reconcile('apps');
-    expect(at.forge.calls).toEqual(['reviews', 'get', 'reviews']);
+    expect(at.forge.calls).toEqual(['reviews', 'get']);
+  });
+
+  test('a review that was dismissed after it was read does not count', async () => {
+    at.forge.review(1, 'bob', 'approved', at.revision(name).commit);
+    report({ isReview: true });
+    await at.reconcile('apps');
+    at.forge.after = (method) => {
+      if (method !== 'reviews') return;
+      at.forge.after = () => undefined;
+      const [review] = at.forge.reviewsOf.get(1) ?? [];
+      at.forge.change(1, {});
+      if (review !== undefined) at.forge.reviewsOf.set(1, [{ ...review, state: 'dismissed' }]);
+    };
+    await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect(at.forge.calls.slice(0, 3)).toEqual(['reviews', 'get', 'reviews']);
   });
 
   test('what may have changed twice in a second is read once more a minute later, as a message reports the other change', async () => {
@@ -63,6 +80,29 @@ describe('polls of pull requests, where webhooks report them', () => {
     expect(await looks()).toBe(false);
     at.clock.advance(30_000);
     expect(await looks()).toBe(true);
+  });
+
+  test('a head that the host reports before Sluice knows its push is no news; one that it never knows is read', async () => {
+    const branch = at.forge.pulls[0]?.head.branch ?? '';
+    const show = (commit: string) => at.forge.change(1, { head: { branch, commit, isSameRepository: true } });
+    const poll = async () => ((await at.reconcile('apps')) as { requeueAfter: number }).requeueAfter;
+    const identity = ['-c', 'user.name=bob', '-c', 'user.email=bob@example.com'];
+    const commit = git(at.path, [...identity, 'commit-tree', `${branch}^{tree}`, '-p', branch, '-m', 'again']).trim();
+    show(commit);
+    report({});
+    expect(await poll()).toBe(3000);
+    git(at.path, ['update-ref', `refs/heads/${branch}`, commit]);
+    await at.sync();
+    at.clock.advance(3000);
+    await poll();
+    expect(at.forge.calls).toEqual([]);
+    show('f'.repeat(40));
+    report({});
+    const waitMs = await poll();
+    expect(at.forge.calls).toEqual([]);
+    at.clock.advance(waitMs);
+    await poll();
+    expect(at.forge.calls).toEqual(['get', 'reviews']);
   });
 
   test('a comment and an end are read with their pull request', async () => {
@@ -96,6 +136,35 @@ describe('polls of pull requests, where webhooks report them', () => {
     await at.reconcile('apps');
     expect(reads).toBe(2);
     expect(at.woken).toContain(name.split('/').at(-1));
+  });
+
+  test.each([
+    { what: 'on another host', isOther: true, ms: 0 },
+    { what: 'on another host', isOther: true, ms: 100 },
+    { what: 'with other credentials', isOther: false, ms: 100 },
+  ])('each of two lists is read at the same pace: $what, where a response takes $ms ms', async ({ isOther, ms }) => {
+    const other = isOther ? new MemoryForge() : at.forge;
+    const api = 'https://other.example.com/api/v1';
+    at.restart({ openForge: ({ forge }) => (forge.api === api ? other : at.forge) });
+    await at.reconcile(name);
+    const review = isOther ? { forge: { api } } : { teams: [{ team: 'org/sre', groups: ['sre'] }] };
+    const policy = { namespace: 'default', name: 'review' };
+    await at.world.client.patch(packagePolicyKind, policy, { spec: { review } });
+    await expect.poll(() => at.world.policyFor(at.revision(name)).review).toMatchObject(review);
+    const [web = ''] = await at.proposeAll('web');
+    await at.reconcile(web);
+    for (const forge of [at.forge, other]) forge.before = () => void at.clock.advance(ms);
+    for (let times = 0; times < 5; times += 1) {
+      at.forge.change(1, { title: `changed ${times}` });
+      other.change(isOther ? 1 : 2, { title: `changed ${times}` });
+      at.woken.length = 0;
+      const end = at.clock.now() + 15_000;
+      while (at.clock.now() < end) {
+        const { requeueAfter } = (await at.reconcile('apps')) as { requeueAfter: number };
+        at.clock.advance(Math.max(1, requeueAfter));
+      }
+      expect(at.woken).toEqual(expect.arrayContaining([name, web]));
+    }
   });
 
   test('the pull requests of a host are read although those of another one cannot be', async () => {

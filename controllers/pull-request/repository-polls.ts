@@ -5,10 +5,11 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
-import type { ReviewRequest, SyncRequests } from '../repository/sync-requests.ts';
+import type { ReportedPull, ReviewRequest, SyncRequests } from '../repository/sync-requests.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
 import type { Batches } from './batch/batches.ts';
 import { QueuedPulls } from './checks/queued-checks.ts';
+import type { EndedProposals } from './ending/ended-proposals.ts';
 import type { HostFailures } from './host-failures.ts';
 import type { OpenedRepositories } from './opened-repositories.ts';
 import { pauseAfter } from './pause-after.ts';
@@ -24,6 +25,8 @@ const MAX_SINGLE_READS = 4;
 /** What may have changed twice in a second is read once more after that; after the longer time where a message reports the other change too. */
 const SECOND_LOOK_MS = 1000;
 const REPORTED_SECOND_LOOK_MS = 60_000;
+/** A host reports a push of Sluice up to so long before it has returned. */
+const PUSH_MS = 3000;
 
 export interface PollContext {
   readonly client: Client;
@@ -35,6 +38,7 @@ export interface PollContext {
   readonly failures: HostFailures;
   readonly requests: Pick<SyncRequests, 'takeReview'> | undefined;
   readonly batches: Pick<Batches, 'pullsOf' | 'wake'>;
+  readonly ended: Pick<EndedProposals, 'pullsOf' | 'update'>;
   /** Looks at a proposal, before what else waits. */
   wake(revision: ObjectKey): void;
 }
@@ -55,6 +59,11 @@ interface News {
 export class RepositoryPolls {
   readonly #context: PollContext;
   readonly #queues = new QueuedPulls();
+  /** Messages about heads that may be those of pushes of Sluice, by number, and until when they wait, in milliseconds of running time. */
+  readonly #heads = new WeakMap<
+    PullRequests,
+    Map<number, { readonly reported: ReportedPull; readonly untilMs: number }>
+  >();
   /** Why pull requests cannot be read, as their proposals report it. */
   readonly #unreadable = new WeakMap<PullRequests, string>();
 
@@ -63,14 +72,16 @@ export class RepositoryPolls {
   }
 
   async poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
-    const { clock, shown, opened, pace, requests, batches } = this.#context;
+    const { clock, shown, opened, pace, requests, batches, ended } = this.#context;
     const id = keyText(key);
     const waitMs = pace.readWaitMs(id);
     if (waitMs > 0) return { requeueAfter: waitMs, reason: 'pull requests were read a moment ago' };
     const here = shown.inRepository(key);
-    const all = [...new Set(here.map(({ pull }) => pull.pulls))];
-    await opened.closeUnused(key, new Set([...all, ...batches.pullsOf(key)]));
-    if (here.length === 0) {
+    // Of a pull request that was closed, no proposal is left, but it can be opened again.
+    const left = [...batches.pullsOf(key), ...(await ended.pullsOf(key))];
+    const all = [...new Set([...here.map(({ pull }) => pull.pulls), ...left])];
+    await opened.closeUnused(key, new Set(all));
+    if (all.length === 0) {
       pace.rest(id);
       return undefined;
     }
@@ -80,31 +91,35 @@ export class RepositoryPolls {
     if ((requested?.pulls.size ?? 0) > 0) pace.noteMessage(id);
     // Taken once, it has to outlast a failure of what is read before the queue.
     if (requested?.mergeQueue === true) for (const pulls of all) this.#queues.request(pulls);
-    const hasUnseen = () => all.some((pulls) => pulls.hasUnseen);
     const failures: unknown[] = [];
     for (const pulls of all) {
       const own = here.filter(({ pull }) => pull.pulls === pulls);
-      const began = clock.now();
+      const began = clock.monotonic();
       try {
         const news = this.#newsOf(pulls, own, requested);
-        const isDue = pace.dueMs(id, hasUnseen()) === 0 || isWoken || news.needsList;
+        const dueMs = pace.dueMs(id, pulls, pulls.hasUnseen);
+        const isNow = (isWoken && dueMs > 0) || news.needsList;
+        const isDue = dueMs === 0 || isNow;
         // Where it has to wait, what was named is read by itself.
-        if (isDue && pace.waitMs(id) === 0) {
+        if (isDue && pace.waitMs(pulls) === 0) {
           const secondLookMs = pace.isReported(id) ? REPORTED_SECOND_LOOK_MS : SECOND_LOOK_MS;
-          const { branches, isChanged, failure } = await pulls.poll(signal, secondLookMs);
+          const maxAgeMs = isNow ? 0 : pace.nextMs(id, pulls.hasUnseen) / 2;
+          const { branches, isChanged, readMs, failure } = await pulls.poll(signal, { secondLookMs, maxAgeMs });
           this.#wake(key, own, [...branches, ...pulls.lookAgainAt(new Set([...news.numbers, ...news.reviewed]))]);
           if (branches.length > 0) this.#queues.request(pulls);
           await this.#readQueue(key, pulls, own, signal);
           if (failure !== undefined) throw failure;
-          pace.notePoll(id, { tookMs: clock.now() - began, isChanged });
+          pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
+          await ended.update(key, pulls, signal);
           if (this.#unreadable.delete(pulls)) for (const one of own) this.#context.failures.end(one.key);
         } else {
           this.#wake(key, own, pulls.lookAgainAt(news.reviewed));
           const { branches, failure } = await pulls.readStates([...news.numbers], signal);
           this.#wake(key, own, branches);
-          if (news.numbers.size > 0) pace.noteRead(id, clock.now() - began);
+          if (news.numbers.size > 0) pace.noteRead(id, clock.monotonic() - began);
           await this.#readQueue(key, pulls, own, signal);
           if (failure !== undefined) throw failure;
+          await ended.update(key, pulls, signal);
         }
       } catch (error) {
         // Other hosts are read all the same: what was reported of them is taken.
@@ -114,8 +129,10 @@ export class RepositoryPolls {
     }
     const [first] = failures;
     if (first === undefined) {
-      const requeueAfter = Math.max(pace.dueMs(id, hasUnseen()), pace.waitMs(id));
-      return { requeueAfter, reason: 'pull requests are read' };
+      const heads = all.flatMap((pulls) => [...(this.#heads.get(pulls)?.values() ?? [])]);
+      const headsMs = Math.min(...heads.map(({ untilMs }) => Math.max(0, untilMs - clock.monotonic())));
+      const listsMs = all.map((pulls) => Math.max(pace.dueMs(id, pulls, pulls.hasUnseen), pace.waitMs(pulls)));
+      return { requeueAfter: Math.min(headsMs, ...listsMs), reason: 'pull requests are read' };
     }
     const pauses = failures.map((error) => {
       const pause = pauseAfter(error);
@@ -137,8 +154,10 @@ export class RepositoryPolls {
   #newsOf(pulls: PullRequests, own: readonly Shown[], requested: ReviewRequest | undefined): News {
     const [numbers, reviewed] = [new Set<number>(), new Set<number>()];
     let needsList = false;
-    if (requested === undefined) return { numbers, reviewed, needsList };
-    const { store } = this.#context;
+    const waiting = this.#heads.get(pulls);
+    this.#heads.delete(pulls);
+    if (requested === undefined && waiting === undefined) return { numbers, reviewed, needsList };
+    const { store, clock } = this.#context;
     const { batchesReads } = pulls.forge;
     const pushed = new Map<string, string | undefined>();
     for (const { pull, key } of own) {
@@ -148,11 +167,17 @@ export class RepositoryPolls {
       // The head of a batch is none of its proposals.
       pushed.set(pull.branch, isBatchBranch(pull.branch) ? undefined : revision.commit);
     }
-    for (const reported of requested.pulls.values()) {
+    const before = [...(waiting?.values() ?? [])].map(({ reported }) => reported);
+    for (const reported of [...before, ...(requested?.pulls.values() ?? [])]) {
+      const { number } = reported;
       const news = pulls.newsOf(reported, pushed);
+      const untilMs = waiting?.get(number)?.untilMs ?? clock.monotonic() + PUSH_MS;
       // The reconciliation reads the reviews in any case.
-      if (news === 'reviews' && !batchesReads) reviewed.add(reported.number);
-      else if (news === 'reviews' || news === 'state') numbers.add(reported.number);
+      if (news === 'reviews' && !batchesReads) reviewed.add(number);
+      else if (news === 'head' && clock.monotonic() < untilMs) {
+        const heads = this.#heads.get(pulls) ?? new Map();
+        this.#heads.set(pulls, heads.set(number, { reported, untilMs }));
+      } else if (news === 'reviews' || news === 'state' || news === 'head') numbers.add(number);
       needsList ||= news === 'list';
     }
     if (!batchesReads && numbers.size > MAX_SINGLE_READS) needsList = true;

@@ -3,14 +3,22 @@ import type {
   Closing,
   Comment,
   Forge,
+  MergedState,
   NewPullRequest,
   PullRequest,
   PullRequestChange,
   PullState,
   Review,
+  ScheduledMerge,
 } from '../../src/forge/forge.ts';
-import type { BranchRules, Mergeability, MergeOutcome, MergeRequest } from '../../src/forge/forge-merging.ts';
-import { type HostComment, setTopicComment, withoutOwner } from '../../src/forge/topic-comment.ts';
+import type {
+  BranchRules,
+  Mergeability,
+  MergeMethod,
+  MergeOutcome,
+  MergeRequest,
+} from '../../src/forge/forge-merging.ts';
+import { commentsAbout, type HostComment, setTopicComment, withoutOwner } from '../../src/forge/topic-comment.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 
 /** A repository on a host, in memory, with the operations of users for tests of races and failures; real hosts are in test/forge. */
@@ -18,8 +26,11 @@ export class MemoryForge implements Forge {
   readonly address = 'https://git.example.com/api/v1/repos/owner/apps';
   opensWithLabels = true;
   batchesReads = false;
+  reopensWithoutBranch = true;
   readonly pulls: PullRequest[] = [];
   readonly reviewsOf = new Map<number, Review[]>();
+  /** By the number of the pull request. */
+  readonly schedules = new Map<number, ScheduledMerge>();
   readonly closings = new Map<number, Closing>();
   readonly commentsOf = new Map<number, HostComment[]>();
   /** Whether it reports edits of comments. */
@@ -46,9 +57,19 @@ export class MemoryForge implements Forge {
   /** What a merge returns; undefined merges. */
   outcome: MergeOutcome | undefined;
   mergeable: Mergeability = 'mergeable';
+  /** Numbers of pull requests in its merge queue. */
+  readonly queue = new Set<number>();
+  /** Those of them that another user has put there. */
+  readonly queuedByOthers = new Set<number>();
   rules: BranchRules = {};
+  /** Those that it permits. */
+  methods: readonly MergeMethod[] | undefined = ['merge', 'squash', 'rebase'];
   #second = 0;
   #comments = 0;
+
+  budget(): undefined {
+    return undefined;
+  }
 
   listOpen(base: string): Promise<readonly PullRequest[]> {
     return this.#call('listOpen', () =>
@@ -114,20 +135,40 @@ export class MemoryForge implements Forge {
     });
   }
 
-  mergeability(): Promise<Mergeability> {
-    return this.#call('mergeability', () => this.mergeable);
+  dequeue(number: number): Promise<'removed' | 'absent' | 'other'> {
+    return this.#call('dequeue', () => {
+      if (!this.queue.has(number)) return 'absent';
+      if (this.queuedByOthers.has(number)) return 'other';
+      this.queue.delete(number);
+      this.change(number, {});
+      return 'removed';
+    });
+  }
+
+  mergeability(number: number): Promise<Mergeability> {
+    return this.#call('mergeability', () => (this.queue.has(number) ? 'queued' : this.mergeable));
   }
 
   branchRules(): Promise<BranchRules> {
     return this.#call('branchRules', () => this.rules);
   }
 
+  mergeMethods(): Promise<readonly MergeMethod[] | undefined> {
+    return this.#call('mergeMethods', () => this.methods);
+  }
+
   async state(number: number): Promise<PullState> {
-    return { pull: await this.get(number), reviews: await this.reviews(number) };
+    return { pull: await this.get(number), reviews: await this.reviews(number), isQueued: this.queue.has(number) };
   }
 
   reviews(number: number): Promise<readonly Review[]> {
     return this.#call('reviews', () => this.reviewsOf.get(number) ?? []);
+  }
+
+  mergedState({ number }: PullRequest): Promise<MergedState> {
+    const scheduled = this.schedules.get(number);
+    const reviews = this.reviewsOf.get(number) ?? [];
+    return this.#call('mergedState', () => ({ reviews, ...(scheduled === undefined ? {} : { scheduled }) }));
   }
 
   closing({ number }: PullRequest): Promise<Closing | undefined> {
@@ -187,6 +228,13 @@ export class MemoryForge implements Forge {
       },
     };
     return this.#callAsync('setComment', () => setTopicComment(comments, topic, body));
+  }
+
+  findComment(number: number, topic: string): Promise<Comment | undefined> {
+    return this.#call('findComment', () => {
+      const [found] = commentsAbout(this.commentsOf.get(number) ?? [], topic);
+      return found === undefined ? undefined : withoutOwner(found);
+    });
   }
 
   isTeamMember(team: string, user: string): Promise<boolean> {

@@ -12,16 +12,16 @@ import { isHosted, localPath } from '../../src/git/open/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { canonicalAddress } from '../../src/git/open/repository-address.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
-import type { OpenOptions } from '../../src/package/store/open-package-repository.ts';
+import type { OpenOptions } from '../../src/package/store/opening/open-package-repository.ts';
+import { RepositoryOpener } from '../../src/package/store/opening/repository-opener.ts';
+import { Signers } from '../../src/package/store/opening/signing.ts';
 import {
   allowedSignersOf,
   hostUsersNameOf,
   parseHostUsers,
   parsePeople,
-} from '../../src/package/store/policy-objects.ts';
-import { RepositoryOpener } from '../../src/package/store/repository-opener.ts';
+} from '../../src/package/store/policies/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { Signers } from '../../src/package/store/signing.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
@@ -64,10 +64,10 @@ export interface RepositoryControllerOptions
   /** Milliseconds between two syncs of a remote repository. Default: adaptive, see `REMOTE_INTERVALS`. */
   readonly remoteInterval?: number;
   /**
-   * The registered repositories as the informer of this controller shows them. Default: a list for each repository that is opened, which
-   * over a network would read all objects as often as there are objects.
+   * The registered repositories whose address may be the same as this one, as an informer shows them. Default: a list of all for each repository
+   * that is opened, which reads all objects as often as there are objects.
    */
-  readonly registered?: () => readonly Stored<Repository>[];
+  readonly registered?: (address: string) => readonly Stored<Repository>[];
   /** One of them, likewise. Default: a read from the storage. */
   readonly find?: (key: ObjectKey) => Stored<Repository> | undefined;
   /**
@@ -181,10 +181,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         workerLimits.note(key, false);
         return { requeueAfter: state.nextSync(object), reason: 'the next sync of the repository' };
       } catch (error) {
-        if (!open.has(keyText(key))) {
-          claimed.delete(keyText(key));
-          addresses.clear();
-        }
+        if (!open.has(keyText(key))) claimed.delete(keyText(key));
         // The process ends; the repository has no error.
         if (context.signal.aborted) throw error;
         const cause = limit.signal.aborted ? timeoutError(object, error) : error;
@@ -271,7 +268,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const replaced = known?.isPlaceOf(object) === true ? known : undefined;
     // Its packages are gone: the object is another one, or names another place.
     if (replaced === undefined && known !== undefined) await forget(keyOf(object));
-    const items = await registered();
+    const items = await registeredAt(object);
     // Its target may have changed since it was resolved.
     addresses.delete(object.spec.git?.repo ?? '');
     const isClaimed = (one: Stored<Repository>) => claimed.has(keyText(keyOf(one)));
@@ -313,7 +310,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
 
   /** Lets controllers act for a repository once those of other namespaces that registered the same packages first are deleted. */
   async function promoteIfFirst({ repository }: OpenRepository, object: Stored<Repository>): Promise<void> {
-    if ((await leadingRepository(object, await registered(), addressOf)) !== undefined) return;
+    if ((await leadingRepository(object, await registeredAt(object), addressOf)) !== undefined) return;
     inConflict.delete(keyText(keyOf(object)));
     store.promote(repository.id);
   }
@@ -355,8 +352,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     recorder.record(about, finding.inBand ? 'Normal' : 'Warning', reason, finding.message);
   }
 
-  async function registered(): Promise<readonly Stored<Repository>[]> {
-    return options.registered?.() ?? (await client.list(repositoryKind)).items;
+  async function registeredAt({ spec }: Repository): Promise<readonly Stored<Repository>[]> {
+    return options.registered?.(spec.git?.repo ?? '') ?? (await client.list(repositoryKind)).items;
   }
 
   /** Resolves each address once, not for every pair of repositories. */

@@ -21,6 +21,7 @@ class SettableClock implements Clock {
   readonly timers = new ManualClock();
   offset = 0;
   readonly now = () => this.timers.now() + this.offset;
+  readonly monotonic = () => this.timers.monotonic();
   readonly schedule = (delay: number, action: () => void) => this.timers.schedule(delay, action);
 }
 

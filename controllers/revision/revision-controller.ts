@@ -12,9 +12,9 @@ import { failedEdit } from '../../src/package/plan/edit/edit-kptfile-text.ts';
 import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/edit/kptfile-problems.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
-import type { PolicyChange } from '../../src/package/store/policy-objects.ts';
+import type { PolicyChange } from '../../src/package/store/policies/policy-objects.ts';
+import { selectsToRestrict } from '../../src/package/store/policies/selected-packages.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
-import { selects } from '../../src/package/store/selected-packages.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {
   packageRevisionKind,
@@ -41,6 +41,8 @@ import { isStopped } from './settlement.ts';
 
 /** Reason of the event about a Kptfile that kpt rejects. */
 const INVALID_KPTFILE = 'KptfileInvalid';
+/** Until a condition is written that waits for a merge queue. */
+const QUEUED_MS = 60_000;
 /** Topics of events that stay valid when a run finds no problem. */
 const KEPT_TOPICS: ReadonlySet<string> = new Set(['Resolved', 'Rendering', INVALID_KPTFILE]);
 
@@ -78,7 +80,7 @@ export function revisionController(options: RevisionControllerOptions): Controll
         revision.namespace === namespace &&
         (policies?.some(({ spec: { selector } }) => {
           const { repositorySelector: _labels, ...ofPackages } = selector;
-          return selects(ofPackages, revision, undefined);
+          return selectsToRestrict(ofPackages, revision, undefined);
         }) ??
           true),
     );
@@ -220,6 +222,7 @@ class RevisionReconciler {
     const evaluation = await store.evaluate(id);
     const { revision } = evaluation;
     if (revision.kptfile === undefined) return {};
+    let isHeld = false;
     for (const { name: only } of this.#ofProposals.order) {
       const context = { now: clock.now(), signal };
       const options = { context, clock, namespace: revision.namespace, timeout, only };
@@ -227,14 +230,19 @@ class RevisionReconciler {
       const { conditions = [], withdraw = [] } = plan.change ?? {};
       if (conditions.length + withdraw.length > 0) {
         const writer = { actor: { name: plan.actor }, face: 'controller', signal } as const;
-        await store.change(id, { conditions, withdraw, expectedCommit: revision.commit }, writer);
-        // Its commit wakes this controller for the other conditions.
-        return {};
+        try {
+          await store.change(id, { conditions, withdraw, expectedCommit: revision.commit }, writer);
+          // Its commit wakes this controller for the other conditions.
+          return {};
+        } catch (error) {
+          if (!isSluiceError(error, 'Busy') || !store.repositoryOf(revision).isInMergeQueue(revision)) throw error;
+          isHeld = true;
+        }
       }
       const failure = failureOf(outcome.failures);
       if (failure !== undefined) throw failure;
     }
-    return {};
+    return isHeld ? { requeueAfter: QUEUED_MS, reason: 'its pull request is in a merge queue' } : {};
   }
 
   async #resolve(evaluation: RevisionEvaluation, signal: AbortSignal): Promise<ReconcileResult> {

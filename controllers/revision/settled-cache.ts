@@ -3,7 +3,7 @@ import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { revisionId } from '../../src/package/model/revision/package-revision.ts';
 
-/** A state of a draft without further work, until `due` (milliseconds since the epoch) if it is set. */
+/** A state of a draft without further work, until `due` (milliseconds of running time) if it is set. */
 interface SettledState {
   readonly etag: string;
   readonly due: number | undefined;
@@ -43,7 +43,7 @@ export class SettledCache {
     const { etag } = revision;
     const state = this.#states.get(id);
     const woken = this.#woken.delete(id);
-    if (!woken && state?.etag === etag && (state.due === undefined || state.due > this.#clock.now()))
+    if (!woken && state?.etag === etag && (state.due === undefined || state.due > this.#clock.monotonic()))
       return this.#waitFor(state);
     this.#states.delete(id);
     return undefined;
@@ -51,14 +51,18 @@ export class SettledCache {
 
   /** Marks this state of a draft as settled, for `after` milliseconds or until an event. */
   settle(revision: PackageRevision, after?: number, reason?: string): ReconcileResult {
-    const state = { etag: revision.etag, due: after === undefined ? undefined : this.#clock.now() + after, reason };
+    const state = {
+      etag: revision.etag,
+      due: after === undefined ? undefined : this.#clock.monotonic() + after,
+      reason,
+    };
     this.#states.set(revisionId(revision), state);
     return this.#waitFor(state);
   }
 
   #waitFor({ due, reason }: SettledState): ReconcileResult {
     if (due === undefined) return {};
-    const requeueAfter = due - this.#clock.now();
+    const requeueAfter = due - this.#clock.monotonic();
     return reason === undefined ? { requeueAfter } : { requeueAfter, reason };
   }
 }

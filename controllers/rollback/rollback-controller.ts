@@ -20,7 +20,7 @@ import type { Oid } from '../../src/git/git-repository.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import { hostedFolder } from '../../src/package/store/opening/open-package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';

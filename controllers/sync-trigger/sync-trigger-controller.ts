@@ -95,7 +95,7 @@ export function syncTriggerController(options: SyncTriggerOptions): ControllerOp
       const id = keyText(key);
       const push = pending.get(id);
       if (push === undefined) return undefined;
-      const wait = push.notBefore - clock.now();
+      const wait = push.notBefore - clock.monotonic();
       if (wait > 0) return { requeueAfter: wait, reason: 'the next attempt to start a sync' };
       const target = await client.find(deliveryTargetKind, key, { signal });
       const type = target?.spec.engine?.trigger?.type;
@@ -130,7 +130,7 @@ export function syncTriggerController(options: SyncTriggerOptions): ControllerOp
       return undefined;
     }
     const delay = backoffDelay(push.attempts, { base: BASE_DELAY_MS, max: MAX_DELAY_MS, random });
-    push.notBefore = clock.now() + delay;
+    push.notBefore = clock.monotonic() + delay;
     return { requeueAfter: delay, reason: 'the next attempt to start a sync' };
   }
 

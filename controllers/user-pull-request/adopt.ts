@@ -1,5 +1,6 @@
 import type { Comment, Forge, PullRequest } from '../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { counted } from '../../src/foundation/text/counted.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
@@ -13,6 +14,9 @@ import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 /** Annotations of an adopted draft: address of its pull request, and the commit of that which it began at. */
 export const PULL_ANNOTATION = 'sluice.dev/pull-request';
 const PULL_COMMIT_ANNOTATION = 'sluice.dev/pull-request-commit';
+
+/** Packages that a refusal names. */
+const MAX_NAMED = 5;
 
 const COMMAND = /^\/sluice[ \t]+adopt(?:[ \t]+([0-9a-f]{7,64}))?[ \t]*(?:\n|$)/;
 
@@ -41,28 +45,71 @@ export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptReq
   });
 }
 
-/** The user in whose name a request counts, or why it does not. */
+/** Packages with the same policy, by names relative to the directory of the repository. */
+export interface PolicyPackages {
+  readonly review: ReviewPolicy;
+  readonly names: readonly string[];
+}
+
+/** The packages of a request of one policy, and the user in whose name it counts for these. */
+export interface AuthorizedPackages extends PolicyPackages {
+  readonly actor: Actor;
+}
+
+export interface AdoptionRules {
+  readonly namespace: string;
+  /** The branch was not pushed to the repository. */
+  readonly isRestricted: boolean;
+  /** Where the members of the teams of a policy are read. */
+  teamsOf(review: ReviewPolicy): Pick<Forge, 'isTeamMember'>;
+  readonly mayCreate: MayCreate | undefined;
+}
+
+/**
+ * In whose name a request counts for the packages of each policy, or why it does not. Each policy decides about its packages; without the permission
+ * of one of them the request counts for none.
+ */
 export async function authorizeAdoption(
-  forge: Pick<Forge, 'isTeamMember'>,
   { author, commit }: AdoptRequest,
   pull: PullRequest,
-  about: { readonly review: ReviewPolicy; readonly isRestricted: boolean; readonly namespace: string },
-  mayCreate: MayCreate | undefined,
+  wanted: readonly PolicyPackages[],
+  { namespace, isRestricted, teamsOf, mayCreate }: AdoptionRules,
   signal: AbortSignal,
-): Promise<{ readonly actor: Actor } | { readonly refusal: string }> {
-  const { review, isRestricted, namespace } = about;
-  const { actor } = (await approverAt(forge, review, author, signal)) ?? {};
-  if (actor === undefined)
-    return { refusal: `spec.review.approvers of the policy ${review.policy} does not list ${plainLine(author, 100)}` };
-  if (mayCreate !== undefined && !(await mayCreate(actor, namespace, signal)))
-    return { refusal: `User "${actor.name}" may not create packagerevisions in this namespace; grant that right` };
+): Promise<{ readonly authorized: readonly AuthorizedPackages[] } | { readonly refusal: string }> {
+  const authorized: AuthorizedPackages[] = [];
+  const unmapped: PolicyPackages[] = [];
+  for (const { review, names } of wanted) {
+    const { actor } = (await approverAt(teamsOf(review), review, author, signal)) ?? {};
+    if (actor === undefined) unmapped.push({ review, names });
+    else authorized.push({ review, names, actor });
+  }
+  if (unmapped.length > 0) {
+    const policies = unmapped.map(
+      ({ review, names }) =>
+        `spec.review.approvers of the policy ${review.policy}, which selects ${counted(names.length, 'package')} (${listOf(names)}), does not list ${plainLine(author, 100)}`,
+    );
+    return { refusal: policies.join('; ') };
+  }
+  for (const { actor, names } of authorized)
+    if (mayCreate !== undefined && !(await mayCreate(actor, namespace, signal)))
+      return {
+        refusal: `User "${actor.name}" may not create packagerevisions in this namespace, such as of ${listOf(names)}; grant that right`,
+      };
   const head = pull.head.commit;
   // What a stranger pushes after the request was not seen by its author, and two commits with the same beginning are made in seconds.
   if (isRestricted && commit?.length !== head.length)
     return { refusal: `the branch was not pushed to this repository; name the whole commit: /sluice adopt ${head}` };
   if (commit !== undefined && !head.startsWith(commit))
     return { refusal: `the branch is at ${head.slice(0, 12)} now, and not at ${commit}; request it again` };
-  return { actor };
+  return { authorized };
+}
+
+function listOf(names: readonly string[]): string {
+  const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : '';
+  return `${names
+    .slice(0, MAX_NAMED)
+    .map((name) => plainLine(name, 100))
+    .join(', ')}${more}`;
 }
 
 export interface Adoption {

@@ -2,6 +2,7 @@ import type { Check } from '../../src/forge/forge.ts';
 import { counted } from '../../src/foundation/text/counted.ts';
 import { findingsBelow } from '../../src/function/lint/finding.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
+import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import { GATE_CHECKS, READY_CHECK } from '../pull-request/checks/checks.ts';
 import { annotationsOf, bySeverity } from '../pull-request/findings/annotations-of.ts';
 import { gateTable, renderedParts } from '../pull-request/text/describe-proposal.ts';
@@ -21,6 +22,8 @@ const MAX_DIFF_CHARACTERS = 30_000;
 export interface PulledPackage {
   /** From the root of the repository. */
   readonly path: string;
+  /** Of its policy. */
+  readonly review: ReviewPolicy;
   readonly judged: JudgedPackage | undefined;
   /** The rendered package against the main branch, as proposals show it; undefined if a side is removed, or larger than what is read. */
   readonly changes?: RenderedChanges | undefined;
@@ -35,13 +38,14 @@ export interface JudgedPull {
   /** Functions that are programs or containers were not run. */
   readonly isRestricted: boolean;
   readonly head: string;
-  readonly gateChecks: readonly string[];
-  readonly mayAdopt: boolean;
 }
 
-/** The checks of the head: one for all packages, and one for each of the listed gates that any package has. */
-export function userChecks(pull: JudgedPull): Check[] {
-  const own = pull.gateChecks.flatMap((type): Check[] => {
+type CheckedPull = Pick<JudgedPull, 'packages' | 'omitted'>;
+
+/** The checks of the head: one for all packages, and one for each of the gates that a policy of them lists and any package has. */
+export function userChecks(pull: CheckedPull): Check[] {
+  const listed = new Set(pull.packages.flatMap(({ review }) => review.gateChecks));
+  const own = [...listed].sort().flatMap((type): Check[] => {
     const found = gatesOf(pull).filter(({ gate }) => gate.type === type);
     if (found.length === 0) return [];
     const closed = found.filter(({ gate }) => gate.state !== 'Open');
@@ -52,7 +56,7 @@ export function userChecks(pull: JudgedPull): Check[] {
   return [readyCheck(pull), ...own];
 }
 
-function readyCheck(pull: JudgedPull): Check {
+function readyCheck(pull: CheckedPull): Check {
   const { packages, omitted } = pull;
   const findings = packages.flatMap(({ path, judged }) => findingsBelow(path, judged?.findings ?? []));
   const annotations = annotationsOf(findings);
@@ -75,7 +79,7 @@ function readyCheck(pull: JudgedPull): Check {
   return check('success', `${counted(packages.length, 'package')} checked: no errors, no closed gates`);
 }
 
-function gatesOf({ packages }: JudgedPull): { path: string; gate: Gate; isEnforced: boolean }[] {
+function gatesOf({ packages }: CheckedPull): { path: string; gate: Gate; isEnforced: boolean }[] {
   return packages.flatMap(({ path, judged }) =>
     (judged?.gates ?? []).map((gate) => ({ path, gate, isEnforced: judged?.enforcement === 'enforce' })),
   );
@@ -89,7 +93,7 @@ function stateOf(closed: readonly { readonly gate: Gate }[]): Check['state'] {
 
 /** What users have to know about the packages of a pull request, in Markdown, bounded. */
 export function describeUserPull(pull: JudgedPull): string {
-  const { packages, omitted, isRestricted, head, mayAdopt } = pull;
+  const { packages, omitted, isRestricted, head } = pull;
   const parts = [`Packages of ${inlineCode(head.slice(0, 12))} as they would be after the merge:`];
   if (omitted.length > 0) parts.push(omitted.map((reason) => `**${plainLine(reason)}.**`).join(' '));
   if (isRestricted)
@@ -110,7 +114,10 @@ export function describeUserPull(pull: JudgedPull): string {
     left = Math.max(0, left - text.length);
     parts.push(text);
   }
-  if (mayAdopt && packages.some(({ judged, draft }) => judged !== undefined && draft === undefined)) {
+  const adoptable = packages.filter(({ judged }) => judged !== undefined);
+  // Each policy has to permit it, so that one without users who may refuses all.
+  const mayAdopt = adoptable.every(({ review }) => review.approvers.length > 0);
+  if (mayAdopt && adoptable.some(({ draft }) => draft === undefined)) {
     const command = isRestricted ? `/sluice adopt ${head}` : '/sluice adopt';
     parts.push(
       `To let Sluice work on these packages as drafts, users whom the policy maps can comment ${inlineCode(command)}.`,

@@ -51,3 +51,13 @@ test('a head has ten seconds for all of its packages, and is not rendered again 
   expect(await check('1', 'a')).toEqual(['rendered']);
   expect(count()).toBe(6);
 });
+
+test('a wall clock that was set ahead and back makes no pause longer', async () => {
+  const { clock, check, count } = setUp();
+  clock.setBy(86_400_000);
+  expect(await check('1', 'a', 'b', 'c')).toEqual(['rendered', 'rendered', 'LimitExceeded']);
+  clock.setBy(-86_400_000);
+  clock.advance(600_000);
+  expect(await check('1', 'a', 'c')).toEqual(['rendered', 'rendered']);
+  expect(count()).toBe(5);
+});

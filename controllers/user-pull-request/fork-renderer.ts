@@ -12,7 +12,7 @@ const PAUSE_MS = 600_000;
 /** What functions do can change, by their configurations. */
 const MAX_AGE_MS = 600_000;
 
-/** Renderings of packages from forks with the time at which they began, milliseconds since the epoch, by all that decides them. */
+/** Renderings of packages from forks with the time at which they began, in milliseconds of running time, by all that decides them. */
 export type ForkRenderings = LruCache<string, { readonly rendering: Rendering | undefined; readonly atMs: number }>;
 
 /** The head of a pull request that took too long to render. */
@@ -31,10 +31,10 @@ export function forkRenderer(renderer: Renderer, { clock, head, memory, renderin
     async render(request) {
       const key = keyOf(request);
       const known = renderings.get(key);
-      if (known !== undefined && clock.now() - known.atMs < MAX_AGE_MS) return known.rendering;
+      if (known !== undefined && clock.monotonic() - known.atMs < MAX_AGE_MS) return known.rendering;
       const { exhausted } = memory;
-      if (exhausted?.head === head && clock.now() - exhausted.atMs < PAUSE_MS) throw tooLong();
-      const atMs = clock.now();
+      if (exhausted?.head === head && clock.monotonic() - exhausted.atMs < PAUSE_MS) throw tooLong();
+      const atMs = clock.monotonic();
       const budget = new AbortController();
       const cancel = clock.schedule(leftMs, () => budget.abort(tooLong()));
       try {
@@ -44,8 +44,8 @@ export function forkRenderer(renderer: Renderer, { clock, head, memory, renderin
         return rendering;
       } finally {
         cancel();
-        leftMs = Math.max(0, leftMs - (clock.now() - atMs));
-        if (leftMs === 0 || budget.signal.aborted) memory.exhausted = { head, atMs: clock.now() };
+        leftMs = Math.max(0, leftMs - (clock.monotonic() - atMs));
+        if (leftMs === 0 || budget.signal.aborted) memory.exhausted = { head, atMs: clock.monotonic() };
       }
     },
   };

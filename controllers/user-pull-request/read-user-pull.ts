@@ -1,6 +1,6 @@
 import type { Kptfile } from '../../kptfile-schema/index.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
-import type { Oid } from '../../src/git/git-repository.ts';
+import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { mergeBase } from '../../src/git/objects/merge-base.ts';
 import { isOid } from '../../src/git/objects/object-id.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
@@ -46,13 +46,11 @@ export async function headOf(
 }
 
 export interface PulledPackages {
-  /** Of which one policy reviews with this host. */
+  /** Of which one policy reviews, and lets Sluice check them. */
   readonly packages: readonly PulledPackage[];
   /** Where each of all changed packages is on the main branch, to see whether that moves. */
   readonly onMain: ReadonlyMap<string, Oid | undefined>;
   readonly omitted: readonly string[];
-  /** Of the first package that has one. */
-  readonly review: ReviewPolicy | undefined;
 }
 
 export interface PullContext {
@@ -60,23 +58,23 @@ export interface PullContext {
   readonly workspace: string;
   readonly head: PulledHead;
   readonly mainHead: Oid;
+  /** The commit of a merge queue whose packages are judged, in place of those that the merge of the head would make. */
+  readonly merged?: Oid;
   /** Runs what the branch may run. */
   readonly renderer: Renderer | undefined;
-  /** True for the policy of a package that this pull request is checked by. */
-  isWanted(review: ReviewPolicy): boolean;
   readonly now: number;
   readonly signal: AbortSignal;
 }
 
 /** Judges the packages that differ between the start of a branch and its head, as they would be after the merge. */
 export async function readPulledPackages(context: PullContext): Promise<PulledPackages> {
-  const { repository, head, mainHead, renderer, now, signal } = context;
+  const { repository, head, mainHead, merged: mergedCommit, renderer, now, signal } = context;
   const { git, layout, namespace } = repository;
   await repository.refreshPolicies();
   const base = await mergeBase(git, mainHead, head.commit, signal);
   if (base === undefined) {
     const omitted = ['It has no common commit with the main branch that is near enough; rebase the branch'];
-    return { packages: [], onMain: new Map(), omitted, review: undefined };
+    return { packages: [], onMain: new Map(), omitted };
   }
   const range = { before: base, after: head.commit, directory: layout.directory };
   const { packages: changed, isComplete } = await changedPackages(git, range);
@@ -89,29 +87,29 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     );
   const known = await git.statObjects(changed.map(({ path }) => `${mainHead}:${path}`));
   const onMain = new Map(changed.map(({ path }, at) => [path, known[at]?.oid]));
+  const inMerge = mergedCommit === undefined ? undefined : await packagesAt(git, mergedCommit, changed);
   const packages: PulledPackage[] = [];
-  let review: ReviewPolicy | undefined;
   for (const one of changed.slice(0, MAX_PACKAGES)) {
     signal.throwIfAborted();
     const found = await judge(one, onMain.get(one.path));
-    if (found === undefined) continue;
-    review ??= found.review;
-    packages.push(found.pulled);
+    if (found !== undefined) packages.push(found);
   }
-  return { packages, onMain, omitted, review };
+  return { packages, onMain, omitted };
 
   async function judge(
     { path, before, after }: ChangedPackage,
     main: Oid | undefined,
-  ): Promise<{ readonly pulled: PulledPackage; readonly review: ReviewPolicy } | undefined> {
+  ): Promise<PulledPackage | undefined> {
     const key = keyAt(context, path);
     const policyFor = (kptfile: Kptfile | undefined): EffectivePolicy =>
       repository.policyFor({ key, name: revisionName(key), namespace, path, kptfile, record: undefined });
     let policy = policyFor(undefined);
     let judged: JudgedPackage | undefined;
     let onMain: MergedPackage['onMain'];
-    if (after !== undefined) {
-      const merged = await mergePackage(git, { base: before, main, head: after });
+    const tree = inMerge === undefined ? after : inMerge.get(path);
+    if (tree !== undefined) {
+      const base = inMerge === undefined ? before : main;
+      const merged = await mergePackage(git, { base, main, head: tree });
       onMain = merged.onMain;
       judged = await judgePackage(merged, {
         ...{ namespace, renderer, mayIssue: head.isPushed, now, signal },
@@ -121,13 +119,35 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
         },
       });
     }
-    const { review: its } = policy;
-    if (its === undefined || !context.isWanted(its)) return undefined;
+    const { review, reviewProblem } = policy;
+    // Which of several policies applies is unknown: none of them must pass over it.
+    if (reviewProblem !== undefined) omitted.push(`The package ${path} is not checked: ${reviewProblem}`);
+    if (review === undefined || !isChecked(review)) return undefined;
     const draft = repository.index.get(revisionName(key))?.name;
     const changes =
       judged === undefined || onMain === undefined ? undefined : await renderedChanges(onMain, judged.files, signal);
-    return { pulled: { path, judged, changes, draft }, review: its };
+    return { path, review, judged, changes, draft };
   }
+}
+
+/** Whether a policy has the pull requests of users checked, and published once they are merged. */
+export function isChecked({ userPullRequests }: ReviewPolicy): boolean {
+  return userPullRequests !== 'ignore';
+}
+
+/** The trees of those that are packages at a commit, by path. */
+export async function packagesAt(
+  git: Pick<GitRepository, 'statObjects'>,
+  commit: Oid,
+  some: readonly { readonly path: string }[],
+): Promise<ReadonlyMap<string, Oid>> {
+  const stats = await git.statObjects(some.flatMap(({ path }) => [`${commit}:${path}/Kptfile`, `${commit}:${path}`]));
+  return new Map(
+    some.flatMap(({ path }, at): [string, Oid][] => {
+      const [kptfile, tree] = [stats[2 * at], stats[2 * at + 1]];
+      return kptfile?.type === 'blob' && tree !== undefined ? [[path, tree.oid]] : [];
+    }),
+  );
 }
 
 /** The revision that a package would be adopted as. */

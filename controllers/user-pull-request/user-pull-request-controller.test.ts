@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { SharedLists } from '../../src/forge/shared-lists.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import {
   eachUserPulls,
@@ -10,6 +11,8 @@ import {
   TESTED,
   type UserPullBench,
 } from '../../test/support/user-pull-bench.ts';
+import { listsOf } from '../pull-request/opened-repositories.ts';
+import { SyncRequests } from '../repository/sync-requests.ts';
 
 describe('user-pull-request controller', () => {
   const open = eachUserPulls();
@@ -40,6 +43,35 @@ describe('user-pull-request controller', () => {
     at.forge.calls.length = 0;
     await at.poll();
     expect(at.forge.calls).toEqual(['listUpdated']);
+  });
+
+  test.each(['button', 'comment'])('a user requests the checks of the head again: %s', async (way) => {
+    await at.policy();
+    const requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    const [key, other] = [{ namespace: 'default', name: 'apps' }, 'f'.repeat(40)];
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE(), 'web/map.yaml': MAP });
+    const again = async () => {
+      for (let turn = 0; turn < 3; turn += 1) await at.poll();
+    };
+    await again();
+    const before = at.titles(commit);
+    const rerun = async (head: string, author: string) => {
+      if (way === 'button') requests.addReview(key, { rerun: head });
+      else at.forge.comment(1, author, '/sluice rerun');
+      requests.wake(key);
+      await again();
+    };
+    at.forge.checks.clear();
+    await rerun(other, 'mallory');
+    expect(at.titles(commit)).toEqual({});
+    await rerun(commit, 'bob');
+    expect(at.titles(commit)).toEqual(before);
+    // Once.
+    at.forge.checks.clear();
+    at.forge.change(1, {});
+    await again();
+    expect(at.titles(commit)).toEqual({});
   });
 
   test.each(['Secret', '&k Secret', '!!str Secret', '>-\n  Secret', '"Secret"'])(
@@ -112,6 +144,79 @@ describe('user-pull-request controller', () => {
     expect(at.comment(1)).not.toContain('root:');
   });
 
+  test('a package that moves on the main branch is checked again, and others are looked up once', async () => {
+    await at.policy();
+    const names = ['web', 'db'];
+    await at.world.push(at.path, Object.fromEntries(names.map((name) => [`${name}/Kptfile`, KPTFILE()])));
+    const web = await at.pull({ 'web/map.yaml': MAP });
+    await at.pull({ 'db/map.yaml': MAP }, { branch: 'other' });
+    for (let turn = 0; turn < 3; turn += 1) await at.poll();
+    const repository = at.world.store.repository('apps');
+    const { git } = repository;
+    const stat = git.statObjects.bind(git);
+    let read: string[] = [];
+    git.statObjects = (some) => {
+      read.push(...some);
+      return stat(some);
+    };
+    const main = async (files: Readonly<Record<string, string>>) => {
+      await at.world.push(at.path, files);
+      await repository.refresh();
+      read = [];
+      await at.poll();
+    };
+    await main({ 'cache/Kptfile': KPTFILE() });
+    expect(read).toHaveLength(2);
+    read = [];
+    await at.poll();
+    expect(read).toEqual([]);
+    await main({ 'web/Kptfile': KPTFILE(GATES) });
+    await at.poll();
+    expect(at.titles(web)['sluice/ready']).toMatch(/1 gate closed/);
+  });
+
+  test('a list that the controller of proposals has just read takes the place of its own', async () => {
+    const lists = new SharedLists(at.clock);
+    at.restart({ lists });
+    await at.policy();
+    for (const _ of ['open ones', 'changes']) await at.poll();
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE() });
+    at.clock.advance(20_000);
+    const secretRef = { name: 'forge', key: 'token' };
+    const forge = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef } as const;
+    const { url } = at.world.store.repository('apps');
+    const proposals = lists.reader(listsOf('default/apps', url, { forge }));
+    await proposals.updated(at.forge, { since: '1970-01-01T00:00:00Z', maxAgeMs: 0 }, new AbortController().signal);
+    at.forge.calls.length = 0;
+    await at.poll(10_000);
+    expect(at.forge.calls).not.toContain('listUpdated');
+    expect(at.titles(commit)['sluice/ready']).toMatch(/^success: 1 package checked/);
+    // It is as old as it was read.
+    await at.poll(20_000);
+    expect(at.forge.calls).toContain('listUpdated');
+  });
+
+  test('webhooks that say nothing of pull requests make it read lists for at most a fifth of the time', async () => {
+    const requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    await at.policy();
+    await at.poll();
+    at.forge.before = (method) => {
+      if (method === 'listUpdated') at.clock.advance(500);
+    };
+    const listsAfter = async (milliseconds: number) => {
+      at.forge.calls.length = 0;
+      requests.add({ namespace: 'default', name: 'apps' }, undefined);
+      await at.poll(milliseconds);
+      return at.forge.calls.filter((call) => call === 'listUpdated').length;
+    };
+    expect(await listsAfter(1000)).toBe(1);
+    expect(await listsAfter(1999)).toBe(0);
+    // No other message is needed.
+    await at.poll(1);
+    expect(at.forge.calls).toEqual(['listUpdated']);
+  });
+
   describe('/sluice adopt', () => {
     const say = (number: number, author: string, text: string) => at.forge.comment(number, author, text);
 
@@ -137,6 +242,30 @@ describe('user-pull-request controller', () => {
       await at.poll();
       expect(await at.refs()).toHaveLength(2);
     });
+
+    test.each([
+      ['no webhook', false],
+      ['a webhook', true],
+    ] as const)(
+      'counts on a host that reports no edits, and with %s the reply says how certain it is',
+      async (_, isShown) => {
+        at.forge.reportsEdits = false;
+        await at.policy();
+        const requests = new SyncRequests(at.clock);
+        at.restart({ requests });
+        await at.pull({ 'web/Kptfile': KPTFILE() });
+        const body = '/sluice adopt';
+        const id = say(1, 'bob', body);
+        if (isShown) requests.addWritten({ namespace: 'default', name: 'apps' }, { id, author: 'bob', body });
+        await at.poll();
+        // Its webhook may still arrive.
+        expect(await at.refs()).toHaveLength(isShown ? 1 : 0);
+        await at.poll();
+        expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
+        const note = 'Set up that webhook, so that only requests as their authors wrote them count (docs/webhooks.md).';
+        expect(at.comment(1, 'adopt')?.includes(note)).toBe(!isShown);
+      },
+    );
 
     test('a later request that does not count hides none that does', async () => {
       await at.policy();

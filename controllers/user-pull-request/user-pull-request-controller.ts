@@ -4,6 +4,7 @@ import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
+import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -14,28 +15,38 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
-import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
-import { authorshipOf, waitFor, waitLeft } from '../pull-request/commands/edited-comments.ts';
+import { waitLeft } from '../pull-request/commands/edited-comments.ts';
 import {
   forgetMergePublication,
   mergePublicationOf,
   recordMergePublication,
 } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
+import { isOwnBranch } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
 import { PollPace } from '../pull-request/poll-pace.ts';
-import { isOwnBranch } from '../pull-request/pull-requests.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
-import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { type AdoptRequest, adoptPackages, adoptRequestsIn, authorizeAdoption, workspaceOf } from './adopt.ts';
+import { workspaceOf } from './adopt.ts';
+import { adoptTopic, applyAdoption } from './apply-adoption.ts';
 import { checkLimits, MAX_CONCURRENT, MERGED } from './check-limits.ts';
 import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';
 import { type Exhausted, type ForkRenderings, forkRenderer } from './fork-renderer.ts';
 import { applyUserMerges } from './merges/apply-user-merges.ts';
-import { headOf, keyAt, type PulledHead, type PulledPackages, readPulledPackages } from './read-user-pull.ts';
-import { UserPulls } from './user-pulls.ts';
+import { OpenedHost } from './opened-host.ts';
+import { reportQueued } from './queued-commits.ts';
+import {
+  headOf,
+  isChecked,
+  keyAt,
+  type PulledHead,
+  type PulledPackages,
+  readPulledPackages,
+} from './read-user-pull.ts';
+import { takeRerunRequest } from './rerun-requests.ts';
+import type { UserPulls } from './user-pulls.ts';
 
 export interface UserPullRequestOptions {
   readonly client: Client;
@@ -57,8 +68,22 @@ export interface UserPullRequestOptions {
   readonly mayApprove: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
   readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
+  /** Shared with other controllers that read pull requests. Default: its own. */
+  readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
+}
+
+interface Reported {
+  /**
+   * How old a list of the host may be, in milliseconds: it is time for one, or a message reported more than the proposals of Sluice. Undefined where
+   * the host has nothing new, as far as is known, or the last list was read just now.
+   */
+  readonly maxAgeMs: number | undefined;
+  /** Commits whose checks are requested again. */
+  readonly reruns: ReadonlySet<string>;
+  /** A merge queue waits for checks. */
+  readonly isQueued: boolean;
 }
 
 /** Between two polls of a repository, without messages. */
@@ -69,29 +94,24 @@ const OPENING_MS = 5000;
 const BEGIN_MS = 1000;
 /** Until the head of a pull request is read again that moved on meanwhile. */
 const MOVED_MS = 2000;
-/** A comment with a command counts so long. */
-const COMMAND_AGE_MS = 60 * 60_000;
-/** Requests for the adoption of one pull request that are checked. */
-const MAX_REQUESTS = 20;
-const MAX_COMMENTS = 200;
 /** Of renderings of packages from forks that are kept, about. */
 const MAX_RENDERED_BYTES = 16 * 1024 * 1024;
 const COMMENT_TOPIC = 'packages';
-const ADOPT_TOPIC = 'adopt';
 
 /** Checks the packages of pull requests that users open, and adopts them as drafts where an authorised user requests it. */
 export function userPullRequestController(options: UserPullRequestOptions): ControllerOptions {
-  const { store, clock, openForge } = options;
+  const { store, clock, openForge, lists = new SharedLists(options.clock) } = options;
   const client = options.client.as({ name: REVIEW_ACTOR }, 'controller');
   const events = new EventDeduplicator(
     options.recorder ?? new EventRecorder({ client, clock, component: REVIEW_ACTOR }),
   );
-  /** By repository, then by the host that its policies name. */
-  const opened = new Map<string, Map<string, UserPulls>>();
+  /** By repository. */
+  const opened = new Map<string, OpenedHost>();
   const pace = new PollPace(clock, POLL_MS);
   const renderings: ForkRenderings = new LruCache({ maxSize: MAX_RENDERED_BYTES });
-  /** Repositories of which a webhook has reported something. */
+  /** Repositories of which a webhook has reported something, and those of them that the host has to be read for. */
   const woken = new Set<string>();
+  const unread = new Set<string>();
   let enqueue: (key: ObjectKey) => void = () => undefined;
   const toKey = (id: string): ObjectKey => ({
     namespace: id.split('/', 1)[0] ?? '',
@@ -157,51 +177,68 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const id = keyText(key);
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
-    const wanted = new Map(reviews.filter(isChecked).map((review) => [hostOf(repository, review), review]));
+    const wanted = reviews.filter(isChecked);
     if (object === undefined) await forgetMergePublication(client, key, signal);
-    const here = opened.get(id) ?? new Map<string, UserPulls>();
-    for (const [host, pulls] of here) {
-      if (repository !== undefined && wanted.has(host)) continue;
-      here.delete(host);
-      await pulls.forge.close();
-    }
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
-    if (wanted.size === 0) {
+    if (repository === undefined || wanted.length === 0) {
+      await opened.get(id)?.close();
       opened.delete(id);
+      if (wanted.length > 0) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
       pace.rest(id);
       return undefined;
     }
-    if (repository === undefined) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
-    opened.set(id, here);
-    const readsHost = isToRead(key);
-    const began = clock.now();
-    let isChanged = false;
-    for (const [host, review] of wanted) {
-      const pulls =
-        here.get(host) ??
-        new UserPulls(openForge(review, repository.namespace, repository.url), repository.layout.branch);
-      here.set(host, pulls);
-      const own = reviews.filter((one) => hostOf(repository, one) === host);
-      const policies = JSON.stringify(reviews.map(({ mergesSince: _since, ...rest }) => rest));
-      const watched = { repository, policies, mergedSince: mergedSince(own), readsHost };
-      const changed = await pulls.poll(watched, signal);
-      isChanged ||= pulls.hasChanged;
-      for (const number of changed) enqueue({ namespace: repository.namespace, name: `${key.name}.${number}` });
-      if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
+    const { pulls } = await hostOf(repository, wanted);
+    const { maxAgeMs, reruns, isQueued } = takeReported(key, pulls);
+    const wakeCheck = (number: number) => enqueue({ namespace: key.namespace, name: `${key.name}.${number}` });
+    const began = clock.monotonic();
+    const policies = JSON.stringify(reviews.map(({ mergesSince: _since, ...rest }) => rest));
+    // Taken once, they have to outlast a failure of what follows.
+    for (const number of pulls.rerun(reruns)) wakeCheck(number);
+    const watched = { repository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
+    if (isQueued) pulls.requestQueue();
+    const changed = await pulls.poll(watched, signal);
+    for (const number of [...changed, ...(await pulls.readQueue(signal))]) wakeCheck(number);
+    if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
+    if (maxAgeMs !== undefined) {
+      unread.delete(id);
+      const { hasChanged: isChanged, readMs = began } = pulls;
+      pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }
-    if (readsHost) pace.notePoll(id, { tookMs: clock.now() - began, isChanged });
-    return { requeueAfter: pace.dueMs(id, false), reason: 'pull requests are read' };
+    const requeueAfter = unread.has(id) ? pace.waitMs(pulls) : pace.dueMs(id, pulls, false);
+    return { requeueAfter, reason: 'pull requests are read' };
   }
 
-  /** Whether the host may have something new: it is time, or a message reported more than the proposals of Sluice. */
-  function isToRead(key: ObjectKey): boolean {
+  /** What the policies name now. One that was opened before is closed if it is not that. */
+  async function hostOf(repository: PackageRepository, reviews: readonly ReviewPolicy[]): Promise<OpenedHost> {
+    const { id } = repository;
+    const present = opened.get(id);
+    if (present?.isNamedBy(repository, reviews) === true) {
+      await present.retain(reviews);
+      return present;
+    }
+    opened.delete(id);
+    await present?.close();
+    const host = OpenedHost.open(repository, reviews, openForge, lists);
+    opened.set(id, host);
+    return host;
+  }
+
+  /** What messages have reported, and whether it is time for another list of the host. */
+  function takeReported(key: ObjectKey, list: UserPulls): Reported {
     const id = keyText(key);
     const isWoken = woken.delete(id) && !pace.isReported(id);
-    const reported = [...(options.requests?.takeReview(key, 'users')?.pulls.values() ?? [])];
+    const taken = options.requests?.takeReview(key, 'users');
+    const reported = [...(taken?.pulls.values() ?? [])];
     if (reported.length > 0) pace.noteMessage(id);
-    const isNews = reported.some(({ head }) => head === undefined || !isOwnBranch(head.branch));
-    return isWoken || isNews || pace.dueMs(id, false) === 0;
+    if (isWoken || reported.some(({ head }) => head === undefined || !isOwnBranch(head.branch))) unread.add(id);
+    const isDue = pace.dueMs(id, list, false) === 0;
+    const [isNow, nowMs] = unread.has(id) ? [pace.waitMs(list) === 0, 0] : [isDue, pace.nextMs(id, false) / 2];
+    return {
+      maxAgeMs: isNow ? nowMs : undefined,
+      reruns: taken?.reruns ?? new Set(),
+      isQueued: taken?.mergeQueue === true,
+    };
   }
 
   /** Publishes what was merged since. One reconciliation for all of a repository, since their order counts. */
@@ -220,27 +257,15 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       if (since === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policies have to be read again' };
       begun.set(review.policy, since);
     }
-    for (const [host, pulls] of opened.get(keyText(key)) ?? []) {
-      const isWanted = (review: ReviewPolicy) => isChecked(review) && hostOf(repository, review) === host;
-      const mergesSince = ({ policy }: ReviewPolicy) => begun.get(policy);
-      const { mayApprove, renderer, restrictedRenderer, requests } = options;
-      const rights = { mayApprove, renderer, restrictedRenderer, requests };
-      const context = {
-        client,
-        store,
-        events,
-        clock,
-        object,
-        repository,
-        forge: pulls.forge,
-        isWanted,
-        mergesSince,
-        signal,
-      };
-      const later = await applyUserMerges({ ...context, ...rights }, pulls);
-      if (later !== undefined) return later;
-    }
-    return undefined;
+    const host = opened.get(keyText(key));
+    if (host === undefined) return undefined;
+    const { pulls } = host;
+    const mergesSince = ({ policy }: ReviewPolicy) => begun.get(policy);
+    const { mayApprove, renderer, restrictedRenderer, requests } = options;
+    const rights = { mayApprove, renderer, restrictedRenderer, requests };
+    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
+    const of = { client, store, events, clock, object, repository, forge: pulls.forge };
+    return applyUserMerges({ ...of, ...rights, mergesSince, teamsOf, signal }, pulls);
   }
 
   async function check(
@@ -252,34 +277,39 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(keyText(key));
     const mainHead = repository?.index.mainHead;
     if (object === undefined || repository === undefined || mainHead === undefined) return undefined;
-    for (const [host, pulls] of opened.get(keyText(key)) ?? []) {
-      if (!pulls.has(number)) continue;
-      const pull = await pulls.forge.get(number, signal);
-      if (pull.state !== 'open') {
-        pulls.forget(number);
-        events.forgetTopic(key, adoptTopic(number));
-        await repository.forgetPull(number);
-        continue;
-      }
-      if (!pulls.isOfUser(pull)) continue;
-      const head = await headOf(repository, pull, signal);
-      if (head === undefined)
-        return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
-      const workspace = workspaceOf(number);
-      const read = await readPulledPackages({
-        ...{ repository, workspace, head, mainHead, signal, now: clock.now() },
-        renderer: head.isPushed ? options.renderer : strangers(pulls.writtenOf(number), pull.head.commit),
-        isWanted: (review) => isChecked(review) && hostOf(repository, review) === host,
-      });
-      const isAdopted = await adopt({ object, repository, pulls, pull, head, read }, signal);
-      const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
-      await report(pulls, pull, head, { ...read, packages }, signal);
-      pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain });
-      const { awaited } = pulls.writtenOf(number);
-      const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.now());
-      if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
+    const host = opened.get(keyText(key));
+    if (host?.pulls.has(number) !== true) return undefined;
+    const { pulls } = host;
+    const pull = await pulls.forge.get(number, signal);
+    if (pull.state !== 'open') {
+      pulls.forget(number);
+      events.forgetTopic(key, adoptTopic(number));
+      await repository.forgetPull(number);
+      return undefined;
     }
-    return undefined;
+    if (!pulls.isOfUser(pull)) return undefined;
+    const reviews = (await options.reviewsOf(object)).filter(isChecked);
+    await takeRerunRequest(pulls.forge, pull, reviews, pulls.writtenOf(number), signal);
+    const head = await headOf(repository, pull, signal);
+    if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
+    const workspace = workspaceOf(number);
+    const context = {
+      ...{ repository, workspace, head, mainHead, signal, now: clock.now() },
+      renderer: head.isPushed ? options.renderer : strangers(pulls.writtenOf(number), pull.head.commit),
+    };
+    const read = await readPulledPackages(context);
+    const { mayCreate, requests } = options;
+    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
+    const adoption = { store, events, clock, mayCreate, requests, teamsOf, signal };
+    const isAdopted = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
+    const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
+    await report(pulls, pull, head, { ...read, packages }, signal);
+    pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain });
+    await reportQueued(pulls, number, context);
+    const { awaited } = pulls.writtenOf(number);
+    const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.monotonic());
+    if (waitMs === undefined) return undefined;
+    return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
   }
 
   function strangers(memory: { exhausted?: Exhausted }, head: string): Renderer | undefined {
@@ -291,13 +321,10 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     pulls: UserPulls,
     { number }: PullRequest,
     { commit, isPushed }: PulledHead,
-    { packages, omitted, review }: PulledPackages,
+    { packages, omitted }: PulledPackages,
     signal: AbortSignal,
   ): Promise<void> {
-    const judged: JudgedPull = {
-      ...{ packages, omitted, isRestricted: !isPushed, head: commit, gateChecks: review?.gateChecks ?? [] },
-      mayAdopt: (review?.approvers.length ?? 0) > 0,
-    };
+    const judged: JudgedPull = { packages, omitted, isRestricted: !isPushed, head: commit };
     const written = pulls.writtenOf(number);
     const checks = userChecks(judged);
     const checksText = JSON.stringify([commit, checks]);
@@ -312,108 +339,14 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     await pulls.forge.setComment(number, COMMENT_TOPIC, text, signal);
     written.comment = text;
   }
-
-  /** Returns whether drafts of the pull request were requested. */
-  async function adopt(
-    { object, repository, pulls, pull, head, read }: Adoptable,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { review, packages } = read;
-    const wanted = packages.filter(({ judged }) => judged !== undefined);
-    if (review === undefined || wanted.length === 0) return false;
-    const isAutomatic = review.userPullRequests === 'adopt' && head.isPushed;
-    const names = wanted.map(({ path }) => keyAt({ repository, workspace: '' }, path).package);
-    const by = { store, repository, pull, packages: names };
-    const reason = `adopted from ${pull.url}`;
-    if (isAutomatic) {
-      if (wanted.every(({ draft }) => draft !== undefined)) return true;
-      const context = { actor: { name: REVIEW_ACTOR }, face: 'controller', reason, signal } as const;
-      return reply(await adoptPackages({ ...by, context }));
-    }
-    if (review.approvers.length === 0) return false;
-    const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
-    const comments = await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal);
-    const requests = adoptRequestsIn(comments);
-    const [last] = requests;
-    if (last === undefined || pulls.writtenOf(pull.number).handled === last.url) return false;
-    const about = { review, isRestricted: !head.isPushed, namespace: repository.namespace };
-    const memory = pulls.writtenOf(pull.number);
-    const source = { forge: pulls.forge, requests: options.requests, repository: keyOf(object) };
-    let isAwaited = false;
-    const decide = async (one: AdoptRequest) => {
-      const decided = await authorizeAdoption(pulls.forge, one, pull, about, options.mayCreate, signal);
-      if ('refusal' in decided) return decided;
-      const authorship = await authorshipOf(one.comment, source, signal);
-      if (authorship === 'edited') return { refusal: 'it was edited; write it again' };
-      // Without a webhook it counts: a user who may edit comments of others may push drafts too.
-      isAwaited = authorship === 'unknown' && waitFor(memory, one.comment, clock.now()) !== undefined;
-      return decided;
-    };
-    let request = last;
-    let authorized = await decide(last);
-    // One that does not count must not hide an earlier one that does.
-    for (const earlier of requests.slice(1, MAX_REQUESTS)) {
-      if ('actor' in authorized) break;
-      const other = await decide(earlier);
-      if ('actor' in other) [request, authorized] = [earlier, other];
-    }
-    if (isAwaited) return false;
-    delete memory.awaited;
-    let isDone = false;
-    if ('refusal' in authorized) {
-      const message = `the request ${request.url} of ${plainLine(request.author, 100)} to adopt ${pull.url} does not count: ${authorized.refusal}`;
-      events.record(object, 'Warning', 'NotAdopted', message, adoptTopic(pull.number));
-      await reply([
-        `The request of ${inlineCode(request.author)} does not count: ${inlineCode(authorized.refusal, 500)}`,
-      ]);
-    } else {
-      const { actor } = authorized;
-      const context = { actor, face: 'api', reason: `${reason} by ${request.url}`, signal } as const;
-      isDone = await reply(await adoptPackages({ ...by, context }));
-    }
-    memory.handled = last.url;
-    return isDone;
-
-    async function reply(problems: readonly string[]): Promise<boolean> {
-      const text = problems.length === 0 ? 'The packages are adopted as drafts.' : problems.slice(0, 20).join('\n\n');
-      await pulls.forge.setComment(pull.number, ADOPT_TOPIC, text, signal);
-      return true;
-    }
-  }
-}
-
-interface Adoptable {
-  readonly object: Stored<Repository>;
-  readonly repository: PackageRepository;
-  readonly pulls: UserPulls;
-  readonly pull: PullRequest;
-  readonly head: PulledHead;
-  readonly read: PulledPackages;
-}
-
-function isChecked({ userPullRequests }: ReviewPolicy): boolean {
-  return userPullRequests !== 'ignore';
-}
-
-/** The repository on the host of a policy. */
-function hostOf(
-  repository: Pick<PackageRepository, 'url' | 'layout'> | undefined,
-  { forge, teams = [] }: ReviewPolicy,
-): string {
-  return JSON.stringify([repository?.url, repository?.layout.branch, forge, teams.length > 0]);
 }
 
 /** Since when merges publish: what was merged before the first policy for that is none of it. Undefined if none of them lets merges publish. */
 function mergedSince(reviews: readonly ReviewPolicy[]): string | undefined {
   return reviews
-    .filter((review) => isChecked(review) && review.publishOn !== 'approval')
+    .filter(({ publishOn }) => publishOn !== 'approval')
     .flatMap(({ createdAt }) => createdAt ?? [])
     .sort()[0];
-}
-
-/** The topic of events about the adoption of a pull request. */
-function adoptTopic(number: number): string {
-  return `adopt ${number}`;
 }
 
 function withDrafts(repository: PackageRepository, workspace: string, packages: PulledPackages['packages']) {

@@ -1,15 +1,22 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest } from '../../src/forge/forge.ts';
+import type { QueuedMerge } from '../../src/forge/merge-queue.ts';
+import { nextSince } from '../../src/forge/next-since.ts';
+import type { ListReader } from '../../src/forge/shared-lists.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { AwaitedComment } from '../pull-request/commands/edited-comments.ts';
-import { isOwnBranch } from '../pull-request/pull-requests.ts';
+import { isOwnBranch } from '../pull-request/own-branch.ts';
 import type { Exhausted } from './fork-renderer.ts';
 
 /** Open pull requests that are followed; those that changed last. */
 const MAX_OPEN = 2000;
-/** Those that one poll reads. */
-const MAX_UPDATED = 500;
+/** Those that changed last, in any state, that are read at the start: what was merged while no process ran. */
+const MAX_RECENT = 500;
+/** Merged pull requests whose publication is remembered. */
+const MAX_SETTLED = 500;
 /** After that, what is found of a merge is no news. */
 const LONG_AGO_MS = 3_600_000;
 /** Merged pull requests whose report is remembered. */
@@ -19,17 +26,21 @@ const EPOCH = '1970-01-01T00:00:00Z';
 /** What was checked last of a pull request. */
 interface Checked {
   readonly head: Oid;
-  readonly mainHead: Oid;
+  /** The last commit of the main branch whose trees are those of `onMain`. */
+  mainHead: Oid;
   /** The trees on the main branch of the packages that it changes, by path. */
   readonly onMain: ReadonlyMap<string, Oid | undefined>;
 }
 
 /** What was written last, so that nothing is written twice. */
-interface Written {
+export interface Written {
   checks?: string;
+  /** Those of the commits of a merge queue. */
+  queued?: ReadonlyMap<string, string>;
   comment?: string;
-  /** Address of the last comment with a command that was carried out or refused. */
+  /** Address of the last comment with a command that was carried out or refused, and of the last one that requests the checks again. */
   handled?: string;
+  rerun?: string;
   awaited?: AwaitedComment;
   exhausted?: Exhausted;
 }
@@ -39,8 +50,11 @@ export interface PollOptions {
   /** The text of the policies: all are looked at again when it changes. */
   readonly policies: string;
   readonly mergedSince: string | undefined;
-  /** False where the host has nothing new, as far as is known: then it is not read. */
-  readonly readsHost: boolean;
+  /**
+   * A list that was read so long ago suffices, in milliseconds; undefined where the host has nothing new, as far as is known: then none
+   * is read.
+   */
+  readonly maxAgeMs: number | undefined;
 }
 
 interface Entry {
@@ -48,6 +62,8 @@ interface Entry {
   /** The change may be one of several in the same second: looked at once more. */
   isFresh: boolean;
   checked?: Checked;
+  /** The commits of the merge queue of the host that would merge it. */
+  queued?: readonly QueuedMerge[];
   readonly written: Written;
 }
 
@@ -58,7 +74,7 @@ export interface MergedUserPull {
   /** It was merged before this process read the host for the first time, or long before its last change. */
   readonly isMissed: boolean;
   attempts: number;
-  /** Since when its commit is looked for on the main branch, and when a sync for it was last requested; in milliseconds since the epoch. */
+  /** Since when its commit is looked for on the main branch, and when a sync for it was last requested; in milliseconds of running time. */
   missingSince?: number;
   syncedAt?: number;
 }
@@ -68,21 +84,39 @@ export interface MergedUserPull {
  */
 export class UserPulls {
   readonly forge: Forge;
+  readonly #lists: ListReader;
   readonly #base: string;
   readonly #open = new Map<number, Entry>();
   readonly #merged = new Map<number, MergedUserPull>();
   /** When those changed last whose packages are published. */
-  readonly #settled = new LruCache<number, string>({ maxEntries: MAX_UPDATED });
+  readonly #settled = new LruCache<number, string>({ maxEntries: MAX_SETTLED });
   readonly #reported = new LruCache<number, string>({ maxEntries: MAX_REPORTED });
+  readonly #clock: Pick<Clock, 'now'>;
   /** The time of the last change, by the clock of the host; undefined until all open ones were read. */
   #since: string | undefined;
   #policies: string | undefined;
+  /** The merge queue is to be read; at first, since it may wait. */
+  #readsQueue = true;
+  /** The comment about the last merge that an earlier process has published, until it is known that the host has it. */
+  unreported?: { readonly number: number; readonly text: string };
+  /** Merged ones of which the host was searched for what an earlier process reported. */
+  searched = 0;
   /** Whether the last call of `poll` has found changes since the one before. */
   hasChanged = false;
+  /** When the host was read that the last call of `poll` has read, in milliseconds of running time; undefined for just then. */
+  readMs: number | undefined;
 
-  constructor(forge: Forge, base: string) {
+  /** `lists` is closed with it. */
+  constructor(forge: Forge, base: string, lists: ListReader, clock: Pick<Clock, 'now'>) {
     this.forge = forge;
+    this.#clock = clock;
     this.#base = base;
+    this.#lists = lists;
+  }
+
+  async close(): Promise<void> {
+    this.#lists.close();
+    await this.forge.close();
   }
 
   has(number: number): boolean {
@@ -120,10 +154,11 @@ export class UserPulls {
    * `mergedSince` (RFC 3339) while no process ran, as far as it is among those that changed last; undefined if merges publish nothing.
    */
   async poll(
-    { repository, policies, mergedSince, readsHost }: PollOptions,
+    { repository, policies, mergedSince, maxAgeMs }: PollOptions,
     signal: AbortSignal,
   ): Promise<readonly number[]> {
     const changed = new Set<number>();
+    const readsHost = maxAgeMs !== undefined;
     const isFirst = this.#since === undefined;
     this.hasChanged = false;
     for (const [number, entry] of this.#open) {
@@ -136,16 +171,16 @@ export class UserPulls {
       return [...changed];
     }
     const missed = isFirst && mergedSince !== undefined;
-    const recent = missed ? await this.forge.listUpdated(mergedSince, MAX_UPDATED, signal) : [];
-    const pulls =
+    const recent = missed ? await this.forge.listUpdated(mergedSince, MAX_RECENT, signal) : [];
+    const { pulls, readMs } =
       this.#since === undefined
-        ? await this.forge.listOpen(this.#base, MAX_OPEN, signal)
-        : await this.forge.listUpdated(this.#since, MAX_UPDATED, signal);
+        ? { pulls: await this.forge.listOpen(this.#base, MAX_OPEN, signal), readMs: undefined }
+        : await this.#lists.updated(this.forge, { since: this.#since, maxAgeMs: maxAgeMs ?? 0 }, signal);
+    this.readMs = readMs;
     for (const pull of [...recent, ...pulls])
       if (!this.#merged.has(pull.number) && this.#isToPublish(pull, mergedSince))
         this.#merged.set(pull.number, { pull, isMissed: isFirst || isLongAgo(pull), attempts: 0 });
     for (const pull of pulls) {
-      if (pull.updatedAt > (this.#since ?? EPOCH)) this.#since = pull.updatedAt;
       const known = this.#open.get(pull.number);
       if (known?.updatedAt === pull.updatedAt) continue;
       if (known === undefined && (pull.state !== 'open' || !this.isOfUser(pull))) continue;
@@ -158,7 +193,7 @@ export class UserPulls {
         isFresh: true,
       });
     }
-    this.#since ??= EPOCH;
+    this.#since = nextSince(this.#since ?? EPOCH, pulls, this.#clock.now());
     this.#policies = policies;
     return [...changed];
   }
@@ -179,9 +214,45 @@ export class UserPulls {
     const paths = [...new Set(outdated.flatMap(([, { checked }]) => [...(checked?.onMain.keys() ?? [])]))];
     const stats = await git.statObjects(paths.map((path) => `${mainHead}:${path}`));
     const trees = new Map(paths.map((path, at) => [path, stats[at]?.oid]));
-    return outdated.flatMap(([number, { checked }]) =>
-      [...(checked?.onMain ?? [])].some(([path, tree]) => trees.get(path) !== tree) ? [number] : [],
-    );
+    const moved: number[] = [];
+    for (const [number, { checked }] of outdated) {
+      if (checked === undefined) continue;
+      if ([...checked.onMain].some(([path, tree]) => trees.get(path) !== tree)) moved.push(number);
+      // The next poll need not look at them again.
+      else checked.mainHead = mainHead;
+    }
+    return moved;
+  }
+
+  /** The next `readQueue` reads the queue, and if that fails, the one after it. */
+  requestQueue(): void {
+    this.#readsQueue = true;
+  }
+
+  /**
+   * Takes over which of them wait for checks in the merge queue of the host. Returns the numbers of those that wait at other commits than before. Reads
+   * the queue only if there was something in it, on request, and if a pull request has changed, as those do that are put there.
+   */
+  async readQueue(signal: AbortSignal): Promise<readonly number[]> {
+    const { mergeQueue } = this.forge;
+    const isRead = this.#readsQueue || this.hasChanged || [...this.#open.values()].some(({ queued }) => queued?.length);
+    if (mergeQueue === undefined || this.#open.size === 0 || !isRead) return [];
+    this.#readsQueue = true;
+    const waiting = await mergeQueue.waiting(this.#base, signal);
+    this.#readsQueue = false;
+    const changed: number[] = [];
+    for (const [number, entry] of this.#open) {
+      const queued = waiting.filter((one) => one.number === number);
+      const isSame = isDeepStrictEqual(queued, entry.queued ?? []);
+      entry.queued = queued;
+      if (!isSame && queued.length > 0) changed.push(number);
+    }
+    return changed;
+  }
+
+  /** The commits of the merge queue that would merge it. */
+  queuedOf(number: number): readonly QueuedMerge[] {
+    return this.#open.get(number)?.queued ?? [];
   }
 
   note(number: number, checked: Checked): void {
@@ -193,9 +264,27 @@ export class UserPulls {
     return this.#open.get(number)?.written ?? {};
   }
 
+  /** Makes the next check of those with one of these heads write everything again. Returns their numbers. */
+  rerun(heads: ReadonlySet<string>): readonly number[] {
+    const numbers: number[] = [];
+    for (const [number, { checked, written }] of this.#open) {
+      if (checked === undefined || !heads.has(checked.head)) continue;
+      forgetWritten(written);
+      numbers.push(number);
+    }
+    return numbers;
+  }
+
   forget(number: number): void {
     this.#open.delete(number);
   }
+}
+
+/** Makes the next check write everything again. */
+export function forgetWritten(written: Written): void {
+  delete written.checks;
+  delete written.queued;
+  delete written.comment;
 }
 
 function isLongAgo({ closedAt, updatedAt }: PullRequest): boolean {

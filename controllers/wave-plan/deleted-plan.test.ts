@@ -54,6 +54,8 @@ test('a plan that is deleted in flight holds what has had no wave, until users d
     `it is deleted, approves nothing any more, and holds 2 proposed revisions (${waiting.join(', ')}) until users approve or reject them, or a user who may approve ends the hold with "sluice wave abort web"`,
   );
   expect(findCondition(status?.conditions, 'Ready')).toMatchObject({ status: 'False', reason: 'DeletionHeld' });
+  const phase = wavePlanKind.printerColumns?.find(({ name }) => name === 'Phase');
+  expect(phase?.value(await bench.read())).toBe('Deleting');
   expect(await world.events('web')).toContainEqual(expect.stringMatching(/^DeletionHeld: /));
   // The verification of its wave begins no other one.
   await bench.verify();

@@ -11,11 +11,14 @@ import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../src/reso
 import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { isActive } from '../../src/rollout/wave/plan-selection.ts';
+import type { BlueprintStore } from './blueprint-versions.ts';
+import { heldAmong } from './holding-plan.ts';
+import { listTargets } from './plan-records.ts';
 import { readSelection } from './select-revisions.ts';
 
 export interface EndPlanOptions {
   readonly client: Client;
-  readonly store: Pick<RevisionStore, 'findRepository' | 'list' | 'dependentsOf'>;
+  readonly store: BlueprintStore & Pick<RevisionStore, 'findRepository'>;
   readonly clock: Clock;
   readonly recorder: Pick<EventRecorder, 'record'>;
 }
@@ -65,12 +68,8 @@ export async function endPlan(
 }
 
 /** Lets the targets of a plan that is over or gone be deleted, which is the work of the garbage collection. */
-export async function releaseTargets(
-  { namespace = DEFAULT_NAMESPACE, name }: ObjectKey,
-  client: Client,
-): Promise<void> {
-  const { items } = await client.list(waveTargetKind, { namespace, fieldSelector: `spec.plan=${name}` });
-  await mapLimited(items, MAX_CONCURRENT_WRITES, (target) => releaseTarget(target, client));
+export async function releaseTargets(plan: ObjectKey, client: Client): Promise<void> {
+  await mapLimited(await listTargets(plan, client), MAX_CONCURRENT_WRITES, (target) => releaseTarget(target, client));
 }
 
 /** Deletes targets of an earlier plan with the name of a plan, which were kept without an owner. */
@@ -100,7 +99,7 @@ async function heldBy(
   const selection = await readSelection(plan, { client, store });
   const unread = selection.repositories.filter((name) => store.findRepository(`${namespace}/${name}`) === undefined);
   if (unread.length > 0) return `what is proposed in ${listed(unread, MAX_NAMED)}, which cannot be read`;
-  const held = store.list({ lifecycle: 'Proposed' }).filter((revision) => selection.isSelected(revision));
+  const held = await heldAmong(store.list({ lifecycle: 'Proposed' }), plan, selection, client);
   if (held.length === 0) return undefined;
   const names = held.map((revision) => revision.name);
   return `${counted(names.length, 'proposed revision')} (${listed(names, MAX_NAMED)})`;

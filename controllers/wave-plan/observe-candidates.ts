@@ -8,14 +8,14 @@ import { orderKey } from '../../src/rollout/wave/order-key.ts';
 import { targetId } from './plan-records.ts';
 import type { Selection } from './select-revisions.ts';
 
-/** The Proposed revisions that a plan selects, one of each package: the last one. */
+/** The Proposed revisions that a plan selects, one of each package: the last one. `salt` is that of their order. */
 export function observeCandidates(
-  { metadata, spec }: WavePlan,
+  { metadata }: WavePlan,
   selection: Selection,
   store: Pick<RevisionStore, 'list'>,
+  salt: string,
 ): Map<string, Candidate> {
-  const { namespace = DEFAULT_NAMESPACE, name: plan } = metadata;
-  const { salt = plan } = spec.order;
+  const { namespace = DEFAULT_NAMESPACE } = metadata;
   const last = new Map<string, PackageRevision>();
   for (const revision of store.list({ lifecycle: 'Proposed' })) {
     if (revision.namespace !== namespace || !selection.isSelected(revision)) continue;

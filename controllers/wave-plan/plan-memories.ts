@@ -9,6 +9,9 @@ const RETRY_MS = 15_000;
 /** A gap between two observations counts up to this much: Sluice did not observe the plan in it. */
 const MAX_ELAPSED_MS = 60_000;
 
+/** Observations of a plan that is over and waits for the result of an approval, which may never come: about ten minutes. */
+const MAX_LATE_OBSERVATIONS = 20;
+
 /** What a process remembers of a plan. It may be lost at any time. */
 class PlanMemory {
   readonly uid: string;
@@ -18,6 +21,8 @@ class PlanMemory {
   readonly #monotonic: () => number;
   #sinceMs: number;
   #wasFrozen = false;
+  /** The generation of which it is recorded that the plan is over, and how often it was observed since. */
+  #over: { readonly generation: number | undefined; count: number; isClosed: boolean } | undefined;
 
   constructor(uid: string, monotonic: () => number) {
     this.uid = uid;
@@ -29,6 +34,18 @@ class PlanMemory {
   observed(isFrozen: boolean): void {
     if (isFrozen || this.#wasFrozen) this.recorded();
     this.#wasFrozen = isFrozen;
+  }
+
+  /** It is recorded that the plan is over. `isApproving`: the result of an approval is not known yet. */
+  noteOver(generation: number | undefined, isApproving: boolean): void {
+    const before = this.#over;
+    const count = before !== undefined && before.generation === generation ? before.count + 1 : 1;
+    this.#over = { generation, count, isClosed: !isApproving || count >= MAX_LATE_OBSERVATIONS };
+  }
+
+  /** True if the plan is over, and nothing of it has to be observed until a user changes it. */
+  isClosed(generation: number | undefined): boolean {
+    return this.#over?.isClosed === true && this.#over.generation === generation;
   }
 
   /** Milliseconds since the time of the plan was recorded. */

@@ -1,8 +1,8 @@
 import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
 import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
-import { analysesOf, currentWave, nextWave } from '../../src/rollout/wave/follow-waves.ts';
+import { analysesOf, currentWave, hasTargets, nextWave } from '../../src/rollout/wave/follow-waves.ts';
 import type { Observations } from '../../src/rollout/wave/observation.ts';
-import { isFinal, type PlanState } from '../../src/rollout/wave/plan-state.ts';
+import { isOver, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
 import { membersOf } from '../../src/rollout/wave/wave-members.ts';
 import type { PlanSpec } from '../../src/rollout/wave/wave-spec.ts';
 import { frozenText } from './plan-freezes.ts';
@@ -31,7 +31,7 @@ export function planMessage(
   if (state.phase === 'Pending' && unread !== undefined)
     return `it starts once repository ${unread} can be read; "sluice repo get ${unread}" shows why it cannot`;
   const text = textOf(plan, spec, state, analysisOf);
-  if (isFinal(state.phase) || state.phase === 'Completed') return text.slice(0, MAX_MESSAGE_CHARACTERS);
+  if (isOver(state.phase)) return text.slice(0, MAX_MESSAGE_CHARACTERS);
   const frozen = freezes.length === 0 ? [] : [frozenText(freezes)];
   const isGoingOn = state.phase !== 'RollingBack';
   const missing = (isGoingOn ? missingTemplates : []).map(
@@ -44,7 +44,7 @@ function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Ob
   const { name } = plan.metadata;
   switch (state.phase) {
     case 'Completed':
-      return 'every wave is completed';
+      return completedText(state);
     case 'Aborted':
       return 'a user aborted it; nothing more is approved';
     case 'RolledBack': {
@@ -62,14 +62,14 @@ function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Ob
     }
     case 'Paused': {
       const { cause, message } = state.pause ?? { cause: '', message: '' };
-      return `${cause}: ${message}; continue with "sluice wave resume ${name}", or end it with "sluice wave rollback ${name}"`;
+      return `${cause}: ${message}${sinceText(plan)}; continue with "sluice wave resume ${name}", or end it with "sluice wave abort ${name}", which keeps what is approved, or "sluice wave rollback ${name}", which takes it back`;
     }
     default: {
       const current = currentWave(state);
       if (current !== undefined)
         return `wave ${current.name}: ${waveMessage(spec, state, current.name, analysisOf) ?? 'in progress'}`;
       const next = nextWave(state, spec);
-      if (state.targets.size === 0) return 'no Proposed revision is selected yet';
+      if (!hasTargets(state)) return 'no Proposed revision is selected yet';
       if (next === undefined) return 'the last approvals are in progress';
       const given = wavePlanApprovals(plan, next.name);
       if (given.length >= next.approvals) return `wave ${next.name} is about to start`;
@@ -80,7 +80,34 @@ function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Ob
   }
 }
 
-/** What a wave in progress waits for; undefined for one that is over. */
+/** Since when a plan is paused, by its log. */
+function sinceText({ status }: WavePlan): string {
+  const time = status?.log?.findLast(({ transition }) => transition === 'Paused')?.time;
+  return time === undefined ? '' : ` (since ${time})`;
+}
+
+/** That every wave is completed, with how many targets were not verified, as those of a wave that a user has passed, or skipped, and why. */
+export function completedText({ targets }: PlanState): string {
+  const inPhase = (wanted: string) => [...targets.values()].filter(({ phase }) => phase === wanted).length;
+  const verified = inPhase('Verified');
+  const skipped = [...targets.values()].filter(({ phase }) => phase === 'Skipped');
+  const total = targets.size - skipped.length;
+  const left = [
+    ...(verified < total ? [`${verified} of ${total} targets verified`] : []),
+    ...(skipped.length > 0 ? [`${skipped.length} skipped (${reasonsOf(skipped)})`] : []),
+  ];
+  return `every wave is completed${left.length === 0 ? '' : `; ${left.join(', ')}`}`;
+}
+
+/** The different reasons of targets, with their numbers if there are several. */
+function reasonsOf(targets: readonly TargetRecord[]): string {
+  const groups = [...Map.groupBy(targets, ({ reason = 'no reason is recorded' }) => reason)];
+  const [only] = groups;
+  if (only !== undefined && groups.length === 1) return only[0];
+  return groups.map(([reason, those]) => `${those.length}: ${reason}`).join('; ');
+}
+
+/** What a wave in progress waits for; of one that is over, what failed, and undefined if nothing did. */
 export function waveMessage(
   spec: PlanSpec,
   state: PlanState,
@@ -88,16 +115,20 @@ export function waveMessage(
   analysisOf: Observations['analysisOf'],
 ): string | undefined {
   const wave = state.waves.find((one) => one.name === name);
-  if (wave === undefined || wave.completedMs !== undefined) return undefined;
+  if (wave === undefined) return undefined;
   const members = membersOf(state, name);
+  if (wave.completedMs !== undefined && wave.verifiedMs === undefined && members.length === 0)
+    return 'no target was left for it, or its selector matched none';
+  const failures = failuresText(members);
+  if (wave.completedMs !== undefined) return failures;
+  if (members.length === 0)
+    return 'its targets were removed before their approval; it waits for others, or until "sluice wave promote" passes it';
   const count = (...phases: readonly string[]) => members.filter(({ phase }) => phases.includes(phase)).length;
   const parts = [`${count('Verified')} of ${members.length} targets verified`];
   const blocked = members.filter(({ phase, reason }) => phase === 'Approving' && reason !== undefined);
   const [first] = blocked;
   if (first !== undefined) parts.push(`${blocked.length} wait for approval, such as ${first.id}: ${first.reason}`);
-  const failed = members.filter(({ phase }) => phase === 'Failed' || phase === 'Unreachable');
-  const [bad] = failed;
-  if (bad !== undefined) parts.push(`${failed.length} failed, such as ${bad.id}: ${bad.reason}`);
+  if (failures !== undefined) parts.push(failures);
   if (wave.verifiedMs === undefined) return parts.join('; ');
   const { soakMs = 0 } = spec.waves.find((one) => one.name === name) ?? {};
   const restMs = wave.verifiedMs + soakMs - state.elapsedMs;
@@ -108,4 +139,10 @@ export function waveMessage(
     if (run?.phase !== 'Successful') parts.push(`analysis ${key.index + 1} is ${run?.phase ?? 'about to start'}${why}`);
   }
   return parts.join('; ');
+}
+
+function failuresText(members: readonly TargetRecord[]): string | undefined {
+  const failed = members.filter(({ phase }) => phase === 'Failed' || phase === 'Unreachable');
+  const [bad] = failed;
+  return bad && `${failed.length} failed, such as ${bad.id}: ${bad.reason}`;
 }

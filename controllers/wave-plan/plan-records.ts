@@ -1,4 +1,7 @@
 import { packageDeliveryName, targetLabelValue } from '../../src/delivery/delivered/delivered-package.ts';
+import { unlessMissing } from '../../src/foundation/sluice-error.ts';
+import type { RevisionKey } from '../../src/package/model/identity/identity.ts';
+import type { Client } from '../../src/resource/client/client.ts';
 import {
   MAX_LOG_ENTRIES,
   WAVE_PLAN_FINALIZER,
@@ -10,7 +13,8 @@ import {
   type WaveTarget,
   waveTargetKind,
 } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
-import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { currentWave } from '../../src/rollout/wave/follow-waves.ts';
 import {
   INITIAL_STATE,
   type PlanState,
@@ -39,8 +43,29 @@ export function targetId({
 }
 
 /** True if the object belongs to this plan, and not to an earlier one with its name. */
-export function isOfPlan({ metadata }: WaveTarget, plan: Stored<WavePlan>): boolean {
+export function isOfPlan({ metadata }: WaveTarget, plan: WavePlan): boolean {
   return metadata.ownerReferences?.some(({ uid }) => uid === plan.metadata.uid) === true;
+}
+
+/** The target of a plan for a package. */
+export async function findTarget(
+  plan: Stored<WavePlan>,
+  { repository, package: path }: RevisionKey,
+  client: Client,
+): Promise<Stored<WaveTarget> | undefined> {
+  const { namespace = DEFAULT_NAMESPACE, name: target } = plan.metadata;
+  const name = packageDeliveryName(target, { target, repository, package: path });
+  const found = await unlessMissing(client.find(waveTargetKind, { namespace, name }));
+  return found !== undefined && isOfPlan(found, plan) ? found : undefined;
+}
+
+/** The targets of a plan, and those that an earlier one with its name has left. */
+export async function listTargets(
+  { namespace = DEFAULT_NAMESPACE, name }: ObjectKey,
+  client: Client,
+): Promise<readonly Stored<WaveTarget>[]> {
+  const found = await unlessMissing(client.list(waveTargetKind, { namespace, fieldSelector: `spec.plan=${name}` }));
+  return found?.items ?? [];
 }
 
 /** The state that a plan and its targets record. */
@@ -120,7 +145,7 @@ export function logOf(
   const targets = new Map<string, TargetLog[number][]>();
   const plan: PlanLogEntry[] = [];
   for (const transition of transitions) {
-    if (transition.type === 'Elapsed') continue;
+    if (transition.type === 'Elapsed' || transition.type === 'Ordered') continue;
     const message = messageOf(transition);
     const entry = { time, elapsedMs, transition: transition.type, ...(message === undefined ? {} : { message }) };
     if ('id' in transition) targets.set(transition.id, [...(targets.get(transition.id) ?? []), entry]);
@@ -149,6 +174,7 @@ export function statusOf(
   const count = (isMeant: (target: TargetRecord) => boolean) => all.filter(isMeant).length;
   const inPhase = (wanted: TargetRecord['phase']) => count((target) => target.phase === wanted);
   const skipped = inPhase('Skipped');
+  const current = currentWave(state);
   const counts = new Map(waves.map(({ name }) => [name, { targets: 0, verified: 0, failed: 0 }]));
   for (const { wave, phase: own } of all) {
     const of = counts.get(wave ?? '');
@@ -160,6 +186,7 @@ export function statusOf(
   return {
     ...{ phase, pauses, joins, elapsedMs },
     ...(pause === undefined ? {} : { pause }),
+    ...(current === undefined ? {} : { wave: current.name }),
     waves: waves.map((wave) => {
       const message = messageOfWave(wave.name);
       const { targets: total = 0, verified = 0, failed = 0 } = counts.get(wave.name) ?? {};

@@ -19,6 +19,7 @@ export function planSpecOf({ spec }: Pick<WavePlan, 'spec'>): PlanSpec {
     maxUnreachable: amountOf(spec.maxUnreachable),
     progressDeadlineMs: parseDuration(spec.progressDeadline) ?? 0,
     onFailure: spec.onFailure,
+    ...(spec.pausedBy === undefined ? {} : { pausedBy: spec.pausedBy }),
     ...{ paused: spec.paused, abort: spec.abort, rollback: spec.rollback },
     ...{ resume: spec.resume, promotePast: spec.promotePast },
   };

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { packageDeliveryOf } from '../../src/delivery/delivered/delivered-package.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git } from '../../test/support/git/git-cli.ts';
@@ -98,6 +101,36 @@ test('the approvals of a wave in one repository are one commit on its main branc
   expect((await bench.read()).status).toMatchObject({ phase: 'Completed' });
 });
 
+test('a plan that is over is read alone, once that is recorded, until a user changes it', async () => {
+  const lists: string[] = [];
+  const counting = <T extends object>(client: T): T =>
+    new Proxy(client, {
+      get: (of, name) => {
+        const value = Reflect.get(of, name);
+        if (typeof value !== 'function') return value;
+        return (...args: [{ readonly kind?: string }]) => {
+          if (name === 'list') lists.push(args[0].kind ?? '');
+          const result = value.apply(of, args);
+          return name === 'as' ? counting(result) : result;
+        };
+      },
+    });
+  await world[Symbol.asyncDispose]();
+  world = await fixture(new ManualClock());
+  bench = await waveBench(world, { client: counting(world.client) });
+  const one = { waves: [{ name: 'all', percent: 100 }], ...BY_CONDITION };
+  await start(one, ['a', 'b']);
+  await bench.verify();
+  await bench.settle();
+  expect((await bench.read()).status).toMatchObject({ phase: 'Completed' });
+  lists.length = 0;
+  expect(await bench.settle()).toBeUndefined();
+  expect(lists).toEqual([]);
+  await bench.change({ rollback: true });
+  await bench.settle();
+  expect((await bench.read()).status?.phase).not.toBe('Completed');
+});
+
 test('the order is a salted digest: the same for another plan with the salt, and that of a label where one is named', async () => {
   await start({ ...TWO, order: { salt: 'x' }, paused: true });
   const keys = async () => (await bench.targets()).map(({ record }) => record?.order.key);
@@ -138,7 +171,7 @@ test('a failure pauses the plan; a user who resumes it accepts the failure', asy
   const { status } = await bench.read();
   expect(status).toMatchObject({ phase: 'Paused', pauses: 1, pause: { cause: 'MaxFailures' } });
   expect(status?.message).toContain(
-    '1 targets have failed, and maxFailures permits 0; continue with "sluice wave resume web"',
+    '1 targets have failed, and maxFailures permits 0 (since 2026-01-01T00:00:00Z); continue with "sluice wave resume web", or end it with "sluice wave abort web"',
   );
   await bench.settle();
   expect(bench.published()).toHaveLength(1);
@@ -211,6 +244,11 @@ test('promotePast passes a wave without its results', async () => {
   await bench.change({ promotePast: 'canary' });
   await bench.settle();
   expect(bench.published()).toHaveLength(4);
+  await bench.change({ promotePast: 'all' });
+  await bench.settle();
+  const message = 'every wave is completed; 0 of 4 targets verified';
+  expect((await bench.read()).status).toMatchObject({ phase: 'Completed', message });
+  expect((await world.events('web')).at(-1)).toBe(`Completed: ${message}`);
 });
 
 test('a wave waits for approvals of distinct users from the list', async () => {
@@ -263,8 +301,13 @@ test('targets that join come last, rejected ones are skipped, and users may publ
   expect(joined.map(({ record }) => record?.order.joined)).toEqual([1, 1]);
   await bench.verify();
   await bench.settle();
-  // 50 % of five, without the two that joined.
-  expect((await bench.phases()).filter((phase) => /^[ef]/.test(phase))).toEqual(['e Pending', 'f Pending']);
+  // 50 % of five: with the first wave, two of the three that were there, and one of the two that joined.
+  const wavesOf = async (isMeant: RegExp) =>
+    (await bench.targets())
+      .filter(({ spec, record }) => isMeant.test(spec.package) && record?.phase !== 'Skipped')
+      .flatMap(({ record }) => record?.wave ?? [])
+      .sort();
+  expect([await wavesOf(/[a-d]/), await wavesOf(/[ef]/)]).toEqual([['canary', 'half'], ['half']]);
 });
 
 test('a plan that is edited keeps what is recorded; later waves follow the new spec', async () => {
@@ -375,6 +418,65 @@ test('a rollback publishes the revisions before as new ones, and says where ther
   expect(files.get('a.yaml')?.toString()).toBe('a: a\n');
 });
 
+/** Approves the second revision of a package, which is proposed, and proposes a third one. */
+async function proposeThird(packageName: string): Promise<void> {
+  const { store } = world;
+  const second = `apps.${packageName}.w2`;
+  await store.update(second, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
+  const source = { type: 'copy', source: second } as const;
+  const { name } = await store.create('apps', { package: packageName, workspace: 'w3', source }, ANNA);
+  await store.change(name, { files: new Map([['a.yaml', Buffer.from('a: third\n')]]) }, ANNA);
+  await world.settle(name);
+  await store.update(name, { action: 'propose' }, ANNA);
+}
+
+/** A target that has delivered these revisions of packages, or delivers them now. */
+async function delivery(name: string, record: 'history' | 'present', ...packages: readonly [string, number][]) {
+  const { client } = world;
+  const target = await client.create(deliveryTargetKind, {
+    metadata: { name },
+    spec: { selector: { packages: packages.map(([path]) => path) }, git: { repo: 'file:///target.git' } },
+  });
+  const time = '2030-01-01T00:00:00Z';
+  const of = ([path, revision]: readonly [string, number]) => ({ repository: 'apps', package: path, revision });
+  const changes = packages.map((one) => ({ ...of(one), deliveredAt: time }));
+  const history = { commit: '', observedFrom: time, completeFrom: time, changes };
+  if (record === 'history') await client.updateStatus(deliveryTargetKind, { ...target, status: { history } });
+  else
+    for (const one of packages)
+      await client.create(
+        packageDeliveryKind,
+        packageDeliveryOf(target, { ...of(one), commit: 'c', tree: 't' }, one[0], time),
+      );
+}
+
+test.each([
+  ['present', 1],
+  ['history', undefined],
+] as const)('a rollback goes back to what was delivered before: %s', async (record, previous) => {
+  await bench.propose('a', 'b');
+  for (const name of ['a', 'b']) {
+    await world.store.update(`apps.${name}.w1`, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
+    await bench.proposeNext(name);
+    // The second revision is published, and never delivered.
+    await proposeThird(name);
+  }
+  await delivery('edge', record, ['a', 1]);
+  await bench.plan({ ...TWO, waves: [{ name: 'all', percent: 100 }] });
+  await bench.settle();
+  expect((await bench.targets()).map((target) => target.record?.previous)).toEqual([previous, undefined]);
+  await bench.change({ rollback: true });
+  await bench.settle();
+  expect((await bench.read()).status?.phase).toBe('RolledBack');
+  const textOf = async (name: string) => (await world.store.content(name)).files.get('a.yaml')?.toString();
+  expect(await textOf('apps.a.rollback-v3')).toBe('a: a\n');
+  // Nothing is recorded of the other one.
+  expect(await textOf('apps.b.rollback-v3')).toBe('a: changed\n');
+  expect(await world.events('web')).toContain(
+    'DeliveryUnknown: no delivery of an earlier revision is recorded, so the highest one that did not fail on a target is published again: apps/b to v2',
+  );
+});
+
 test('the rollbacks of a wave in one repository are one commit, and each revision has its own reason', async () => {
   const approved = { ...ANNA, actor: { name: 'berta' } };
   await bench.propose(...PACKAGES);
@@ -383,15 +485,7 @@ test('the rollbacks of a wave in one repository are one commit, and each revisio
     await bench.proposeNext(name);
   }
   // Another number than the others.
-  await world.store.update('apps.d.w2', { action: 'approve' }, approved);
-  const { name: third } = await world.store.create(
-    'apps',
-    { package: 'd', workspace: 'w3', source: { type: 'copy', source: 'apps.d.w2' } },
-    ANNA,
-  );
-  await world.store.change(third, { files: new Map([['a.yaml', Buffer.from('a: third\n')]]) }, ANNA);
-  await world.settle(third);
-  await world.store.update(third, { action: 'propose' }, ANNA);
+  await proposeThird('d');
   await bench.plan({ ...TWO, waves: [{ name: 'all', percent: 100 }] });
   await bench.settle();
   const { path } = world.store.repository('apps').git;
@@ -453,7 +547,11 @@ test('no other controller approves ahead of the wave what an active plan selects
     controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
   await approve();
   expect(store.get(name).lifecycle).toBe('Proposed');
-  expect(await world.events(name)).toEqual(['NotApproved: WavePlan web selects it, and approves it in its wave']);
+  expect(await world.events(name)).toEqual([
+    expect.stringMatching(
+      /^ApprovalBlocked: WavePlan web holds it, and approves what it selects in its waves; blocked since /,
+    ),
+  ]);
   await bench.change({ abort: true });
   await approve();
   expect(store.get(name).lifecycle).toBe('Published');

@@ -1,30 +1,35 @@
+import { randomBytes } from 'node:crypto';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { freezesInForce } from '../../src/package/store/freeze-objects.ts';
+import { SteadyClock } from '../../src/foundation/time/steady-clock.ts';
+import { freezesInForce } from '../../src/package/store/policies/freeze-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { analysisTemplateKind } from '../../src/resource/kinds/sluice/wave/analysis-template.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
-import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
+import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { analysesOf, currentWave } from '../../src/rollout/wave/follow-waves.ts';
+import { leftOver } from '../../src/rollout/wave/left-over.ts';
 import type { Action, AnalysisKey, AnalysisObservation, Observations } from '../../src/rollout/wave/observation.ts';
 import { isActive } from '../../src/rollout/wave/plan-selection.ts';
-import { isFinal, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
+import { isOver, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
 import { step } from '../../src/rollout/wave/step.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { type AnalysisRuns, runName } from './analysis-runs.ts';
+import { coveredCondition } from './conditions/covered.ts';
+import { observeConditions } from './conditions/observe-conditions.ts';
 import { deleteTargets, endPlan, holdPlan, releaseTargets } from './end-plan.ts';
-import { earlierHolder } from './holding-plan.ts';
+import { heldEarlier } from './holding-plan.ts';
 import { observeCandidates } from './observe-candidates.ts';
 import { untilFirstEndMs } from './plan-freezes.ts';
 import { PlanMemories } from './plan-memories.ts';
 import type { MessageContext } from './plan-message.ts';
-import { isOfPlan, stateOf, targetId } from './plan-records.ts';
+import { isOfPlan, listTargets, stateOf, targetId } from './plan-records.ts';
 import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
-import { PlanWriter } from './plan-writer.ts';
+import { PlanWriter, type WriteContext } from './plan-writer.ts';
 import { readSelection } from './select-revisions.ts';
 import { type ApproveOptions, approveTargets, type Intent, type Outcome } from './targets/approve-targets.ts';
 import {
@@ -32,19 +37,25 @@ import {
   type ObserveOptions,
   observeRevision,
   ProbeResults,
+  readDelivered,
   verifyTargets,
 } from './targets/observe-targets.ts';
-import { rollBackTargets } from './targets/roll-back-target.ts';
+import { rollBackTargets, undeliveredText } from './targets/roll-back-target.ts';
 import { waveSources } from './wave-sources.ts';
 
 export const WAVE_PLAN_ACTOR = 'controller:wave-plan';
 
 export interface WavePlanOptions extends ApproveOptions, Omit<ObserveOptions, 'monotonic'> {
-  readonly store: Pick<RevisionStore, 'evaluate' | 'find' | 'findRepository' | 'list' | 'dependentsOf'>;
+  readonly store: Pick<
+    RevisionStore,
+    'evaluate' | 'find' | 'findRepository' | 'list' | 'dependentsOf' | 'repositoryOf'
+  >;
   readonly clock: Clock;
   /** Policies of repositories, whose changes wake plans. */
   readonly scope?: Pick<PolicyScope, 'onPolicyChange'>;
   readonly analyses: AnalysisRuns;
+  /** A salt that cannot be guessed, for the order of a plan that has none. Default: 128 random bits. */
+  readonly randomSalt?: () => string;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
   /** Milliseconds of a clock that never jumps. Default: that of the process. */
@@ -63,6 +74,9 @@ const MAX_ROUNDS = 4;
 /** Approves revisions in waves. All decisions are in src/rollout/wave; this reads what they depend on, and carries them out. */
 export function wavePlanController(options: WavePlanOptions): ControllerOptions {
   const { store, clock, analyses, monotonic = () => performance.now() } = options;
+  // What is published after the end of a freeze cannot be taken back.
+  const steady = new SteadyClock(clock);
+  const { randomSalt = () => randomBytes(16).toString('hex') } = options;
   const client = options.client.as({ name: WAVE_PLAN_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: WAVE_PLAN_ACTOR });
   const memories = new PlanMemories(monotonic);
@@ -89,7 +103,11 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
           await releaseTargets(key, client);
           return undefined;
         }
-        const due = await observeAndAct(isActive(plan) ? await holdPlan(plan, client) : plan, signal);
+        const isClosed =
+          isOver(plan.status?.phase ?? 'Pending') && memories.of(plan).isClosed(plan.metadata.generation);
+        const due = isClosed
+          ? undefined
+          : await observeAndAct(isActive(plan) ? await holdPlan(plan, client) : plan, signal);
         if (due === undefined) return undefined;
         if (due > 0 || round === MAX_ROUNDS)
           return { requeueAfter: Math.max(due, 50), reason: 'the plan is in progress' };
@@ -97,13 +115,9 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     },
   };
 
-  /** Returns the milliseconds until the next observation, 0 for at once; undefined if the plan is over. */
+  /** Returns the milliseconds until the next observation, 0 for at once; undefined if there is none until the plan is changed. */
   async function observeAndAct(plan: Stored<WavePlan>, signal: AbortSignal): Promise<number | undefined> {
-    const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
-    const { items } = await client.list(waveTargetKind, {
-      namespace,
-      fieldSelector: `spec.plan=${plan.metadata.name}`,
-    });
+    const items = await listTargets(keyOf(plan), client);
     const { creationTimestamp } = plan.metadata;
     const isLeft = (one: Stored<WaveTarget>) =>
       !isOfPlan(one, plan) && one.metadata.creationTimestamp < creationTimestamp;
@@ -112,29 +126,42 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const state = stateOf(plan, [...objects.values()]);
     const memory = memories.of(plan);
     const spec = planSpecOf(plan);
-    const observations = await observe(plan, state, objects, signal);
-    const { freezes } = observations;
+    // Before the plan starts, each observation has another one. That of the start is recorded with it.
+    const salt = plan.spec.order.salt ?? plan.status?.salt ?? randomSalt();
+    const observations = await observe(plan, state, objects, salt, signal);
     memory.observed(observations.isFrozen);
     const next = step(spec, state, observations, memory.elapsedMs());
     signal.throwIfAborted();
+    const isEnded = isOver(next.state.phase);
+    // Nothing of a plan that is over is observed later: not that a freeze has ended either.
+    const freezes = isEnded ? [] : observations.freezes;
     const isRecorded = await writer.write(plan, objects, state, next, {
-      spec,
+      ...{ spec, salt },
       isDue: memory.isDue(OBSERVE_MS),
       ...observations,
+      freezes,
+      conditions: withCovered(observations.conditions, leftOver(spec, next.state, observations), next.state),
     });
     if (isRecorded) memory.recorded();
     const acted = await carryOut(plan, next.state, next.actions, signal);
-    if (isFinal(next.state.phase) || next.state.phase === 'Completed') return undefined;
+    if (isEnded) {
+      const isApproving = ({ phase, published }: TargetRecord) => phase === 'Approving' && published === undefined;
+      memory.noteOver(plan.metadata.generation, [...next.state.targets.values()].some(isApproving));
+      if (!memory.isClosed(plan.metadata.generation)) return OBSERVE_MS;
+      probes.delete(keyText(keyOf(plan)));
+      return undefined;
+    }
     if (acted || next.nextMs === 0) return 0;
-    return Math.min(next.nextMs ?? OBSERVE_MS, OBSERVE_MS, untilFirstEndMs(freezes, clock.now()) ?? OBSERVE_MS);
+    return Math.min(next.nextMs ?? OBSERVE_MS, OBSERVE_MS, untilFirstEndMs(freezes, steady.now()) ?? OBSERVE_MS);
   }
 
   async function observe(
     plan: Stored<WavePlan>,
     state: PlanState,
     objects: ReadonlyMap<string, Stored<WaveTarget>>,
+    salt: string,
     signal: AbortSignal,
-  ): Promise<Observations & MessageContext> {
+  ): Promise<Observations & MessageContext & Pick<WriteContext, 'conditions'>> {
     const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
     const selection = await readSelection(plan, { client, store });
     const unread = selection.repositories.find((name) => store.findRepository(`${namespace}/${name}`) === undefined);
@@ -144,16 +171,21 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const runs = await readRuns(plan, state);
     const missingTemplates = await missingTemplatesOf(plan, state);
     const memory = memories.of(plan);
+    // A start must not miss the targets of a repository that is still being opened.
+    const isUnread = state.waves.length === 0 && unread !== undefined;
+    const candidates = isUnread ? undefined : observeCandidates(plan, selection, store, salt);
+    // Revisions of a repository that is still to be read may be selected. Without any, the one that is meant may be about to be registered.
+    const isEarly = unread !== undefined || (selection.repositories.length === 0 && !plan.spec.selector.repositories);
+    const known = isEarly ? undefined : candidates;
+    const conditions = await observeConditions(plan, state, known, selection, { client, store });
+    const deliveredOf = await readDelivered(namespace, acting);
     // Last: the less may begin after one has.
     const { systemNamespace } = options;
     const where = { namespace, ...(systemNamespace === undefined ? {} : { systemNamespace }) };
-    const freezes = await freezesInForce(client, where, clock.now());
+    const freezes = await freezesInForce(client, where, steady.now());
     return {
-      // A start must not miss the targets of a repository that is still being opened.
-      candidates:
-        state.waves.length === 0 && unread !== undefined ? undefined : observeCandidates(plan, selection, store),
-      unread,
-      isUnknown: (id) => isUnknown(namespace, id, selection, store),
+      ...{ candidates, conditions, unread, deliveredOf },
+      isUnknown: (id) => isUnknown(namespace, id, store),
       of: (target) => {
         const verification = verifications.get(target.id);
         return {
@@ -195,6 +227,8 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       .flatMap((action) => (action.type === 'RollBack' ? (state.targets.get(action.id) ?? []) : []))
       .filter(isOpen);
     const rollbacks = await rollBackTargets(back, namespace, name, acting, signal);
+    const undelivered = undeliveredText(rollbacks);
+    if (undelivered !== undefined) recorder.record(plan, 'Warning', 'DeliveryUnknown', undelivered);
     const isRollbackMoving = rollbacks.map(([id, rollback]) => memory.noteRollback(id, rollback)).includes(true);
     const all = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
     const isReached = ({ wave, published }: TargetRecord) => wave !== undefined && published !== undefined;
@@ -223,10 +257,15 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
   /** The intended approvals without those of revisions that an earlier plan holds. */
   async function withoutHeld(plan: Stored<WavePlan>, intents: readonly Intent[]) {
     if (intents.length === 0) return { free: intents, held: [] };
-    const holderOf = await earlierHolder(plan, { client, store });
-    const held = intents.flatMap(({ id, key }): Outcome[] => {
-      const revision = store.find(keyText(key));
-      const holder = revision === undefined ? undefined : holderOf(revision)?.metadata.name;
+    const revisions = new Map(intents.map(({ id, key }) => [id, store.find(keyText(key))]));
+    const holders = await heldEarlier(
+      [...revisions.values()].filter((one) => one !== undefined),
+      plan,
+      { client, store },
+    );
+    const held = intents.flatMap(({ id }): Outcome[] => {
+      const revision = revisions.get(id);
+      const holder = revision && holders.get(revision)?.metadata.name;
       if (holder === undefined) return [];
       const refusal = `WavePlan ${holder} selects it too and was created before: it decides, until it ends or is aborted with "sluice wave abort ${holder}"`;
       return [{ id, refusal }];
@@ -245,6 +284,21 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     }
     return runs;
   }
+}
+
+/** The conditions about the spec, with the targets that its waves leave over. */
+function withCovered(
+  conditions: WriteContext['conditions'],
+  left: readonly TargetRecord[],
+  { targets }: PlanState,
+): WriteContext['conditions'] {
+  if (conditions === undefined) return undefined;
+  const total = [...targets.values()].filter(({ phase }) => phase !== 'Skipped').length;
+  const covered = coveredCondition(
+    left.map(({ id }) => id),
+    total,
+  );
+  return covered === undefined ? conditions : [...conditions, covered];
 }
 
 function requestOf(plan: Stored<WavePlan>, run: AnalysisKey) {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Informer } from '../../src/controller/informer.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
-import type { PolicyChange } from '../../src/package/store/policy-objects.ts';
+import type { PolicyChange } from '../../src/package/store/policies/policy-objects.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
@@ -103,6 +103,16 @@ test('a policy and a revision wake the plans of their namespace, each once', asy
     });
   const both = await after(() => Promise.all([propose('a', 'Proposed'), propose('b', 'Proposed')]));
   expect(both).toEqual(['team-1/db', 'team-1/web']);
+});
+
+test('plans that are over wake only when they change themselves', async () => {
+  const key = { name: 'web', namespace: 'team-1' };
+  const plan = await client.get(wavePlanKind, key);
+  await client.updateStatus(wavePlanKind, { ...plan, status: { ...plan.status, phase: 'Completed' } as never });
+  await Promise.all([...informers.values()].map((informer) => informer.refresh()));
+  const freeze = { metadata: { name: 'stop', namespace: 'team-1' }, spec: { reason: 'repair' } };
+  expect(await after(() => client.create(freezeKind, freeze))).toEqual(['team-1/db']);
+  expect(await after(() => client.patch(wavePlanKind, key, { spec: { rollback: true } }))).toEqual(['team-1/web']);
 });
 
 test('a policy that is read from a repository wakes the plans of its namespace, known or not', async () => {

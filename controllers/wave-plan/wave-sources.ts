@@ -12,14 +12,15 @@ import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts'
 import { waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import { isOver } from '../../src/rollout/wave/plan-state.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 
 /** Milliseconds in which the events of a namespace are collected: a wave causes hundreds, and each reconciliation reads all targets. */
 const QUIET_MS = 200;
 
 /**
- * Wakes for a plan that changes, and for those of a namespace in which a revision, a target, a policy or a freeze changed. Freezes of the system
- * namespace concern all plans.
+ * Wakes for a plan that changes, and for those of a namespace that are not over where a revision, a target, a policy or a freeze changed. Freezes of
+ * the system namespace concern all plans.
  */
 export function waveSources(
   clock: Clock,
@@ -43,15 +44,17 @@ export function waveSources(
     {
       start({ informer, enqueue, track }) {
         const plans = informer(wavePlanKind);
+        const inProgress = (namespace: string) =>
+          plans.inNamespace(namespace).filter(({ status }) => !isOver(status?.phase ?? 'Pending'));
         const waiting = new Set<string>();
         const wake = (namespace: string | undefined) => {
           if (namespace === undefined || waiting.has(namespace)) return;
-          if (plans.inNamespace(namespace).length === 0) return;
+          if (inProgress(namespace).length === 0) return;
           waiting.add(namespace);
           track(async (signal) => {
             await sleep(clock, quietMs, signal);
             waiting.delete(namespace);
-            if (!signal.aborted) for (const plan of plans.inNamespace(namespace)) enqueue(keyOf(plan));
+            if (!signal.aborted) for (const plan of inProgress(namespace)) enqueue(keyOf(plan));
           });
         };
         const ends = [

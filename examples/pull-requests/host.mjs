@@ -3,6 +3,8 @@
 //   node host.mjs show <number>                        title, state, labels, and the checks of the last commit
 //   node host.mjs approve|request-changes <number> <comment>
 //   node host.mjs close|merge|comment <number> <comment>
+//   node host.mjs force-merge <number> <comment>       in spite of the rules of the branch: for administrators
+//   node host.mjs protect <branch> [<user>]            requires sluice/ready, and lets at most <user> push: for administrators
 //   node host.mjs comments <number>                    the conversation, once Sluice has replied to a command
 //   node host.mjs create <branch> <title>              opens a pull request to main
 //   node host.mjs talk <number>                        its comments
@@ -37,23 +39,38 @@ const review = async (event) => {
   await call('POST', `/pulls/${number}/reviews`, { event, body: comment });
   console.log('reviewed');
 };
+const merge = async (more) => {
+  const wanted = { Do: 'squash', MergeMessageField: comment, ...more };
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await call('POST', `/pulls/${number}/merge`, wanted);
+      return console.log('merged');
+    } catch (error) {
+      const [, refusal] = /: 405 .*"message":"(.*?)"/.exec(String(error)) ?? [];
+      // The host first computes whether it can be merged.
+      const isComputing = refusal === 'Please try again later' && attempt < 30;
+      if (refusal === undefined) throw error;
+      if (!isComputing) return console.log(`refused: ${refusal}`);
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+  }
+};
+const protect = async (branch, user) => {
+  const pushers = user === '' ? [] : [user];
+  const pushes = { enable_push: user !== '', enable_push_whitelist: user !== '', push_whitelist_usernames: pushers };
+  const checks = { enable_status_check: true, status_check_contexts: ['sluice/ready'] };
+  const rules = await call('GET', '/branch_protections');
+  const [method, path] = rules.some((rule) => rule.rule_name === branch) ? ['PATCH', `/${branch}`] : ['POST', ''];
+  await call(method, `/branch_protections${path}`, { rule_name: branch, ...pushes, ...checks });
+  console.log('protected');
+};
 const verbs = {
   show,
   approve: () => review('APPROVED'),
   'request-changes': () => review('REQUEST_CHANGES'),
-  merge: async () => {
-    const wanted = { Do: 'squash', MergeMessageField: comment, force_merge: true };
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await call('POST', `/pulls/${number}/merge`, wanted);
-        return console.log('merged');
-      } catch (error) {
-        // The host first computes whether it can be merged.
-        if (attempt === 30 || !String(error).includes(': 405 ')) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 1000));
-      }
-    }
-  },
+  merge: () => merge({}),
+  'force-merge': () => merge({ force_merge: true }),
+  protect: () => protect(number, comment),
   create: async () => {
     const pull = await call('POST', '/pulls', { head: number, base: 'main', title: comment });
     console.log(`opened #${pull.number}`);

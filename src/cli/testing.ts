@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bareWithCommit, writeObject } from '../../test/support/git/write-objects.ts';
+import { holdFolder } from '../git/refs/held-folders.ts';
 import { Terminal } from './output/terminal.ts';
 import { runProgram } from './program.ts';
 
@@ -30,6 +32,8 @@ export interface CliFixture extends AsyncDisposable {
 export async function cliFixture(): Promise<CliFixture> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-cli-'));
   const data = join(folder, 'data');
+  // As a server holds its data folder, so that small repositories in it are written without processes.
+  const release = holdFolder(folder);
   const git = (repository: string, ...words: string[]) =>
     execFileSync('git', ['--git-dir', join(folder, repository), ...words], {
       encoding: 'utf8',
@@ -42,17 +46,12 @@ export async function cliFixture(): Promise<CliFixture> {
     run: (...words) => runCli(words, { SLUICE_DATA: data, SLUICE_USER: 'anna', SLUICE_ALLOW_GIT_HOST: '127.0.0.1' }),
     tree: (repository, lines) =>
       execFileSync('git', ['--git-dir', join(folder, repository), 'mktree'], { input: lines, encoding: 'utf8' }).trim(),
-    blob: (repository, text) =>
-      execFileSync('git', ['--git-dir', join(folder, repository), 'hash-object', '-w', '--stdin'], {
-        ...{ input: text, encoding: 'utf8' },
-      }).trim(),
-    bare(name) {
-      execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', join(folder, name)]);
-      const tree = execFileSync('git', ['--git-dir', join(folder, name), 'mktree'], { input: '', encoding: 'utf8' });
-      git(name, 'update-ref', 'refs/heads/main', git(name, 'commit-tree', '-m', 'begin', tree.trim()));
-      return join(folder, name);
+    blob: (repository, text) => writeObject(join(folder, repository), 'blob', text),
+    bare: (name) => bareWithCommit(join(folder, name)),
+    [Symbol.asyncDispose]: () => {
+      release();
+      return rm(folder, { recursive: true, force: true });
     },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
 }
 

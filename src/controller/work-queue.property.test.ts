@@ -39,6 +39,18 @@ describe('WorkQueue', () => {
     expect(await drain(queue)).toEqual(['b', 'a']);
   });
 
+  test('the earlier of two waits counts, also when the wall clock is set between them', async () => {
+    const { clock, queue } = setUp();
+    queue.addAfter('a', 3_600_000);
+    queue.addAfter('b', 1000);
+    clock.setBy(86_400_000);
+    queue.addAfter('a', 1000);
+    clock.setBy(-2 * 86_400_000);
+    queue.addAfter('b', 3_600_000);
+    clock.advance(1000);
+    expect((await drain(queue)).toSorted()).toEqual(['a', 'b']);
+  });
+
   test('reports for how long items have been processed', async () => {
     const { clock, queue } = setUp();
     for (const item of ['a', 'b']) {

@@ -57,6 +57,8 @@ interface Ready<Item> {
 }
 
 interface Waiting<Item> extends WaitingItem<Item> {
+  /** The same in milliseconds of running time. */
+  readonly dueMs: number;
   readonly cancel: () => void;
 }
 
@@ -200,7 +202,7 @@ export class WorkQueue<Item> {
   /** The waiting items, the earliest first. */
   waiting(): WaitingItem<Item>[] {
     return [...this.#waiting.values()]
-      .map(({ cancel: _cancel, ...waiting }) => waiting)
+      .map(({ cancel: _cancel, dueMs: _dueMs, ...waiting }) => waiting)
       .sort((left, right) => left.due - right.due);
   }
 
@@ -238,8 +240,9 @@ export class WorkQueue<Item> {
     if (this.#ready.has(key) || this.#holds.has(key) || this.#again.has(key)) return;
     const { clock } = this.#options;
     const due = clock.now() + delay;
+    const dueMs = clock.monotonic() + delay;
     const old = this.#waiting.get(key);
-    const sooner = old === undefined || due < old.due;
+    const sooner = old === undefined || dueMs < old.dueMs;
     if (sooner) old?.cancel();
     // A failure that waits for its next attempt stays one, whatever else requests the item at a later or earlier time.
     const failed = cause === 'backoff' || old?.cause === 'backoff';
@@ -247,6 +250,7 @@ export class WorkQueue<Item> {
       item,
       key,
       due: sooner ? due : old.due,
+      dueMs: sooner ? dueMs : old.dueMs,
       cause: failed ? 'backoff' : 'time',
       reason: sooner ? reason : old.reason,
       // One timer per item, so that the queue does not depend on the wall clock.

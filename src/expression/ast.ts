@@ -16,7 +16,7 @@ export interface AstProblem {
 }
 
 /** Names of types, as in `type(x) == int`. */
-const TYPE_NAMES = new Set('bool int uint double string bytes list map null_type type google'.split(' '));
+export const TYPE_NAMES = new Set('bool int uint double string bytes list map null_type type google'.split(' '));
 
 /** Returns a violation of the limits, or a name that is not a variable; undefined if there is neither. */
 export function inspect(
@@ -90,7 +90,7 @@ function call(at: Ast, name: string, args: Ast[]): Ast {
 }
 
 /** The nodes below a node, each with the names that are bound for it. */
-function childrenOf({ exprKind }: Ast): { node: Ast; binds: readonly string[] }[] {
+export function childrenOf({ exprKind }: Ast): { node: Ast; binds: readonly string[] }[] {
   const plain = (nodes: readonly (Ast | undefined)[], binds: readonly string[] = []) =>
     nodes.flatMap((node) => (node === undefined ? [] : [{ node, binds }]));
   switch (exprKind.case) {

@@ -87,6 +87,14 @@ describe('errors name the place', () => {
     }
   });
 
+  test('a regular expression that is invalid, or large once it is compiled', () => {
+    const invalid = failureOf(() => compileExpression("true && 'a'.matches('(')", []).evaluate({}));
+    expect(invalid).toMatchObject({ code: 'InvalidInput', details: { position: { column: 12 } } });
+    const large = failureOf(() => compileExpression("false || 'a'.matches('(ab){1000}')", []).evaluate({}));
+    expect(large).toMatchObject({ code: 'InvalidInput', details: { position: { column: 13 } } });
+    expect(large.message).toContain('a regular expression has at most 2000 parts, and this one has 5005');
+  });
+
   test('a field that is not there, a division by zero, a variable without a value', () => {
     const missing = failureOf(() => compileExpression('self.spec.nothing > 1', ['self']).evaluate({ self }));
     expect(missing).toMatchObject({ code: 'InvalidInput' });
@@ -95,6 +103,37 @@ describe('errors name the place', () => {
     expect(failureOf(() => compileExpression('1 / 0', []).evaluate({}))).toMatchObject({ code: 'InvalidInput' });
     const unbound = failureOf(() => compileExpression('self.x', ['self']).evaluate({}));
     expect(unbound.message).toContain('variable self has no value');
+  });
+
+  test('NaN is an error where the limits refuse it, and only in what decides the result', () => {
+    const x = 0.5;
+    expect(compileExpression('(x - x) / (x - x) > 0.05', ['x']).test({ x })).toBe(false);
+    const refusing = (text: string) => compileExpression(text, ['x'], { refusesNaN: true });
+    for (const text of [
+      '(x - x) / (x - x) > 0.05',
+      'double("+inf") - double("Infinity") < x',
+      'double("-Inf") + double("inf") < x',
+      'double("inf") * (x - x) < x',
+      'double("NaN") < x',
+      'false || (x - x) / (x - x) > 0.05',
+      '[x].exists(y, (y - y) / (y - y) > 0.05)',
+    ]) {
+      const error = failureOf(() => refusing(text).test({ x }));
+      expect(error, text).toMatchObject({ code: 'InvalidInput', details: { isNaN: true } });
+      expect(error.message).toContain('gives NaN');
+    }
+    expect(failureOf(() => refusing('x.y > x').test({ x })).details?.isNaN).toBeUndefined();
+    expect(refusing('(x - x) / (x - x) > 0.05 || x > 0.1').test({ x })).toBe(true);
+    expect(refusing('x > 1.0 && (x - x) / (x - x) > 0.05').test({ x })).toBe(false);
+    expect(refusing('x / (x - x) > 1.0').test({ x })).toBe(true);
+  });
+
+  test('a text is a number as in CEL', () => {
+    const read = (text: string) => compileExpression('double(text)', ['text']).evaluate({ text });
+    expect(['1', '-.5', '2.', '1e3', '+Inf', '-infinity'].map(read)).toEqual([1, -0.5, 2, 1000, Infinity, -Infinity]);
+    expect(read('nan')).toBeNaN();
+    for (const text of ['', ' ', ' 1', 'x', '0x10', '1 2', 'null'])
+      expect(failureOf(() => read(text)).message, text).toContain('a text is no number');
   });
 
   test('inherited fields are no fields', () => {
@@ -119,7 +158,7 @@ describe('an expensive expression ends', () => {
   });
 
   /** Sixteen characters: each doubling doubles them, so that the cases need few steps to be beyond a limit or below it. */
-  const SIXTEEN = 'xxxxxxxxxxxxxxxx';
+  const SIXTEEN = 'x'.repeat(16);
   const twice = (seed: string, count: number) => seed + '.map(a, a + a)'.repeat(count);
   const pairs = (seed: string, count: number) => seed + '.map(a, [a, a])'.repeat(count);
   test.each([
@@ -147,7 +186,7 @@ describe('an expensive expression ends', () => {
     ],
     ['sizes of texts', `${twice(`["${SIXTEEN}"]`, 12)}.map(a, [${'size(a),'.repeat(400)} 1])`],
     ['numbers in texts', `${twice('["1111111111111111"]', 12)}.map(a, [${'double(a),'.repeat(400)} 1.0])`],
-    ['counted repetitions', `"a".matches("${'a{1000}'.repeat(100)}")`],
+    ['a match by a pattern that repeats', `${twice('["aaaaaaaaaaaaaaab"]', 12)}.map(a, a.matches("(ab?){200}e"))`],
     ['a match of a long text', `${twice(`["${SIXTEEN}"]`, 12)}.map(a, a.matches("${'x?'.repeat(200)}y"))`],
   ])('within a call or between two: %s', (_, text) => {
     const start = cpuMilliseconds();
@@ -155,6 +194,19 @@ describe('an expensive expression ends', () => {
     expect(error.code).toBe('LimitExceeded');
     // The limit, one call, and what compiling takes on a slow machine.
     expect(cpuMilliseconds() - start).toBeLessThan(2000);
+  });
+
+  test.each([
+    ['counted repetitions', `${'a{1000}'.repeat(100)}`],
+    ['a long text that is repeated', `(${'ab'.repeat(300)}){1000}`],
+    ['repetitions that only flags separate', '(?:ab){30}(?i){30}(?s){1000}'],
+    ['repetitions in repetitions', `((ab){30}c){30}`],
+    ['wide classes without regard to case', `(?i)${'[b-\\x{1e942}]'.repeat(200)}`],
+  ])('a regular expression that would be large once it is compiled: %s', (_, pattern) => {
+    const start = cpuMilliseconds();
+    const error = failureOf(() => compileExpression('"a".matches(x)', ['x']).evaluate({ x: pattern }));
+    expect(error).toMatchObject({ code: 'InvalidInput', details: { position: { column: 4 } } });
+    expect(cpuMilliseconds() - start).toBeLessThan(500);
   });
 
   test('a short-circuit does not hide that a value is too large', () => {

@@ -2,6 +2,8 @@ import { celEnv, isCelError, parse, plan } from '@bufbuild/cel';
 import { LruCache } from '../foundation/lru-cache.ts';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { type Ast, inspect, meterTree } from './ast.ts';
+import { checkTypes, type Typing } from './check-types.ts';
+import { doubleFunctions, NAN_PROBLEM } from './double-functions.ts';
 import { Meter } from './meter.ts';
 import { fromCel, toCel } from './values.ts';
 
@@ -26,6 +28,8 @@ export interface ExpressionLimits {
   readonly rounds: number;
   /** Milliseconds of processor time of one evaluation, checked in loops and after what may be expensive: comparing large values costs more than the count of rounds shows. Default 1000. */
   readonly milliseconds: number;
+  /** If true, an operation that gives NaN, such as 0.0 / 0.0, is an error: comparisons with NaN are false, whatever they are meant to show. Default false, as in CEL. */
+  readonly refusesNaN: boolean;
 }
 
 const DEFAULT_LIMITS: ExpressionLimits = {
@@ -37,6 +41,7 @@ const DEFAULT_LIMITS: ExpressionLimits = {
   text: 100_000,
   rounds: 100_000,
   milliseconds: 1000,
+  refusesNaN: false,
 };
 
 /** Position in the text; line and column from 1, offset from 0. */
@@ -49,6 +54,8 @@ export interface ExpressionPosition {
 export interface ExpressionErrorDetails {
   readonly expression: string;
   readonly position: ExpressionPosition | undefined;
+  /** True if an operation gave NaN and the limits refuse that. */
+  readonly isNaN?: boolean;
 }
 
 /** A CEL expression, ready to be evaluated any number of times. */
@@ -80,26 +87,53 @@ export function compileExpression(
   variables: readonly string[],
   limits?: Partial<ExpressionLimits>,
 ): Expression {
-  const key = JSON.stringify([text, variables, limits]);
+  return cached(text, variables, limits);
+}
+
+/**
+ * `compileExpression` for variables with types: wrong types, unknown fields and unknown functions are InvalidInput too, in all branches and with
+ * their positions, and so is a result of another type.
+ */
+export function compileTyped(text: string, typing: Typing, limits?: Partial<ExpressionLimits>): Expression {
+  return cached(text, Object.keys(typing.variables), limits, typing);
+}
+
+function cached(
+  text: string,
+  variables: readonly string[],
+  limits: Partial<ExpressionLimits> | undefined,
+  typing?: Typing,
+): Expression {
+  const key = JSON.stringify([text, variables, limits, typing]);
   const found = cache.get(key);
   if (found !== undefined) return found;
-  const expression = compile(text, variables, { ...DEFAULT_LIMITS, ...limits });
+  const expression = compile(text, variables, { ...DEFAULT_LIMITS, ...limits }, typing);
   cache.set(key, expression);
   return expression;
 }
 
-function compile(text: string, variables: readonly string[], limits: ExpressionLimits): Expression {
+function compile(
+  text: string,
+  variables: readonly string[],
+  limits: ExpressionLimits,
+  typing: Typing | undefined,
+): Expression {
   if (text.length > limits.length)
     throw new SluiceError('LimitExceeded', `expression has ${text.length} characters, at most ${limits.length}`);
   const { ast, positions } = parseText(text);
-  const problem = inspect(ast, variables, limits);
+  // One evaluation runs to its end before the next begins, so the meter is never shared.
+  const meter = new Meter(limits);
+  const environment = celEnv({
+    funcs: [...meter.functions, ...doubleFunctions(limits.refusesNaN)],
+    re2: meter.re2,
+  });
+  const problem =
+    inspect(ast, variables, limits) ?? (typing === undefined ? undefined : checkTypes(ast, environment.funcs, typing));
   if (problem !== undefined) {
     const position = positionAt(text, positions[problem.id]);
     throw failure(problem.kind === 'limit' ? 'LimitExceeded' : 'InvalidInput', text, problem.message, position);
   }
-  // One evaluation runs to its end before the next begins, so the meter is never shared.
-  const meter = new Meter(limits);
-  const run = guard(text, () => plan(celEnv({ funcs: meter.functions, re2: meter.re2 }), meterTree(ast)));
+  const run = guard(text, () => plan(environment, meterTree(ast)));
 
   function evaluate(bindings: Readonly<Record<string, unknown>>): unknown {
     meter.start();
@@ -109,11 +143,20 @@ function compile(text: string, variables: readonly string[], limits: ExpressionL
       const input = Object.fromEntries(variables.map((name) => [name, bindings[name]]));
       return run(toCel(input, limits.values) as never);
     });
-    if (meter.problem !== undefined) throw failure('LimitExceeded', text, meter.problem);
+    const { problem } = meter;
     if (isCelError(result)) {
-      const { exprId } = result;
-      throw failure('InvalidInput', text, result.message, positionAt(text, positions[String(exprId)]), result);
+      const { exprId, message } = result;
+      const isLimit = problem !== undefined && message.includes(problem);
+      if (problem === undefined || isLimit)
+        throw failure(
+          isLimit ? 'LimitExceeded' : 'InvalidInput',
+          text,
+          message,
+          positionAt(text, positions[String(exprId)]),
+          result,
+        );
     }
+    if (problem !== undefined) throw failure('LimitExceeded', text, problem);
     return guard(text, () => fromCel(result));
   }
 
@@ -171,7 +214,7 @@ function failure(
   const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text;
   const where = position === undefined ? '' : `, line ${position.line}, column ${position.column}`;
   return new SluiceError(code, `expression ${JSON.stringify(shown)}${where}: ${problem}`, {
-    details: { expression: text, position },
+    details: { expression: text, position, ...(problem === NAN_PROBLEM ? { isNaN: true } : {}) },
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -10,8 +10,8 @@ import {
   isCelMap,
   listType,
 } from '@bufbuild/cel';
-import { RE2JS } from '@bufbuild/re2';
-import { LruCache } from '../foundation/lru-cache.ts';
+import { isSluiceError } from '../foundation/sluice-error.ts';
+import { matchesPattern } from '../foundation/text/linear-regex.ts';
 import { cpuMilliseconds } from '../foundation/time/cpu-time.ts';
 import { METER_ROUND, METER_VALUE } from './ast.ts';
 
@@ -36,16 +36,8 @@ const READING_MS = 2;
 const CHARACTERS_PER_PART = 10;
 /** Comparisons of characters that a search may need, which is for some texts as many as those of all positions: tens of milliseconds. */
 const MAX_SEARCH = 50_000_000;
-/** The same for a regular expression, which takes longer for each. */
-const MAX_MATCH = 5_000_000;
-/** Rounds of all counted repetitions of a pattern, such as `{1000}`, each of which becomes a part of the compiled one. */
-const MAX_REPETITIONS = 2000;
-const MAX_PATTERNS = 200;
 const { STRING, BYTES, DYN, BOOL } = CelScalar;
 const LIST = listType(DYN);
-
-/** Of all expressions together: a pattern can be made of data. */
-const patterns = new LruCache<string, RE2JS>({ maxEntries: MAX_PATTERNS });
 
 /**
  * Counts what an evaluation costs, and ends it once that is too much. The tree calls it in each round of a loop, and with each list, each map
@@ -90,23 +82,18 @@ export class Meter {
     celFunc('_+_', [LIST, LIST], LIST, (left, right) => this.#sum(left as CelList, right as CelList)),
   ];
 
-  /** The regular expressions of `matches`. */
+  /** The regular expressions of `matches`. A pattern can be made of data. */
   readonly re2 = {
-    compile: (pattern: string) => {
-      const repetitions = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].map(([, least, most]) =>
-        Number(most || least),
-      );
-      if (repetitions.reduce((sum, count) => sum + count, 0) > MAX_REPETITIONS)
-        this.#refuse(`has a pattern with more than ${MAX_REPETITIONS} repetitions`);
-      return {
-        test: (text: string) => {
-          if (text.length * pattern.length > MAX_MATCH) this.#refuse('matches a text that is too long for its pattern');
-          const compiled = patterns.get(pattern) ?? RE2JS.compile(pattern);
-          patterns.set(pattern, compiled);
-          return compiled.test(text);
-        },
-      };
-    },
+    compile: (pattern: string) => ({
+      test: (text: string) => {
+        try {
+          return matchesPattern(pattern, text, 'pattern');
+        } catch (error) {
+          if (isSluiceError(error, 'LimitExceeded')) this.#refuse(error.message);
+          throw error;
+        }
+      },
+    }),
   };
 
   /** Begins an evaluation. */

@@ -6,10 +6,17 @@ export interface ForgeMerging {
    * merge queue the pull request is put there: `queued`.
    */
   merge(number: number, wanted: MergeRequest, signal: AbortSignal): Promise<MergeOutcome>;
+  /**
+   * Removes a pull request from the merge queue if this account has put it there, and says whether it did: `other` where another one has. A host
+   * without queues has none there.
+   */
+  dequeue(number: number, signal: AbortSignal): Promise<'removed' | 'absent' | 'other'>;
   /** What the host states of a merge. Reading it is no attempt. */
   mergeability(number: number, signal: AbortSignal): Promise<Mergeability>;
   /** Rules of a branch, as far as the token may read them. Rejects with NotFound for a branch that does not exist. */
   branchRules(branch: string, signal: AbortSignal): Promise<BranchRules>;
+  /** The methods by which pull requests may be merged into a branch; undefined where the host does not state that to this token. */
+  mergeMethods(branch: string, signal: AbortSignal): Promise<readonly MergeMethod[] | undefined>;
 }
 
 /** Ended pull requests that a search by branches reads. */
@@ -43,7 +50,7 @@ export type MergeOutcome =
 /** `mergeable` says only that the host states no obstacle: it may still refuse the merge. */
 export type Mergeability = 'mergeable' | 'conflict' | 'behind' | 'blocked' | 'draft' | 'queued' | 'unknown';
 
-/** Undefined where the host does not state it. */
+/** Undefined where the host does not state it: what classic protection of a branch on GitHub requires is open to administrators only. */
 export interface BranchRules {
   /** The user of the token cannot push to it. */
   readonly requiresPullRequest?: boolean;

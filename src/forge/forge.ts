@@ -1,3 +1,4 @@
+import type { BudgetUsage } from './budget-usage.ts';
 import type { ForgeIssues } from './forge-issues.ts';
 import type { ForgeMerging } from './forge-merging.ts';
 import type { MergeQueue } from './merge-queue.ts';
@@ -6,7 +7,7 @@ import type { MergeQueue } from './merge-queue.ts';
  * One repository on a host with pull requests.
  *
  * Contract of all methods:
- * - They read the present state of the host, never a memory of it.
+ * - They read the present state of the host, never a memory of it, except `budget`.
  * - They reject with a SluiceError: `NotFound` (no such repository or pull request, or the token cannot read it), `Unauthenticated` (the token
  *   is not valid, or the App is not installed in the repository), `Refused` (the token lacks a permission, or a rule of the host forbids it), `TooManyRequests` (with
  *   ForgeErrorDetails), `Conflict`, `InvalidInput` (the host rejects a value), `Unavailable` and `Timeout` (the request may have been
@@ -24,6 +25,15 @@ export interface Forge extends ForgeMerging {
 
   /** Whether `state` reads those that are requested at the same time with few requests. */
   readonly batchesReads: boolean;
+
+  /** Whether users can open a closed pull request again whose branch is gone. Everywhere they can once the branch is there again as it was. */
+  readonly reopensWithoutBranch: boolean;
+
+  /**
+   * What the account of the last request has used of its limits, which all its repositories share, as far as this process knows; undefined before
+   * the first request. Sends none.
+   */
+  budget(): BudgetUsage | undefined;
 
   /** Undefined where the host has no merge queues. */
   readonly mergeQueue?: MergeQueue;
@@ -45,7 +55,7 @@ export interface Forge extends ForgeMerging {
   /** Rejects with NotFound, and with LimitExceeded where its texts are too long. */
   get(number: number, signal: AbortSignal): Promise<PullRequest>;
 
-  /** A pull request and its reviews, read at the same time. Rejects as `get` and `reviews` do. */
+  /** A pull request, its reviews and whether it waits in a merge queue, read at the same time. Rejects as `get` and `reviews` do. */
   state(number: number, signal: AbortSignal): Promise<PullState>;
 
   /** Opens a pull request, or returns the open one from `head` to `base` as it is. */
@@ -59,6 +69,9 @@ export interface Forge extends ForgeMerging {
    * and comments are left out. Never a part of them: rejects with LimitExceeded where there are too many to read.
    */
   reviews(number: number, signal: AbortSignal): Promise<readonly Review[]>;
+
+  /** What decides whether a merge is an approval. Rejects as `reviews` does. */
+  mergedState(pull: PullRequest, signal: AbortSignal): Promise<MergedState>;
 
   /**
    * Who closed a closed pull request or issue, and the last comment of this user on it since `COMMENT_AGE_MS` before; undefined where the host
@@ -105,6 +118,9 @@ export interface Forge extends ForgeMerging {
    * marker. `body` is shortened to what hosts permit. Returns the comment.
    */
   setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment>;
+
+  /** The comment that `setComment` has written about a topic; undefined if there is none. */
+  findComment(number: number, topic: string, signal: AbortSignal): Promise<Comment | undefined>;
 
   /** Whether a user may push to the repository. Undefined where the host does not report it to this token, which is no permission. */
   mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined>;
@@ -168,6 +184,28 @@ export interface PullState {
   readonly pull: PullRequest;
   /** As of `reviews`. */
   readonly reviews: readonly Review[];
+  /** It waits in a merge queue of the host, which removes it when another commit becomes its head. Default: false. */
+  readonly isQueued?: boolean;
+}
+
+export interface MergedState {
+  /** As of `reviews`. */
+  readonly reviews: readonly Review[];
+  /**
+   * Set where a user had scheduled that the host merges the pull request, and had not taken that back: the host merges what the head is then. A merge
+   * by hand in spite of a schedule cannot be distinguished from it.
+   */
+  readonly scheduled?: ScheduledMerge;
+}
+
+/** A merge that the host makes by itself, once its rules permit it. */
+export interface ScheduledMerge {
+  /** Login of the user who scheduled it; undefined where the host does not report it. */
+  readonly by: string | undefined;
+  /** RFC 3339. */
+  readonly at: string;
+  /** The head for which it was scheduled; undefined where the host does not report it, and where it is not sure. */
+  readonly commit: string | undefined;
 }
 
 /** Names of branches, without `refs/heads/`. */

@@ -9,6 +9,7 @@ export interface MergeQueue {
 export interface QueuedMerge {
   /** The last pull request that the commit merges: those before it in the queue are merged by it too. */
   readonly number: number;
-  /** What the host would merge. */
+  /** What the host would merge, and the branch that it has made for it. */
   readonly commit: string;
+  readonly branch: string;
 }

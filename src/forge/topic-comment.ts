@@ -22,19 +22,34 @@ export interface TopicComments {
 }
 
 /**
- * Creates the comment about a topic, or changes the oldest own one about it if its text differs. Two processes can have created one each at the
- * same time: the later ones are removed.
+ * Creates the comment about a topic, or changes the oldest own one about it if its text differs. Two processes can create one each at the same
+ * time: each reads all of them after it has created its own, so that at least the last of them removes the later comments.
  */
 export async function setTopicComment(comments: TopicComments, topic: string, text: string): Promise<Comment> {
-  if (!TOPIC.test(topic)) throw new SluiceError('Internal', `${topic} is no topic of comments`);
-  const marker = `<!-- sluice:comment topic=${topic} -->`;
-  const body = shorten(`${marker}\n${text.replaceAll('\r\n', '\n').trimEnd()}`, MAX_COMMENT_CHARACTERS);
+  const body = shorten(`${markerOf(topic)}\n${text.replaceAll('\r\n', '\n').trimEnd()}`, MAX_COMMENT_CHARACTERS);
+  const readOwn = async () => commentsAbout(await comments.read(), topic);
+  for (let created: Comment | undefined; ; ) {
+    const [first, ...others] = await readOwn();
+    if (first !== undefined) {
+      for (const { id } of others) await comments.remove(id);
+      return first.body === body ? withoutOwner(first) : comments.change(first.id, body);
+    }
+    // A user can have removed it meanwhile.
+    if (created !== undefined) return created;
+    created = await comments.create(body);
+  }
+}
+
+/** The comments of Sluice about a topic, of all of a pull request: one, unless two processes have just written it. */
+export function commentsAbout(all: readonly HostComment[], topic: string): readonly HostComment[] {
   // A comment can quote the marker anywhere but at its beginning.
-  const own = (await comments.read()).filter(({ isOwn, body: known }) => isOwn && known.startsWith(`${marker}\n`));
-  const [first, ...others] = own;
-  if (first === undefined) return comments.create(body);
-  for (const { id } of others) await comments.remove(id);
-  return first.body === body ? withoutOwner(first) : comments.change(first.id, body);
+  const begin = `${markerOf(topic)}\n`;
+  return all.filter(({ isOwn, body }) => isOwn && body.startsWith(begin));
+}
+
+function markerOf(topic: string): string {
+  if (!TOPIC.test(topic)) throw new SluiceError('Internal', `${topic} is no topic of comments`);
+  return `<!-- sluice:comment topic=${topic} -->`;
 }
 
 /** The text of a comment in the form of the port. */

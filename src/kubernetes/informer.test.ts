@@ -14,7 +14,7 @@ let client: HttpClient;
 let informer: Informer<Widget>;
 /** A clock with which the backoff of the informer takes milliseconds. */
 const fastClock: Clock = {
-  now: () => systemClock.now(),
+  ...systemClock,
   schedule: (delay, action) => systemClock.schedule(delay / 50, action),
 };
 /** Number of its lists and watches that failed. */

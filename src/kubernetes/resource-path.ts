@@ -3,7 +3,7 @@ import { DEFAULT_NAMESPACE, type ObjectKey } from '../resource/object/object.ts'
 import type { Kind } from '../resource/schema/kind.ts';
 
 /** `/api/v1`, `/apis/porch.kpt.dev/v1alpha1`: the discovery document of a version of a group. */
-export function versionPath(kind: Kind): string {
+export function versionPath(kind: Pick<Kind, 'group' | 'version'>): string {
   return kind.group === '' ? `/api/${segment(kind.version)}` : `/apis/${segment(kind.group)}/${segment(kind.version)}`;
 }
 

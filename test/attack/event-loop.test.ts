@@ -108,6 +108,9 @@ test.each([
   ['lists that double', '[[1, 2]]', '.map(a, a + a)', '.map(a, string(3 in a))[0]'],
   ['a text that doubles', "['text']", '.map(a, a + a)', '.map(a, string(a.size()))[0]'],
   ['lists in lists', '[1]', '.map(a, [a, a])', ' == [2] ? "a" : "b"'],
+  ['a text that is repeated in a pattern', "'a'.matches('(", 'ab'.repeat(25), "){1000}') ? 'a' : 'b'"],
+  ['wide classes of a pattern', "'a'.matches(r'(?i)", '[b-\\x{1e942}]', "') ? 'a' : 'b'"],
+  ['a pattern as large as is permitted', "'a'.matches('(?:", 'a?', "){25}') ? 'a' : 'b'"],
 ])('expressions of a template: %s', async (name, seed, step, end) => {
   const targets = [{ repositories: [{ name: 'x' }], template: { labelExprs: [{ key: 'a', valueExpr: '' }] } }];
   const sets = '/apis/config.porch.kpt.dev/v1alpha2/namespaces/default/packagevariantsets?dryRun=All';

@@ -224,6 +224,8 @@ describe('where two namespaces have registered one branch, users who may approve
       reason: 'ApprovalsNeeded',
       message:
         '0 of 1 approvals recorded in the namespace team-a, which has registered the same branch, and whose policies require them by users who may approve there',
+      since: expect.any(String),
+      resolvedBy: 'users who may approve in the namespace team-a',
     });
     // What was approved elsewhere is no approval here.
     expect((await explained('team-a')).approvals?.given).toEqual([]);

@@ -5,6 +5,7 @@ import { dataFolder } from '../../src/app/data/data-folder.ts';
 import { Session } from '../../src/app/session/session.ts';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
+import { REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
@@ -18,6 +19,8 @@ const EDI: RequestContext = { actor: { name: 'edi' }, face: 'api', mayApprove: a
 const BEN: RequestContext = { actor: { name: 'ben' }, face: 'api', mayApprove: async () => true };
 const UPSTREAM = { repo: 'blueprints', package: 'web' };
 const CANARY = { packageSelector: { matchLabels: { tier: 'canary' } } };
+const EXEMPT = { packageSelector: { matchExpressions: [{ key: 'exempt', operator: 'DoesNotExist' }] } };
+const NOT_IN_LAB = { packageSelector: { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['lab'] }] } };
 const RIGHT = 'that needs the verb "update" on packagerevisions/approval, which User "edi" does not have';
 
 let cli: CliFixture;
@@ -81,8 +84,11 @@ async function approvedBy(name: string) {
   return { automatic: effective.automatic, rules: effective.approvalRules.length };
 }
 
+const revisionOf = (name: string) => session.store.get(`default/${name}`);
+/** True if the plan may approve it in a wave. */
 const isInPlan = async (name: string) =>
-  (await holdingPlan(session.store.get(`default/${name}`), session)) !== undefined;
+  (await readSelection(await session.client.get(wavePlanKind, keyOf('web')), session)).isSelected(revisionOf(name));
+const isHeld = async (name: string) => (await holdingPlan(revisionOf(name), session)) !== undefined;
 
 /** Creates a set with a variant of a package, and returns the owner of the revisions of the variant. */
 async function variant(set: string, path: string): Promise<OwnerReference> {
@@ -132,6 +138,7 @@ describe('a user who may not approve has no controller approve', () => {
       await propose(one);
       expect(await approvedBy(one)).toMatchObject({ automatic: [] });
       expect(await isInPlan(one)).toBe(false);
+      expect(await isHeld(one)).toBe(true);
       expect((await session.store.evaluate(`default/${one}`)).policy.kptfileApprovals).toBe(false);
     }
     await write(BEN, name, { labels: {} });
@@ -268,6 +275,59 @@ describe('a user who may not approve evades no rule for approvals', () => {
     expect(await approvedBy(name)).toMatchObject({ rules: 1 });
     await write(BEN, name, { labels: {} });
     expect(await approvedBy(name)).toMatchObject({ rules: 0 });
+  });
+
+  test('by a label in the Kptfile, also with a selector that excludes it', async () => {
+    await policy('exempt', { selector: EXEMPT, approval: QUORUM, requiredGates: [{ conditionType: 'tested' }] });
+    await policy('prod', { selector: NOT_IN_LAB, approval: QUORUM });
+    const names = [await draft('prod'), await draft('other')];
+    await write(EDI, names[0] ?? '', {}, { labels: { exempt: 'x', tier: 'lab' } });
+    for (const name of names) {
+      const { policy: effective } = await session.store.evaluate(`default/${name}`);
+      expect(effective.approvalRules.map((rule) => rule.policy).sort(), name).toEqual(['exempt', 'prod']);
+      expect(effective.requiredGates.map(({ conditionType }) => conditionType)).toEqual(['tested']);
+    }
+    // The same label on the object needs the right to approve, and then counts.
+    const [name = ''] = names;
+    await expect(write(EDI, name, { labels: { exempt: 'x' } })).rejects.toThrow('takes it out of PackagePolicy exempt');
+    await write(BEN, name, { labels: { exempt: 'x' } });
+    expect(await approvedBy(name)).toMatchObject({ rules: 1 });
+  });
+
+  test('and gets no permission by a label in the Kptfile, or by one that was there before the policy', async () => {
+    const name = await draft('evil', 'v1', { labels: { tier: 'canary' } });
+    const other = await draft('other');
+    await write(EDI, other, {}, { labels: { tier: 'canary' } });
+    const forge = {
+      provider: 'gitea',
+      api: 'https://git.example.com/api/v1',
+      secretRef: { name: 'git', key: 'token' },
+    };
+    await policy('lax', {
+      selector: CANARY,
+      approval: { breakGlass: ['edi'] },
+      review: { forge, publishOn: 'approval', approvers: [{ user: 'edi', subject: 'ben' }] },
+    });
+    const of = async (one: string) => (await session.store.evaluate(`default/${one}`)).policy;
+    for (const one of [name, other]) {
+      expect(await of(one)).toMatchObject({ breakGlass: [], requiredGates: [{ conditionType: REVIEWED_TYPE }] });
+      expect((await of(one)).review).toBeUndefined();
+      expect((await of(one)).reviewProblem).toMatch(
+        /^no pull request is opened: whether spec.review of the policies lax/,
+      );
+    }
+    await write(BEN, other, { labels: { tier: 'canary' } });
+    expect(await of(other)).toMatchObject({ breakGlass: ['edi'], review: { policy: 'lax' } });
+    expect((await of(other)).reviewProblem).toBeUndefined();
+  });
+
+  test('but may exclude a draft from automatic proposal', async () => {
+    await policy('propose', { selector: EXEMPT, autoPropose: true });
+    const name = await draft('web');
+    const isProposed = async () => (await session.store.evaluate(`default/${name}`)).policy.autoPropose;
+    expect(await isProposed()).toBe(true);
+    await write(EDI, name, {}, { labels: { exempt: 'x' } });
+    expect(await isProposed()).toBe(false);
   });
 
   test('by a label that a proposal has lost', async () => {

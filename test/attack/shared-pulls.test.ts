@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { ShownProposals } from '../../controllers/pull-request/shown-proposals.ts';
 import { proposalId } from '../../controllers/pull-request/text/section.ts';
 import { git } from '../support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../support/proposal-bench.ts';
@@ -8,8 +9,12 @@ describe('a writer moves a proposal into a shared pull request that an approver 
   let at: Proposals;
   let branch: string;
   const [shown, moved] = ['apps.api.w1', 'apps.web.w1'];
+  /** What outlives a process. */
+  let notes: Map<string, string>;
   beforeEach(async () => {
     at = open();
+    notes = new Map();
+    at.restart({ shown: new ShownProposals(notes) });
     at.serveBranches();
     await at.policy({ batch: { maxPackages: 2 } }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
     await at.proposeAll('api', 'db');
@@ -63,12 +68,76 @@ describe('a writer moves a proposal into a shared pull request that an approver 
     expect(lifecycles()).toEqual(['Proposed', 'Proposed']);
   });
 
-  test('before a new process looks at it', async () => {
-    at.restart();
+  test.each([
+    { what: 'remembers what was shown', remembers: true },
+    { what: 'remembers nothing', remembers: false },
+  ])('before a new process looks at it, which $what', async ({ remembers }) => {
+    at.restart(remembers ? { shown: new ShownProposals(notes) } : {});
     git(at.path, ['update-ref', `refs/heads/${branch}`, forged()]);
     moveIn();
     await at.settle(60_000);
     expect(lifecycles()).toEqual(['Proposed', 'Proposed']);
+  });
+
+  test('by the text alone, before a new process looks at it', async () => {
+    at.restart({ shown: new ShownProposals(notes) });
+    moveIn();
+    await at.settle(60_000);
+    expect(lifecycles()).toEqual(['Proposed', 'Proposed']);
+  });
+
+  describe('while no process ran, an approver', () => {
+    /** Approves what was proposed first, once its gate is open. */
+    async function approveWhileDown(): Promise<void> {
+      await at.set(shown, 'True');
+      await at.settle(60_000);
+      at.forge.skip(60);
+      at.forge.comment(1, 'bob', `/sluice approve ${shown}`);
+    }
+    const replies = () =>
+      at.forge.commentsOf
+        .get(1)
+        ?.map(({ body }) => body)
+        .join();
+
+    test('approves what was shown', async () => {
+      await approveWhileDown();
+      at.restart({ shown: new ShownProposals(notes) });
+      await at.settle(60_000);
+      expect(at.world.store.find(shown)?.lifecycle, replies()).toBe('Published');
+      expect([...notes.keys()].filter((key) => key.includes(shown))).toEqual([]);
+    });
+
+    test('is refused where nothing is remembered', async () => {
+      await approveWhileDown();
+      at.restart();
+      await at.settle(60_000);
+      expect(lifecycles()).toEqual(['Proposed', 'Proposed']);
+      expect(replies()).toContain('it is not known that this pull request showed the package');
+    });
+
+    test('is refused where a writer has pushed to the branch of the pull request since', async () => {
+      await approveWhileDown();
+      git(at.path, ['update-ref', `refs/heads/${branch}`, forged()]);
+      at.restart({ shown: new ShownProposals(notes) });
+      await at.settle(60_000);
+      expect(lifecycles()).toEqual(['Proposed', 'Proposed']);
+    });
+
+    test('is refused where the package has changed since', async () => {
+      await approveWhileDown();
+      await at.world.push(
+        at.path,
+        { 'api/a.yaml': 'kind: A\napiVersion: v1\nmetadata: {name: other}\n' },
+        'proposed/api/w1',
+      );
+      await at.world.store.repository('apps').sync();
+      at.restart({ shown: new ShownProposals(notes) });
+      await at.set(shown, 'True');
+      await at.settle(60_000);
+      expect(lifecycles()).toEqual(['Proposed', 'Proposed']);
+      expect(replies()).toContain('it is not known that this pull request showed the package');
+    });
   });
 
   test('what an approver writes after it is shown counts', async () => {

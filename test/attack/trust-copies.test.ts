@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import type { Action } from '../../src/package/model/revision/revision-state.ts';
-import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
+import type { ServerTrust } from '../../src/package/store/opening/open-repository-trust.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';

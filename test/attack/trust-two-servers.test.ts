@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
+import { openPackageRepository } from '../../src/package/store/opening/open-package-repository.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { configMap } from '../support/delivery.ts';
 import { ANNA, fixture } from '../support/fixture.ts';

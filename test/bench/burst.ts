@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy/policy.ts';
-import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
+import { openPackageRepository } from '../../src/package/store/opening/open-package-repository.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { serverTrust } from '../support/trust.ts';

@@ -125,6 +125,20 @@ test.each([
     'duration',
   ],
   [
+    'packagepolicies',
+    'sluice.dev/v1alpha1',
+    'PackagePolicy',
+    { approval: { quorum: { required: 3, from: ['ben', 'cleo'] } } },
+    'required can never be met by the users of from; name more users, or a group',
+  ],
+  [
+    'waveplans',
+    'sluice.dev/v1alpha1',
+    'WavePlan',
+    { waves: [{ name: 'all', percent: 100, approval: { required: 2, from: ['ben'] } }] },
+    'required can never be met by the users of from',
+  ],
+  [
     'ipprefixes',
     'ipam.resource.nephio.org/v1alpha1',
     'IPPrefix',

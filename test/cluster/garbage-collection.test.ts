@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { eventually } from '../support/api/eventually.ts';
 import type { KubeApi } from '../support/api/kube-api.ts';
-import { emptyRepository } from '../support/git/empty-repository.ts';
 import { temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import { bareWithCommit } from '../support/git/write-objects.ts';
 import { skipFor } from '../support/skip.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { created } from './support/extension-server.ts';
@@ -134,7 +134,7 @@ describe('garbage collection of what package revisions own', skipFor(missing !==
     await installDefinitions(plane.kubeconfig);
     for (const name of ['apps', 'live']) {
       mkdirSync(join(folder.path, name));
-      emptyRepository(join(folder.path, name, `${name}.git`));
+      bareWithCommit(join(folder.path, name, `${name}.git`));
     }
     host = await startGitServer({ root: join(folder.path, 'apps') });
     liveHost = await startGitServer({ root: join(folder.path, 'live') });

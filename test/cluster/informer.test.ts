@@ -11,7 +11,7 @@ import { useWidgets } from './support/widgets.ts';
 
 /** With it the backoff of the informer takes milliseconds. */
 const fastClock: Clock = {
-  now: () => systemClock.now(),
+  ...systemClock,
   schedule: (delay, action) => systemClock.schedule(delay / 20, action),
 };
 

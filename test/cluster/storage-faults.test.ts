@@ -58,9 +58,9 @@ test.each([
   const probe = await connect({ headers: 500, call: 1000 });
   const pid = plane.pids[index] ?? 0;
   process.kill(pid, 'SIGSTOP');
-  const writes: Promise<unknown>[] = [];
+  // Some fail before the probe does.
+  const writes = Promise.allSettled(Array.from({ length: 40 }, (_, number) => write(number + 1)));
   try {
-    for (let number = 1; number <= 40; number += 1) writes.push(write(number));
     const ready = () =>
       probe.raw('GET', '/readyz').then(
         () => 'ready',
@@ -70,7 +70,7 @@ test.each([
   } finally {
     process.kill(pid, 'SIGCONT');
   }
-  const results = await Promise.allSettled(writes);
+  const results = await writes;
   let next = 1000;
   const writeNext = () => {
     next += 1;

@@ -16,7 +16,8 @@ test('the commands of docs/fleet.md print what the page shows: 25 clusters in th
   try {
     const shell = await PageShell.create(folder, '/dev/null');
     for (const { command, shown } of steps) {
-      const output = await shell.run(command);
+      const output = await shell.run(`${command}\necho "exit code $?"`);
+      expect(output, command).toMatch(/^exit code 0$/m);
       if (!showsAs(output, shown)) expect(`$ ${command}\n${output}`).toBe(`$ ${command}\n${shown}`);
     }
   } finally {

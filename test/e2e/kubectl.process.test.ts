@@ -300,6 +300,34 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
     expect(await kubectl.ok('get rpkg packages.queue.v1 -o jsonpath={.status.publishedBy}')).toBe('bob');
   });
 
+  test('shows a freeze wherever it lists revisions or moves one, and who started it', async () => {
+    const freeze = { apiVersion: 'sluice.dev/v1alpha1', kind: 'Freeze', metadata: { name: 'stop' } };
+    const input = JSON.stringify({ ...freeze, spec: { reason: 'core repair', startedBy: 'mallory' } });
+    await kubectl.ok('create -f -', { input: revision('late', 'v1', { type: 'init', init: {} }) });
+    expect(await kubectl.ok('apply -f -', { input })).toMatch(/created$/);
+    expect(await kubectl.ok('apply -f -', { input: input.replace('core repair', 'repair') })).toMatch(/configured$/);
+    expect(await kubectl.ok('get freeze stop -o jsonpath={.spec.reason},{.spec.startedBy}')).toBe('repair,admin');
+    const warning =
+      /^Warning: FROZEN: namespace default is frozen by Freeze default\/stop since .* by admin until it is ended \(repair\)\n$/;
+    for (const command of [
+      'get rpkg',
+      'get rpkg packages.late.v1',
+      'get rpkg -A',
+      `patch rpkg packages.late.v1 ${propose}`,
+    ])
+      expect((await kubectl.run(command)).stderr, command).toMatch(warning);
+    expect((await kubectl.run(`patch rpkg packages.late.v1 ${approval}`)).stderr).toMatch(
+      /^Warning: FROZEN: .*\nError/,
+    );
+    // Programs read objects; neither do other kinds have it.
+    for (const command of ['get rpkg -o json', 'get repositories'])
+      expect((await kubectl.run(command)).stderr).toBe('');
+    const own = await sluice(['rpkg', 'reject', 'packages.late.v1', '--data', join(folder, 'data')]);
+    expect(own.stderr).toMatch(/^FROZEN: namespace default [^\n]*\n$/);
+    await kubectl.ok('delete freeze stop');
+    await expect.poll(async () => (await kubectl.run('get rpkg')).stderr).toBe('');
+  });
+
   test("serves users' kinds", async () => {
     expect(await kubectl.ok('apply -f -', { input: JSON.stringify(site) })).toMatch(/created$/);
     expect(await kubectl.ok('wait --for=condition=Established crd/sites.example.org')).toMatch(/condition met$/);

@@ -6,8 +6,7 @@ import { GitHubCrash } from './github-crash.ts';
 
 const PACKAGES = ['api', 'db', 'web'];
 const LEAST_PLACES = 40;
-/** Of the places, each so many is a kill. */
-const STEP = 5;
+const KILLS = 10;
 /** A process for each kill: a minute and a half for each way, beside other tests. */
 const TIMEOUT_MS = 1_200_000;
 const ROUNDS = 3;
@@ -17,7 +16,7 @@ test.each(['review', 'merge'] as const)(
   { timeout: TIMEOUT_MS },
   (publishOn) =>
     GitHubCrash.use({ publishOn, batch: PACKAGES }, (crash) =>
-      crash.killAtPlaces({ leastPlaces: LEAST_PLACES, every: STEP }, (place) =>
+      crash.killAtPlaces({ leastPlaces: LEAST_PLACES, kills: KILLS }, (place) =>
         expectPublished(crash.repository, publishOn, place),
       ),
     ),

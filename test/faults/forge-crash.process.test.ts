@@ -5,11 +5,15 @@ import type { GitHubRepository } from '../support/github/github-repository.ts';
 import { commitFiles } from '../support/scratch-repository.ts';
 import { BRANCH, FILE, runScenario, type ScenarioOptions } from './forge-scenario.ts';
 import { GitHubCrash } from './github-crash.ts';
+import { killPlaces } from './kill-places.ts';
 import { placesOf, runVictim } from './run-forge-victim.ts';
 
 /** Of each way of publication; with the merges of Sluice there are some hundreds (forge-merge-crash.process.test.ts). */
 const LEAST_PLACES = 30;
 const MAX_PLACES = 120;
+const KILLS = 16;
+const PUSHES_EVERY = 3;
+const ROUNDS = 3;
 const COMPLETE = 'complete';
 /** After a poll that takes this long, the controller pauses for longer than the whole scenario takes on idle cores. */
 const SLOW_POLL_MS = 1000;
@@ -17,7 +21,7 @@ const SLOW_POLL_MS = 1000;
 const TIMEOUT_MS = 1_200_000;
 
 test.each(['review', 'merge'] as const)(
-  'a kill between any two calls of a publication by a %s: one pull request, nothing that was not judged, and nothing lost',
+  'a kill between two calls of a publication by a %s: one pull request, nothing that was not judged, and nothing lost',
   { timeout: TIMEOUT_MS },
   (publishOn) =>
     GitHubCrash.use({ publishOn }, async (crash) => {
@@ -33,12 +37,12 @@ test.each(['review', 'merge'] as const)(
       expect(placesOf(await runVictim(options, 0, SLOW_POLL_MS))).toBe(places);
       expectPublished(repository, publishOn, COMPLETE);
 
-      for (let place = 1; place <= places; place += 1) {
+      for (const [kill, place] of killPlaces(places, KILLS).entries()) {
         crash.reset();
         expect(await runVictim(options, place), `place ${place}`).toMatchObject({ killed: true });
         // A push at this moment: what was reviewed before it must not open the way for it.
         const isOpen = git(repository.gitDir, ['for-each-ref', `refs/heads/${BRANCH}`]) !== '';
-        const isChanged = publishOn === 'review' && place % 3 === 0 && isOpen;
+        const isChanged = publishOn === 'review' && kill % PUSHES_EVERY === 0 && isOpen;
         if (isChanged) await push(repository.gitDir);
         const wasReviewed = repository.pulls.some(({ reviews }) => reviews.length > 0);
         const lifecycle = await runScenario(options);
@@ -54,6 +58,15 @@ test.each(['review', 'merge'] as const)(
     }),
 );
 
+test.each(['review', 'merge'] as const)(
+  'two processes with the same proposal: one pull request, and one publication by a %s',
+  { timeout: TIMEOUT_MS },
+  (publishOn) =>
+    GitHubCrash.use({ publishOn }, (crash) =>
+      crash.runTwo(ROUNDS, (round) => expectPublished(crash.repository, publishOn, round)),
+    ),
+);
+
 function ofBranch({ pulls }: GitHubRepository) {
   return pulls.filter(({ head }) => head.branch === BRANCH);
 }
@@ -67,11 +80,8 @@ function expectPublished(repository: GitHubRepository, publishOn: ScenarioOption
   expect(at('main'), place).toBe(at('app/v1'));
   if (publishOn === 'merge')
     expect(git(repository.gitDir, ['rev-parse', 'app/v1^{commit}']), place).toBe(merged?.commit);
-  else
-    expect(
-      reviews.map(({ commit }) => at(commit)),
-      place,
-    ).toEqual([at('app/v1')]);
+  // With two processes there are two users, who review at the same time.
+  else expect(new Set(reviews.map(({ commit }) => at(commit))), place).toEqual(new Set([at('app/v1')]));
   // Users may remove labels, so that they are added once only; a kill between opening and that loses them.
   if (place === COMPLETE) expect([...labels]).toEqual(['package']);
   const ready = repository.runs.filter(({ name }) => name === 'sluice/ready');

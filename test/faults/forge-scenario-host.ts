@@ -22,6 +22,8 @@ export interface ScenarioHostOptions {
   /** The user who decides. */
   readonly user: string;
   readonly token: string;
+  /** Another process runs the scenario at the same time, whose user may be first. */
+  readonly isBesideAnother?: boolean;
   /** Without it the host is a GitHub, where Sluice is an App. */
   readonly gitea?: GiteaAccount;
 }
@@ -56,7 +58,7 @@ export function openForge(
 
 /** What the user does, once. */
 export async function decide(options: ScenarioHostOptions): Promise<void> {
-  const { api, owner, name, token, publishOn, gitea } = options;
+  const { api, owner, name, token, publishOn, gitea, isBesideAnother = false } = options;
   const send = (method: string, path: string, body?: object): Promise<Response> =>
     fetch(`${api}/repos/${owner}/${name}${path}`, {
       ...{ method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } },
@@ -64,8 +66,7 @@ export async function decide(options: ScenarioHostOptions): Promise<void> {
     });
   const call = async (method: string, path: string, body?: object): Promise<unknown> => {
     const response = await send(method, path, body);
-    // Beside another process, whose user was first.
-    const isDone = method === 'PUT' && [405, 409].includes(response.status);
+    const isDone = isBesideAnother && method === 'PUT' && [405, 409].includes(response.status);
     if (!response.ok && !isDone) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     return response.json();
   };
@@ -78,8 +79,10 @@ export async function decide(options: ScenarioHostOptions): Promise<void> {
     if (gitea === undefined) return void (await call('PUT', `${path}/merge`, { sha: pull.head.sha }));
     const response = await send('POST', `${path}/merge`, { Do: 'merge', head_commit_id: pull.head.sha });
     const text = await response.text();
+    const isDone = isBesideAnother && [404, 405, 409].includes(response.status);
     // It has not computed yet whether there is a conflict: the user presses the button again.
-    if (!response.ok && !/try again later/i.test(text)) throw new Error(`${path}/merge: ${response.status} ${text}`);
+    if (!response.ok && !isDone && !/try again later/i.test(text))
+      throw new Error(`${path}/merge: ${response.status} ${text}`);
   } else if (((await call('GET', `${path}/reviews`)) as unknown[]).length === 0) {
     // Hosts record times in seconds, and polls are seconds apart: two changes of one second look like one only here.
     await delay(1000 - (Date.now() % 1000));

@@ -6,15 +6,15 @@ import { fsck } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
 import { GitHubServer } from '../support/github/github-server.ts';
 import type { ScenarioOptions } from './forge-scenario.ts';
+import { killPlaces } from './kill-places.ts';
 import { prepareScenario, runAnyScenario } from './run-any-scenario.ts';
 import { placesOf, runVictim } from './run-forge-victim.ts';
 
 export interface Kills {
   /** The scenario has so many places at least. */
   readonly leastPlaces: number;
-  /** The first place, and every so many after it. */
-  readonly first?: number;
-  readonly every: number;
+  /** At how many of them it is killed. */
+  readonly kills: number;
 }
 
 type Way = Pick<ScenarioOptions, 'publishOn'> &
@@ -78,16 +78,16 @@ export class GitHubCrash {
    * Runs the scenario whole, then kills it at places of it, after each of which another process continues. `expectPublished` checks the host after
    * each; `name` is that of the place.
    */
-  async killAtPlaces({ leastPlaces, first = 1, every }: Kills, expectPublished: (name: string) => void): Promise<void> {
+  async killAtPlaces({ leastPlaces, kills }: Kills, expectPublished: (name: string) => void): Promise<void> {
     const { options } = this;
     const complete = await runVictim(options, 0);
     const places = placesOf(complete);
     expect(places, complete.output).toBeGreaterThanOrEqual(leastPlaces);
     expectPublished('complete');
-    let [killed, kills] = [0, 0];
-    for (let place = first; place <= places; place += every) {
+    let killed = 0;
+    const chosen = killPlaces(places, kills);
+    for (const place of chosen) {
       this.reset();
-      kills += 1;
       const run = await runVictim(options, place);
       // A run that is faster than the first one needs fewer calls.
       if (run.killed) killed += 1;
@@ -95,14 +95,15 @@ export class GitHubCrash {
       expect(await runAnyScenario(options), `place ${place}`).toBe('Published');
       expectPublished(`place ${place}`);
     }
-    expect(killed).toBeGreaterThan(kills / 2);
+    expect(killed).toBeGreaterThan(chosen.length / 2);
   }
 
   /** Two processes run the scenario at once, which meet at different calls in each round. */
   async runTwo(rounds: number, expectPublished: (name: string) => void): Promise<void> {
+    const options = { ...this.options, isBesideAnother: true };
     for (let round = 1; round <= rounds; round += 1) {
       this.reset();
-      const runs = await Promise.all([runVictim(this.options, 0), runVictim(this.options, 0)]);
+      const runs = await Promise.all([runVictim(options, 0), runVictim(options, 0)]);
       for (const run of runs) expect(placesOf(run), run.output).toBeGreaterThan(0);
       expectPublished(`round ${round}`);
     }

@@ -10,7 +10,7 @@ import { systemClock } from '../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture } from '../support/fixture.ts';
-import { fsck } from '../support/git/git-cli.ts';
+import { fsck, git } from '../support/git/git-cli.ts';
 import type { GitHubRepository } from '../support/github/github-repository.ts';
 import { APP, type Fault, type GitHubRequest, GitHubServer } from '../support/github/github-server.ts';
 import { open } from './forge-scenario.ts';
@@ -21,13 +21,17 @@ const NAMES = PACKAGES.map((name) => `apps.${name}.v1`);
 const MAX_TURNS = 8;
 /** Longer ones are those of regular polls and of failures. */
 const MAX_PAUSE_MS = 2000;
+/** Until a request without a response has failed: far more than a response takes. */
+const HANG_MS = 1500;
+const LONG = { timeout: 60_000 };
 
 describe('proposals of a repository on GitHub', () => {
   let server: GitHubServer;
   let folder: string;
   let repository: GitHubRepository;
   let world: Fixture;
-  let forge: GitHubForge;
+  let forges: GitHubForge[];
+  let limits: { readonly timeoutMs?: number };
   let controller: ReturnType<typeof pullRequestController>;
 
   beforeEach(async () => {
@@ -37,24 +41,26 @@ describe('proposals of a repository on GitHub', () => {
     repository = server.createRepository('acme', 'packages', ['acme', 'anna']);
     mkdirSync(join(folder, 'data'));
     world = await open({ folder: join(folder, 'data'), packages: repository.gitDir });
-    forge = new GitHubForge({
-      ...{
-        api: server.api,
-        owner: 'acme',
-        name: 'packages',
-        network: DEFAULT_NETWORK,
-        tokenName: 'Secret default/github',
-      },
-      credentials: async () => ({
-        app: { id: APP.id, privateKey: server.privateKey, installation: APP.installation },
-      }),
-    });
+    forges = [];
+    limits = {};
+    // The controller closes one that no proposal uses, and opens another one.
+    const openForge = () => {
+      const forge = new GitHubForge({
+        ...{ api: server.api, owner: 'acme', name: 'packages', network: DEFAULT_NETWORK },
+        ...{ tokenName: 'Secret default/github', ...limits },
+        credentials: async () => ({
+          app: { id: APP.id, privateKey: server.privateKey, installation: APP.installation },
+        }),
+      });
+      forges.push(forge);
+      return forge;
+    };
     const host = { provider: 'github', api: server.api, secretRef: { name: 'github' } } as const;
     const review = { forge: host, publishOn: 'review', approvers: [{ user: 'anna', subject: 'anna@example.com' }] };
     await world.client.create(packagePolicyKind, { metadata: { name: 'review' }, spec: { review } } as never);
     const { client, store } = world;
     controller = pullRequestController({
-      ...{ client, store, clock: systemClock, renderer: undefined, openForge: () => forge },
+      ...{ client, store, clock: systemClock, renderer: undefined, openForge },
       ...{ mayApprove: undefined, maySetConditions: undefined, recorder: world.recorder('controller:pull-request') },
     });
     for (const name of PACKAGES) {
@@ -67,7 +73,7 @@ describe('proposals of a repository on GitHub', () => {
   });
   afterEach(async () => {
     server.fault = () => undefined;
-    await forge.close();
+    await Promise.all(forges.map((forge) => forge.close()));
     await world[Symbol.asyncDispose]();
     fsck(repository.gitDir);
     await server.close();
@@ -126,6 +132,109 @@ describe('proposals of a repository on GitHub', () => {
     await expectAllPublished();
   });
 
+  test.each<[string, Fault]>([
+    [
+      'a secondary limit',
+      {
+        ...{ status: 403, headers: { 'retry-after': '1' } },
+        body: '{"message":"You have exceeded a secondary rate limit. Please wait a few minutes"}',
+      },
+    ],
+    ['status 429', { status: 429, headers: { 'retry-after': '1' }, body: '{"message":"Too many requests"}' }],
+    ['status 500', { status: 500, body: '{"message":"Server Error"}' }],
+    ['status 502 after the effect', { status: 502, body: '<html>Unicorn!</html>', afterEffect: true }],
+    ['no response', 'hang'],
+  ])(
+    '%s to each kind of request leaves one pull request for each proposal, which is published once',
+    async (_, fault) => {
+      limits = { timeoutMs: HANG_MS };
+      const counts = new Map<string, number>();
+      const faulted = new Set<string>();
+      const failSome = ({ method, url }: GitHubRequest): Fault | undefined => {
+        const kind = `${method} ${url.replaceAll(/[0-9a-f]{40}|\d+/g, '*').split('?')[0]}`;
+        const count = (counts.get(kind) ?? 0) + 1;
+        counts.set(kind, count);
+        if (count !== 1 && count !== 4) return undefined;
+        faulted.add(kind);
+        return fault;
+      };
+      server.fault = failSome;
+      const openPulls = async () => {
+        await reconcile();
+        return repository.pulls.length;
+      };
+      await expect.poll(openPulls, LONG).toBe(NAMES.length);
+      // Texts and checks are written too before a user decides.
+      for (let turn = 0; turn < 2; turn += 1) await reconcile();
+      server.fault = () => undefined;
+      await approveAll();
+      server.fault = failSome;
+      const turn = async () => {
+        await reconcile();
+        return lifecycles();
+      };
+      await expect.poll(turn, LONG).toEqual(NAMES.map(() => 'Published'));
+      for (let left = 0; left < 2; left += 1) await reconcile();
+      expect(repository.pulls.map(({ head }) => head.branch).sort()).toEqual(
+        PACKAGES.map((name) => `proposed/${name}/v1`),
+      );
+      expect(git(repository.gitDir, ['tag', '--list']).trim().split('\n').sort()).toEqual(
+        PACKAGES.map((name) => `${name}/v1`),
+      );
+      for (const name of NAMES) {
+        expect(world.store.get(name).outOfBand).toBeUndefined();
+        expect((await world.events(name)).filter((event) => event.startsWith('Approved: '))).toHaveLength(1);
+      }
+      for (const kind of [/access_tokens$/, /^POST .*\/graphql$/, /^POST .*\/pulls$/, /^POST .*\/check-runs$/])
+        expect([...faulted]).toContainEqual(expect.stringMatching(kind));
+      expect(server.problems).toEqual([]);
+    },
+  );
+
+  test('a pull request that was closed proposes its package again once its branch is restored and it is opened again', async () => {
+    for (let turn = 0; turn < MAX_TURNS && repository.pulls.length < NAMES.length; turn += 1) await reconcile();
+    await reconcile();
+    const [pull] = repository.pulls;
+    const name = `apps.${pull?.head.branch.split('/')[1]}.v1`;
+    const commit = world.store.get(name).commit;
+    const authorization = `Bearer ${server.createToken('anna')}`;
+    const setState = async (state: string) => {
+      const address = `${server.api}/repos/acme/packages/pulls/${pull?.number}`;
+      return (await fetch(address, { method: 'PATCH', headers: { authorization }, body: JSON.stringify({ state }) }))
+        .status;
+    };
+    const turn = async () => {
+      await reconcile();
+      return world.store.get(name).lifecycle;
+    };
+    await nextSecond();
+    expect(await setState('closed')).toBe(200);
+    await expect.poll(turn).toBe('Draft');
+    await expect
+      .poll(async () => {
+        await reconcile();
+        return pull?.body;
+      })
+      .toContain('restore the branch of this pull request, and open it again');
+    await nextSecond();
+    // The button of the page that restores the branch has the same rule.
+    expect(await setState('open')).toBe(422);
+    repository.branch(pull?.head.branch ?? '', commit);
+    expect(await setState('open')).toBe(200);
+    await world.store.repository('apps').sync();
+    await expect.poll(turn).toBe('Proposed');
+    await expect
+      .poll(async () => {
+        await reconcile();
+        return pull?.body;
+      })
+      .toContain('Closing this pull request rejects the proposal');
+    expect(repository.pulls).toHaveLength(NAMES.length);
+    expect(pull?.closedAt).toBeUndefined();
+    expect(await world.events(name)).toContainEqual(expect.stringMatching(/^PullRequestReopened: /));
+    expect(server.problems).toEqual([]);
+  });
+
   test.each<[string, (request: GitHubRequest) => Fault | undefined, RegExp]>([
     [
       'an App that was deleted',
@@ -153,6 +262,8 @@ describe('proposals of a repository on GitHub', () => {
     server.fault = fault;
     // The branch of one proposal moves, so that its checks have to be written.
     for (const name of NAMES) await world.store.change(name, { metadata: { labels: { seen: 'yes' } } }, ANNA);
+    // The first requests find that the token has ended, the next ones request another one.
+    await reconcile();
     const results = await reconcile();
     expect(results).toContainEqual(expect.objectContaining({ requeueAfter: 60_000 }));
     expect(lifecycles()).toEqual(NAMES.map(() => 'Proposed'));

@@ -4,7 +4,7 @@ import { userPullRequestController } from '../../controllers/user-pull-request/u
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
-import { reviewsOf } from '../../src/package/store/policy-objects.ts';
+import { reviewsOf } from '../../src/package/store/policies/policy-objects.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { git } from '../support/git/git-cli.ts';
 import { commitFiles } from '../support/scratch-repository.ts';
@@ -108,27 +108,27 @@ export async function runUserMerges(options: ScenarioOptions): Promise<string> {
 }
 
 /** What users do, once: they open the pull requests, and merge them when they were checked; then one pushes to the main branch. */
-async function decideOnUserPulls({ api, owner, name, token, packages }: ScenarioOptions): Promise<void> {
+async function decideOnUserPulls(options: ScenarioOptions): Promise<void> {
+  const { api, owner, name, token, packages, isBesideAnother = false } = options;
   const call = async (method: string, path: string, body?: object): Promise<unknown> => {
     const response = await fetch(`${api}/repos/${owner}/${name}${path}`, {
       ...{ method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    // Beside another process that does the same, it was done.
-    if (![200, 201, 405, 422].includes(response.status))
-      throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    const isDone = isBesideAnother && [405, 422].includes(response.status);
+    if (!response.ok && !isDone) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     return response.json();
   };
   const pulls = (await call('GET', '/pulls?state=all')) as {
     readonly number: number;
-    readonly head: { sha: string };
+    readonly state: string;
+    readonly head: { readonly ref: string; readonly sha: string };
   }[];
-  if (pulls.length < BRANCHES.length) {
-    for (const head of BRANCHES) await call('POST', '/pulls', { head, base: 'main', title: head });
-    return;
-  }
-  for (const { number, head } of pulls.toSorted((a, b) => a.number - b.number))
-    await call('PUT', `/pulls/${number}/merge`, { sha: head.sha });
+  const missing = BRANCHES.filter((head) => pulls.every((pull) => pull.head.ref !== head));
+  for (const head of missing) await call('POST', '/pulls', { head, base: 'main', title: head });
+  if (missing.length > 0) return;
+  for (const { number, state, head } of pulls.toSorted((a, b) => a.number - b.number))
+    if (state === 'open') await call('PUT', `/pulls/${number}/merge`, { sha: head.sha });
   if (git(packages, ['ls-tree', 'main', LATE_FILE]) !== '') return;
   const repository = await initRepository(packages);
   try {

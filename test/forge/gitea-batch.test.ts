@@ -66,7 +66,7 @@ describe('proposals that share a pull request', { ...skipFor(missing !== '' && m
       await expect.poll(async () => (await at.pulls())[0]?.body, WAIT).toContain(publishedBy(name, ANNA));
   });
 
-  test('a command rejects one; closing the pull request rejects the others, with the comment of the user', async () => {
+  test('a command rejects one; closing the pull request rejects the others, and opening it again proposes them', async () => {
     const review = { publishOn: 'merge', batch: {} };
     await using at = await ReviewedRepository.open(gitea, 'batch-close', [ANNA, BEN], review);
     const names = await at.propose(...PACKAGES);
@@ -91,9 +91,15 @@ describe('proposals that share a pull request', { ...skipFor(missing !== '' && m
         reason: expect.stringContaining(`was closed by ${BEN}: not this week`),
       });
     expect(web?.record?.steps.at(-1)).toMatchObject({ action: 'reject', reason: expect.stringMatching(/^too large/) });
-    await expect.poll(() => branches(at), WAIT).not.toContain('sluice/batch');
     expect(await at.pulls()).toMatchObject([{ number, state: 'closed', merged: false }]);
     expect(git(at.gitDir, ['tag'])).toBe('');
+    await expect.poll(async () => (await at.pulls())[0]?.body, WAIT).toContain('Open this pull request again');
+    await at.api('PATCH', `/pulls/${number}`, { state: 'open' }, BEN);
+    await expect.poll(() => lifecycles(at, names), WAIT).toEqual(['Proposed', 'Proposed', 'Draft']);
+    await expect.poll(async () => (await at.pulls())[0]?.body, WAIT).toContain('### `');
+    expect(await at.pulls()).toMatchObject([{ number, state: 'open' }]);
+    await at.api('PATCH', `/pulls/${number}`, { state: 'closed' }, BEN);
+    await expect.poll(() => lifecycles(at, names), WAIT).toEqual(['Draft', 'Draft', 'Draft']);
   });
 
   test('an approving review publishes each by itself, and the pull request is closed', async () => {

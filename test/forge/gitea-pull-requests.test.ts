@@ -1,9 +1,13 @@
 import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, test, vi } from 'vitest';
 import { GiteaForge } from '../../src/forge/gitea/gitea-forge.ts';
+import { ForgeBudgets } from '../../src/forge/http/forge-budgets.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { describeForge } from '../support/forge/forge-conformance.ts';
 import type { ForgeHost } from '../support/forge/forge-host.ts';
@@ -17,6 +21,8 @@ const gitea = new Gitea({ url: inject('giteaUrl'), folder: inject('giteaFolder')
 
 /** As many as Gitea returns at most. */
 const PAGE_SIZE = 50;
+const NO_COMMIT = '0'.repeat(40);
+const WAIT = { timeout: 20_000, interval: 200 };
 
 let users: Promise<ReadonlyMap<string, Login>> | undefined;
 let repositories = 0;
@@ -59,7 +65,7 @@ async function open(): Promise<Host> {
   const connect = (options: { token?: 'unknown' | 'read-only'; name?: string; api?: string }) => {
     const forge = new GiteaForge({
       ...{ api: options.api ?? `${gitea.url}/api/v1`, owner: OWNER.username, name: options.name ?? name },
-      network: DEFAULT_NETWORK,
+      ...{ network: DEFAULT_NETWORK, budgets: new ForgeBudgets(systemClock) },
       ...{ token: async () => tokens[options.token ?? 'own'], tokenName: 'Secret default/gitea' },
     });
     forges.push(forge);
@@ -92,6 +98,19 @@ async function open(): Promise<Host> {
     return (made as { commit: { sha: string } }).commit.sha;
   };
 
+  /**
+   * Gitea counts in the background how far a push leaves each pull request behind, and merges by the rule as if none had happened until
+   * then. The head of these requests is none, so that nothing is merged.
+   */
+  const knowsHeadsBehind = async (): Promise<void> => {
+    const pulls = (await gitea.api('GET', `${path}/pulls?state=open`)) as { number: number }[];
+    for (const { number } of pulls) {
+      const merge = () =>
+        gitea.api('POST', `${path}/pulls/${number}/merge`, { Do: 'merge', head_commit_id: NO_COMMIT });
+      await vi.waitFor(() => expect(merge()).rejects.toThrow(/behind the base branch/), WAIT);
+    }
+  };
+
   let teamId: number | undefined;
   /** A team with the user of Sluice, who could not read it otherwise. */
   const createTeam = async (organization: string): Promise<number> => {
@@ -106,6 +125,7 @@ async function open(): Promise<Host> {
     path,
     at: (api) => connect({ api }),
     forge: connect({}),
+    createsContent: false,
     names: {
       ...{ sluice, anna: 'pulls-anna', ben: 'pulls-ben' },
       // Only administrators of the repository learn it.
@@ -114,10 +134,18 @@ async function open(): Promise<Host> {
     secrets: Object.values(tokens),
     connect: async (other) => connect(other),
     commit: async (branch, file) => write(path, OWNER, branch, !(await branches()).includes(branch), file),
+    permitMethods: async (methods) => {
+      const permitted = {
+        ...{ allow_merge_commits: methods.includes('merge'), allow_squash_merge: methods.includes('squash') },
+        ...{ allow_rebase: methods.includes('rebase'), default_merge_style: methods[0] },
+      };
+      await gitea.api('PATCH', path, permitted);
+    },
     protect: async (branch, { check, upToDate = false }) => {
       const checks = check === undefined ? {} : { enable_status_check: true, status_check_contexts: [check] };
       const rule = { rule_name: branch, enable_push: false, block_on_outdated_branch: upToDate, ...checks };
       await gitea.api('POST', `${path}/branch_protections`, rule);
+      if (upToDate) await knowsHeadsBehind();
     },
     log: async (branch, count) => messagesOf(gitea.pathOf(name), branch, count),
     branch: async (branch, from) =>
@@ -167,6 +195,10 @@ async function open(): Promise<Host> {
           await delay(100);
         }
       }
+    },
+    schedule: async (user, number) => {
+      const wanted = { Do: 'merge', merge_when_checks_succeed: true };
+      await gitea.api('POST', `${path}/pulls/${number}/merge`, wanted, as(user));
     },
     label: async (_user, number, label) => {
       const made = await gitea.api('POST', `${path}/labels`, { name: label, color: '#ff0000' });
@@ -229,6 +261,26 @@ async function withPagesOf(most: number): Promise<{ readonly api: string; close(
 
 describe('limits of Gitea', { ...skipFor(missing !== '' && missing), timeout: 60_000 }, () => {
   const wanted = { base: 'main', title: 'shop', body: 'text' };
+
+  test('a dismissed review is a change of the pull request, and a deleted one is missing without any', async () => {
+    const { forge, names, commit, review, dismiss, path } = await open();
+    await commit('proposed/shop/v1');
+    const { number } = await forge.open({ ...wanted, head: 'proposed/shop/v1' }, NO_SIGNAL);
+    const updatedAt = async () => (await forge.get(number, NO_SIGNAL)).updatedAt;
+    const only = async () => (await forge.reviews(number, NO_SIGNAL))[0];
+    await review(names.anna, number, 'approve');
+    const { id = '' } = (await only()) ?? {};
+    const before = await updatedAt();
+    // Times are in seconds.
+    await delay(1100);
+    await dismiss(names.anna, number, id);
+    expect(await updatedAt()).not.toBe(before);
+    await delay(1100);
+    const dismissed = await updatedAt();
+    await gitea.api('DELETE', `${path}/pulls/${number}/reviews/${id}`);
+    expect(await only()).toBeUndefined();
+    expect(await updatedAt()).toBe(dismissed);
+  });
 
   test('where pages are smaller than asked for, all of them are read', async () => {
     const { at, path, names, commit, branch, review, checks, close } = await open();
@@ -303,6 +355,24 @@ describe('limits of Gitea', { ...skipFor(missing !== '' && missing), timeout: 60
       expect(await forge.get(listed?.number ?? 0, NO_SIGNAL)).toMatchObject({ head: { isSameRepository: false } });
     } finally {
       folder.remove();
+      await close();
+    }
+  });
+
+  test('that are opened at the same time share the lists that find those of other processes', async () => {
+    const { forge, path, commit, branch, close } = await open();
+    try {
+      const head = await commit('proposed/0');
+      const heads = Array.from({ length: 6 }, (_, number) => `proposed/${number}`);
+      for (const one of heads.slice(1)) await branch(one, head);
+      const pulls = await Promise.all(heads.map((one) => forge.open({ ...wanted, head: one }, NO_SIGNAL)));
+      expect(new Set(pulls.map(({ number }) => number)).size).toBe(heads.length);
+      const log = await readFile(join(inject('giteaFolder'), 'log', 'access.log'), 'utf8');
+      const lists = log.split('\n').filter((line) => line.includes(`GET /api/v1${path}/pulls?state=open`));
+      // One for those that were opened first, and one for the others; a loaded host opens some later.
+      expect(lists.length).toBeGreaterThan(0);
+      expect(lists.length).toBeLessThan(heads.length - 1);
+    } finally {
       await close();
     }
   });

@@ -11,6 +11,7 @@ import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
 import type { Listener } from '../../src/server/listener.ts';
+import type { HostEvent } from '../../src/server/webhooks/host/host-event.ts';
 import type { HostPush } from '../../src/server/webhooks/host/host-push.ts';
 import { WebhookEndpoint } from '../../src/server/webhooks/webhook-endpoint.ts';
 import { webhookPath } from '../../src/server/webhooks/webhook-path.ts';
@@ -44,6 +45,7 @@ async function receive(secret: string, repository: string) {
     spec: { git: { repo: gitea.addressOf(repository) } },
   });
   const messages: string[] = [];
+  const pulls: HostEvent['pull'][] = [];
   const requests = new SyncRequests(systemClock);
   const pushes: HostPush[] = [];
   const statuses: number[] = [];
@@ -53,6 +55,7 @@ async function receive(secret: string, repository: string) {
     clock: systemClock,
     onMessage: (key, scope, event) => {
       messages.push(`${key.name} ${scope}`);
+      pulls.push(event?.pull);
       if (event?.written !== undefined) requests.addWritten(key, event.written);
     },
     onPush: async (_repository, push) => void pushes.push(push),
@@ -65,7 +68,7 @@ async function receive(secret: string, repository: string) {
     warn: (subject, message) => warnings.push(`${subject}: ${message}`),
   });
   const url = `http://127.0.0.1:${listener.port}${webhookPath(metadata)}`;
-  return { url, messages, pushes, requests, statuses, warnings };
+  return { url, messages, pulls, pushes, requests, statuses, warnings };
 }
 
 /** Lets the forge send webhooks for pushes to a repository. */
@@ -114,6 +117,40 @@ describe('webhooks of Gitea', skipFor(missing !== '' && missing), () => {
         ...{ ref: 'refs/heads/drafts/shop/v1', before: undefined, after: stdout.trim() },
       },
     ]);
+  });
+
+  test('name the pull request of a comment, of a review and of an end, and its branch also once that is gone', async () => {
+    const repository = 'named';
+    await gitea.createRepository(repository);
+    const reviewer = await gitea.createUser('hook-carl');
+    await gitea.addWriter(reviewer.username, repository);
+    const path = `/repos/${OWNER.username}/${repository}`;
+    const file = { content: 'eA==', message: 'x', branch: 'main', new_branch: 'proposed/app/v1' };
+    const { commit } = (await gitea.api('POST', `${path}/contents/a.txt`, file)) as { commit: { sha: string } };
+    const opened = { title: 'x', head: 'proposed/app/v1', base: 'main' };
+    const { number } = (await gitea.api('POST', `${path}/pulls`, opened)) as { number: number };
+    const issue = (await gitea.api('POST', `${path}/issues`, { title: 'x' })) as { number: number };
+    const { url, pulls, statuses } = await receive('a-word', repository);
+    await register(repository, url, 'a-word', 'json', [
+      ...['pull_request', 'pull_request_review', 'issue_comment', 'pull_request_comment'],
+    ]);
+    const head = { branch: 'proposed/app/v1', commit: commit.sha };
+    const expectNext = async (count: number, expected: object | undefined) => {
+      await vi.waitFor(() => expect(pulls.length).toBeGreaterThanOrEqual(count), WAITS);
+      expect(pulls.at(-1)).toEqual(expected);
+    };
+    await gitea.api('POST', `${path}/issues/${issue.number}/comments`, { body: '/sluice why' }, reviewer);
+    await expectNext(1, undefined);
+    const said = { number, isReview: false, isComment: true };
+    await gitea.api('POST', `${path}/issues/${number}/comments`, { body: '/sluice why' }, reviewer);
+    await expectNext(2, expect.objectContaining(said));
+    const review = { event: 'APPROVED', body: 'fine' };
+    await gitea.api('POST', `${path}/pulls/${number}/reviews`, review, reviewer);
+    const shown = { number, updatedAt: expect.any(String), isComment: false, head };
+    await expectNext(3, { ...shown, state: 'open', isReview: true });
+    await gitea.api('DELETE', `${path}/branches/${encodeURIComponent('proposed/app/v1')}`);
+    await expectNext(4, { ...shown, state: 'closed', isReview: false });
+    expect(new Set(statuses)).toEqual(new Set([202]));
   });
 
   test('have comments as their authors wrote them, whatever others make of them within the same second', async () => {

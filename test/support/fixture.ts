@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { approvalExplainer } from '../../controllers/approval/explain-approval.ts';
 import { gateExplainer } from '../../controllers/revision/explain-gates.ts';
+import { FreezeTimes } from '../../src/app/policies/freeze-times.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { Informer } from '../../src/controller/informer.ts';
 import { Manager } from '../../src/controller/manager.ts';
@@ -10,21 +11,24 @@ import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
 import type { GitCredentials } from '../../src/git/git-repository.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
+import { holdFolder } from '../../src/git/refs/held-folders.ts';
 import { explainRevision } from '../../src/package/api/explain/explain-revision.ts';
 import { kernelExplainer } from '../../src/package/api/explain/explain-state.ts';
 import { packageStorages } from '../../src/package/api/package-storages.ts';
 import { NO_PEOPLE } from '../../src/package/model/policy/people.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import { freezeRuleOf } from '../../src/package/store/freeze-objects.ts';
-import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
-import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
-import { allowedSignersOf, effectivePolicy, parsePeople } from '../../src/package/store/policy-objects.ts';
+import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
+import { openPackageRepository } from '../../src/package/store/opening/open-package-repository.ts';
+import type { ServerTrust } from '../../src/package/store/opening/open-repository-trust.ts';
+import { freezeRuleOf } from '../../src/package/store/policies/freeze-objects.ts';
+import { allowedSignersOf, effectivePolicy, parsePeople } from '../../src/package/store/policies/policy-objects.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/core/event.ts';
+import { SYSTEM_NAMESPACE } from '../../src/resource/kinds/core/namespace.ts';
 import { OBJECT_KINDS } from '../../src/resource/kinds/index.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
@@ -34,7 +38,9 @@ import type { RequestContext } from '../../src/resource/object/request-context.t
 import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
-import { commitFiles } from './scratch-repository.ts';
+import { initBare } from './git/git-cli.ts';
+import { bareWithCommit } from './git/write-objects.ts';
+import { commitFiles, pusherAt } from './scratch-repository.ts';
 import { serverTrust } from './trust.ts';
 
 export const ANNA: RequestContext = { actor: { name: 'anna' }, face: 'cli' };
@@ -68,6 +74,8 @@ export interface Fixture extends AsyncDisposable {
       readonly branch?: string;
       /** Of the remote that `repo` is the address of, possibly on this machine. */
       readonly credentials?: GitCredentials;
+      /** Default: functions of packages do not run. */
+      readonly renderer?: Renderer;
     },
   ): Promise<string>;
   /** Pushes to a bare repository as a user without Sluice; see commitFiles. */
@@ -84,6 +92,8 @@ export interface Fixture extends AsyncDisposable {
 
 export async function fixture(clock: Clock = systemClock, trust: ServerTrust = serverTrust): Promise<Fixture> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-fixture-'));
+  // As a server holds its data folder, so that small repositories in it are written without processes.
+  const release = holdFolder(folder);
   const log = new EventLog({ clock });
   const registry = new Registry();
   for (const kind of OBJECT_KINDS) registry.register(new MemoryStorage(kind, { clock, log }));
@@ -104,6 +114,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
   const repositories = new Informer({ client, kind: repositoryKind, clock });
   const configMaps = new Informer({ client, kind: configMapKind, clock });
   const freezes = new Informer({ client, kind: freezeKind, clock });
+  const ended = new FreezeTimes(freezes, clock, SYSTEM_NAMESPACE);
   for (const informer of [policies, repositories, configMaps, freezes]) informer.start();
   const manager = new Manager({ client, clock });
   const policyFor = (revision: PackageRevision) => {
@@ -112,17 +123,19 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
     const listed = name === undefined ? undefined : configMaps.get({ namespace: 'default', name });
     return effectivePolicy(revision, repository, policies.list(), {
       people: () => (listed === undefined ? NO_PEOPLE : parsePeople(listed)),
-      freezes: () => freezes.list().map((freeze) => freezeRuleOf(freeze)),
+      freezes: () => [
+        ...freezes.list().map((freeze) => freezeRuleOf(freeze)),
+        ...ended.in(['default', SYSTEM_NAMESPACE]),
+      ],
     });
   };
   const recorders: EventRecorder[] = [];
 
   const bare: Fixture['bare'] = async (name, options = {}) => {
     const path = join(folder, `${name}.git`);
-    const git = await initRepository(path);
-    if (options.empty !== true) await commitFiles(git, { 'README.md': `${name}\n` }, clock.now());
-    await git.close();
-    return path;
+    return options.empty === true
+      ? initBare(path)
+      : bareWithCommit(path, { 'README.md': `${name}\n` }, pusherAt(clock.now()));
   };
   const self: Fixture = {
     folder,
@@ -139,7 +152,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
       return recorder;
     },
     bare,
-    register: async (name, { repo: present, branch, credentials, ...spec } = {}) => {
+    register: async (name, { repo: present, branch, credentials, renderer, ...spec } = {}) => {
       const repo = present ?? (await bare(name));
       const object = await client.create(repositoryKind, {
         metadata: { name },
@@ -151,6 +164,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
         dataFolder: join(folder, 'data'),
         clock,
         policyFor,
+        ...(renderer === undefined ? {} : { renderer }),
         ...(credentials === undefined
           ? {}
           : { credentials: async () => credentials, git: { network: DEFAULT_NETWORK } }),
@@ -162,7 +176,8 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
       return repo;
     },
     push: async (path, files, branch = 'main', from) => {
-      const git = await initRepository(path);
+      // The engine that starts no process.
+      const git = await initRepository(path, { engine: 'isomorphic-git' });
       try {
         return await commitFiles(git, files, clock.now(), { branch, ...(from === undefined ? {} : { from }) });
       } finally {
@@ -195,6 +210,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
       for (const recorder of recorders) await recorder.flush();
       for (const informer of [policies, repositories, configMaps, freezes]) await informer.stop();
       await store.close();
+      release();
       await rm(folder, { recursive: true, force: true });
     },
   };

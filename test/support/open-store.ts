@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy/policy.ts';
-import { type OpenOptions, openPackageRepository } from '../../src/package/store/open-package-repository.ts';
+import { type OpenOptions, openPackageRepository } from '../../src/package/store/opening/open-package-repository.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { serverTrust } from './trust.ts';

@@ -1,4 +1,4 @@
-import { packageStorages } from '../../src/package/api/package-storages.ts';
+import { type PackageStoragesOptions, packageStorages } from '../../src/package/api/package-storages.ts';
 import type { PackageRepositoryOptions } from '../../src/package/store/package-repository.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import {
@@ -10,10 +10,14 @@ import { EventLog } from '../../src/resource/watch/event-log.ts';
 import { anna, type Scratch } from './scratch-repository.ts';
 
 /** All package kinds over a scratch repository, and a client of anna's. */
-export async function packageKinds(scratch: Scratch, options: Partial<PackageRepositoryOptions> = {}) {
+export async function packageKinds(
+  scratch: Scratch,
+  options: Partial<PackageRepositoryOptions> = {},
+  { holds }: Pick<PackageStoragesOptions, 'holds'> = {},
+) {
   const { store, repository } = await scratch.open(options);
   const log = new EventLog({ clock: scratch.clock });
-  const storages = packageStorages({ store, log, clock: scratch.clock });
+  const storages = packageStorages({ store, log, clock: scratch.clock, holds });
   const registry = new Registry();
   for (const storage of [storages.revisions, storages.resources, storages.packages])
     registry.register(storage as never);

@@ -13,7 +13,7 @@ export const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_COMMAND_MS = 90_000;
 /** What changes something at each call, also where its output is another one. */
 const ONCE =
-  /^kubectl .*\b(?:apply|delete|create|scale|rollout|wait|label)\b|^sluice (?:import|export)|^helm |host\.mjs (?:[amr]|cl|cr|comment )/;
+  /^kubectl .*\b(?:apply|delete|create|scale|rollout|wait|label)\b|^sluice (?:import|export)|^helm |host\.mjs (?:[amrfp]|cl|cr|comment )/;
 
 interface Failure {
   readonly stdout: string;

@@ -12,6 +12,7 @@ import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from './fixture.ts';
 import { git } from './git/git-cli.ts';
+import { type MergeStyle, mergeOnHost } from './git/merge-on-host.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 export const BERTA = { ...ANNA, actor: { name: 'berta' } };
@@ -61,8 +62,16 @@ export class Proposals {
     });
     const enqueue = (key: { readonly name: string }) => void this.woken.push(key.name);
     this.#controller.sources.at(-1)?.start({ enqueue, prioritize: () => undefined } as never);
+    // What is there when it starts.
+    const addHandler = (handle: (event: unknown) => void) => {
+      for (const { namespace, name } of store.list())
+        handle({ type: 'add', object: { metadata: { namespace, name } } });
+      return () => undefined;
+    };
+    this.#controller.sources.at(-4)?.start({ enqueue, informer: () => ({ addHandler }) } as never);
     const track = (work: (signal: AbortSignal) => Promise<void>) => void work(CONTEXT.signal);
-    this.#controller.sources.at(-2)?.start({ enqueue, track, informer: () => this.#repositories } as never);
+    for (const source of this.#controller.sources.slice(-3, -1))
+      source.start({ enqueue, track, informer: () => this.#repositories } as never);
   }
 
   /** A new process beside the present one, which the returned function continues with. */
@@ -110,6 +119,14 @@ export class Proposals {
     const name = (await world.draft('apps/probe/w1')).name;
     await expect.poll(() => world.policyFor(world.store.get(name)).review).toBeDefined();
     await world.store.update(name, { action: 'delete' }, ANNA);
+  }
+
+  /** Changes the policy, so that proposals share a pull request, and waits until that is in force. */
+  async reviewTogether(name: string): Promise<void> {
+    const { world } = this;
+    const policy = { namespace: 'default', name: 'review' };
+    await world.client.patch(packagePolicyKind, policy, { spec: { review: { batch: {} } } });
+    await expect.poll(() => world.policyFor(this.revision(name)).review?.batch).toBeDefined();
   }
 
   /** Proposes a new package `app`. Returns the name of the revision. */
@@ -185,6 +202,24 @@ export class Proposals {
         return commit;
       },
     };
+  }
+
+  /** The host merges the pull request of a proposal by one of its methods, in the name of a user or of its queue. Returns the commit. */
+  async mergeHead(name: string, by: string, style: MergeStyle = 'squash', number = 1): Promise<string> {
+    const { branch } = this.forge.pulls[number - 1]?.head ?? { branch: '' };
+    const { commit: tip } = this.revision(name);
+    const { commit } = mergeOnHost(this.path, tip, style, number);
+    const head = { branch, commit: tip, isSameRepository: true };
+    const { updatedAt: closedAt } = this.forge.change(number, { state: 'merged', head, merged: { commit, by } });
+    this.forge.change(number, { closedAt });
+    return commit;
+  }
+
+  /** Reads what the host merged, and what it reports of a proposal. */
+  async readMerge(name: string): Promise<void> {
+    await this.world.store.repository('apps').sync();
+    await this.reconcile('apps');
+    await this.reconcile(name);
   }
 
   /** A user merges with the button of the host. Returns the commit. */

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { GitRepository, TreeEdit } from '../../src/git/git-repository.ts';
-import { initRepository, openRepository } from '../../src/git/open/open-repository.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy/policy.ts';
 import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/store/package-repository.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import { bareWithCommit } from './git/write-objects.ts';
 import { MAIN_LAYOUT, serverTrust, trustOf } from './trust.ts';
 
 const run = promisify(execFile);
@@ -32,9 +33,7 @@ export async function scratchRepository(): Promise<Scratch> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-test-'));
   const path = join(folder, 'packages.git');
   const clock = new ManualClock(Date.parse('2026-01-02T03:04:05Z'));
-  const first = await initRepository(path);
-  await commitFiles(first, { 'README.md': 'packages\n' }, clock.now());
-  await first.close();
+  bareWithCommit(path, { 'README.md': 'packages\n' }, pusherAt(clock.now()));
   const opened: RevisionStore[] = [];
   return {
     folder,
@@ -73,6 +72,11 @@ export async function scratchRepository(): Promise<Scratch> {
   };
 }
 
+/** Who pushes without Sluice. `time` is in milliseconds since the epoch. */
+export function pusherAt(time: number) {
+  return { name: 'pusher', email: 'pusher@example.com', time };
+}
+
 /** Commits files on a branch without any of Sluice's marks, as a plain push would. Returns the commit. */
 export async function commitFiles(
   git: GitRepository,
@@ -89,7 +93,7 @@ export async function commitFiles(
   );
   for (const [path, target] of Object.entries(options.links ?? {}))
     edits.set(path, { oid: await git.writeBlob(Buffer.from(target)), mode: '120000' });
-  const signature = { name: 'pusher', email: 'pusher@example.com', time };
+  const signature = pusherAt(time);
   const oid = await git.writeCommit({
     tree: await git.editTree(base, edits),
     parents: parent === undefined ? [] : [parent],

@@ -10,7 +10,7 @@ import {
   type OpenedTrust,
   openRepositoryTrust,
   type ServerTrust,
-} from '../../src/package/store/open-repository-trust.ts';
+} from '../../src/package/store/opening/open-repository-trust.ts';
 import { MemoryTrustLedger } from '../../src/package/trust/ledger/memory-trust-ledger.ts';
 import type { StatementSigner } from '../../src/package/trust/statement/statement-signature.ts';
 import { statementSigner } from '../../src/package/trust/statement/statement-signer.ts';

@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect } from 'vitest';
 import { MemoryForge } from '../../controllers/pull-request/testing-forge.ts';
 import {
@@ -14,10 +12,11 @@ import { FunctionRenderer } from '../../src/function/renderer/function-renderer.
 import { workerPipelineRunner } from '../../src/function/worker/worker-pipeline-runner.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
-import { reviewsOf } from '../../src/package/store/policy-objects.ts';
+import { reviewsOf } from '../../src/package/store/policies/policy-objects.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from './fixture.ts';
-import { GIT_ENVIRONMENT } from './git/git-cli.ts';
+import { git } from './git/git-cli.ts';
+import { type MergeStyle, mergeOnHost } from './git/merge-on-host.ts';
 import { commitFiles } from './scratch-repository.ts';
 
 /** At most between two polls without webhooks. */
@@ -100,23 +99,35 @@ export class UserPullBench {
     };
   }
 
-  /** Reads the pull requests when it is time, and checks those that changed. */
-  async poll(): Promise<unknown> {
-    this.clock.advance(POLL_MS);
+  /** Reads the pull requests after so many milliseconds, by default when it is time, and checks those that changed. */
+  async poll(milliseconds = POLL_MS): Promise<unknown> {
+    this.clock.advance(milliseconds);
     const reconcile = (name: string) => this.#controller?.reconcile({ namespace: 'default', name }, CONTEXT);
     let result = await reconcile('apps');
     while (this.#woken.length > 0) result = await reconcile(this.#woken.shift() ?? '');
     return result;
   }
 
-  async policy(review: Record<string, unknown> = {}, spec: Record<string, unknown> = {}): Promise<void> {
+  /** Creates a policy, for all packages or the listed ones, and waits until it is in force. */
+  async policy(
+    review: Record<string, unknown> = {},
+    {
+      name: policy = 'review',
+      packages,
+      ...spec
+    }: { name?: string; packages?: string[]; [field: string]: unknown } = {},
+  ): Promise<void> {
     const host = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } } as const;
     await this.world.client.create(packagePolicyKind, {
-      metadata: { name: 'review' },
-      spec: { ...spec, review: { forge: host, approvers: [{ user: 'bob', subject: 'bob@example.com' }], ...review } },
+      metadata: { name: policy },
+      spec: {
+        ...(packages === undefined ? {} : { selector: { repositories: ['apps'], packages } }),
+        ...spec,
+        review: { forge: host, approvers: [{ user: 'bob', subject: 'bob@example.com' }], ...review },
+      },
     });
-    const { name } = await this.world.draft('apps/probe/w1');
-    await expect.poll(() => this.world.policyFor(this.world.store.get(name)).review).toBeDefined();
+    const { name } = await this.world.draft(`apps/${packages?.[0] ?? 'probe'}/w1`);
+    await expect.poll(() => this.world.policyFor(this.world.store.get(name)).review?.policy).toBe(policy);
     await this.world.store.update(name, { action: 'delete' }, ANNA);
   }
 
@@ -164,31 +175,10 @@ export class UserPullBench {
   }
 
   /** Merges a pull request as the button of the host does, and removes its branch. Returns the commit of the merge. */
-  async merge(
-    number: number,
-    by: string,
-    style: 'merge' | 'squash' | 'rebase' | 'fast-forward' = 'merge',
-  ): Promise<string> {
+  async merge(number: number, by: string, style: MergeStyle = 'merge'): Promise<string> {
     const pull = this.forge.pulls[number - 1];
-    const clone = join(dirname(this.path), `clone-${Math.random()}`);
-    const inClone = (...args: string[]) =>
-      execFileSync('git', ['-C', clone, ...args], { env: GIT_ENVIRONMENT, stdio: 'pipe' })
-        .toString()
-        .trim();
-    execFileSync('git', ['clone', '--quiet', this.path, clone], { env: GIT_ENVIRONMENT, stdio: 'pipe' });
-    const head = pull?.head.commit ?? '';
-    inClone('fetch', '--quiet', 'origin', head);
-    const base = inClone('rev-parse', 'HEAD');
-    if (style === 'merge') inClone('merge', '--quiet', '--no-ff', '-m', `Merge #${number}`, head);
-    if (style === 'fast-forward') inClone('merge', '--quiet', '--ff-only', head);
-    if (style === 'squash') {
-      inClone('merge', '--quiet', '--squash', head);
-      inClone('commit', '--quiet', '-m', `Squash #${number}`);
-    }
-    if (style === 'rebase') inClone('cherry-pick', `HEAD..${head}`);
-    inClone('push', '--quiet', 'origin', 'HEAD:main');
-    if (pull?.head.isSameRepository === true) inClone('push', '--quiet', 'origin', `:refs/heads/${pull.head.branch}`);
-    const commit = inClone('rev-parse', 'HEAD');
+    const { base, commit } = mergeOnHost(this.path, pull?.head.commit ?? '', style, number);
+    if (pull?.head.isSameRepository === true) git(this.path, ['update-ref', '-d', `refs/heads/${pull.head.branch}`]);
     const { updatedAt: closedAt } = this.forge.change(number, { state: 'merged', merged: { commit, by, base } });
     this.forge.change(number, { closedAt });
     await this.world.store.repository('apps').refresh();

@@ -1,29 +1,23 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { deliveredOf } from '../../../src/delivery/delivered/list-delivered.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
-import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { packageDeliveryKind } from '../../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { CONTEXT, controllerOn, publish, publishNext, remove, statusOf } from '../../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { site, useDeliveryWorld, world } from '../../../test/support/delivery-world.ts';
 import { git as gitCli } from '../../../test/support/git/git-cli.ts';
 
 const KEY = { namespace: 'default', name: 'edge' };
 const WRITES = ['create', 'update', 'delete', 'updateStatus'] as const;
 
-let world: Fixture;
-let site: string;
+useDeliveryWorld();
 beforeEach(async () => {
-  world = await fixture(new ManualClock());
-  await world.register('apps');
-  site = await world.bare('site');
   await world.client.create(deliveryTargetKind, {
     metadata: { name: 'edge' },
     spec: { selector: {}, git: { repo: site, directory: 'clusters/edge' }, allowPrune: true },
   });
 });
-afterEach(() => world[Symbol.asyncDispose]());
 
 const head = () => gitCli(site, ['rev-parse', 'main']);
 const objects = async () => (await world.client.list(packageDeliveryKind)).items;

@@ -1,6 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../../src/controller/controller.ts';
-import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
 import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../../src/resource/object/condition.ts';
 import {
@@ -14,19 +13,14 @@ import {
   statusOf,
   type TargetSpec,
 } from '../../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { site, useDeliveryWorld, world } from '../../../test/support/delivery-world.ts';
 import { git as gitCli } from '../../../test/support/git/git-cli.ts';
 
-let world: Fixture;
 let controller: ControllerOptions;
-let site: string;
-beforeEach(async () => {
-  world = await fixture(new ManualClock());
-  await world.register('apps');
-  site = await world.bare('site');
+useDeliveryWorld();
+beforeEach(() => {
   controller = controllerOn(world);
 });
-afterEach(() => world[Symbol.asyncDispose]());
 
 const FILE = 'clusters/edge/web/cm.yaml';
 const BY_HAND = configMap('web', 'by hand');

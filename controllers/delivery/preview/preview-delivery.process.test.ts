@@ -3,12 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../../src/controller/controller.ts';
 import { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
 import { packageBuilder } from '../../../src/delivery/render/build-package.ts';
 import { KeyedMutex } from '../../../src/foundation/concurrency/mutex.ts';
-import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
 import type { RevisionPreview } from '../../../src/package/model/revision/revision-readings.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
@@ -16,23 +15,19 @@ import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/
 import { packageDeliveryKind } from '../../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { corpusMissing, corpusPackages } from '../../../test/support/corpus.ts';
 import { CONTEXT, configMap, controllerOn, publish, type TargetSpec } from '../../../test/support/delivery.ts';
-import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { site, useDeliveryWorld, world } from '../../../test/support/delivery-world.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
 import { git as gitCli } from '../../../test/support/git/git-cli.ts';
 import { packageFiles, packageFolders } from '../../../test/support/package-folders.ts';
 import { skipFor } from '../../../test/support/skip.ts';
 import { DeliveryPreviews } from './preview-delivery.ts';
 
-let world: Fixture;
 let controller: ControllerOptions;
-let site: string;
 
-beforeEach(async () => {
-  world = await fixture(new ManualClock());
-  await world.register('apps');
-  site = await world.bare('site');
+useDeliveryWorld();
+beforeEach(() => {
   controller = controllerOn(world);
 });
-afterEach(() => world[Symbol.asyncDispose]());
 
 const create = (spec: Partial<TargetSpec> = {}, name = 'edge') =>
   world.client.create(deliveryTargetKind, {

@@ -15,6 +15,7 @@ import { proposalsIn, withSection } from '../../pull-request/text/section.ts';
 import type { TargetBranch } from '../branch/target-branch.ts';
 import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
 import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-delivery-pull.ts';
+import type { MergeAttempts } from './merge-attempts.ts';
 
 /** Steps of one reconciliation; the longest sequence has four. */
 const MAX_STEPS = 8;
@@ -41,6 +42,8 @@ export interface PullContext {
   readonly clock: Clock;
   /** Since when the host does not say whether a head can be merged, by target. */
   readonly unknownSince: Map<string, { readonly head: Oid; readonly at: number }>;
+  readonly attempts: MergeAttempts;
+  readonly round: PullRound;
   readonly signal: AbortSignal;
 }
 
@@ -55,6 +58,13 @@ export interface PullOutcome {
   readonly isMerged?: boolean;
 }
 
+/** What a reconciliation has read last, and whether it has changed the branch or the pull request. */
+export interface PullRound {
+  pull?: PullRequest | undefined;
+  mergeability?: PullFacts['mergeability'];
+  isWritten: boolean;
+}
+
 interface Seen {
   readonly pull: PullRequest | undefined;
   readonly head: Oid | undefined;
@@ -67,7 +77,7 @@ interface Seen {
  * before each step, so that it can end anywhere and be repeated.
  */
 export async function deliverByPullRequest(context: PullContext, delivery: PullDelivery): Promise<PullOutcome> {
-  const { forge, events, signal } = context;
+  const { forge, events, attempts, round, signal } = context;
   const { target, branch, base, result, author } = delivery;
   const { git: place, pullRequest: wanted } = target.spec;
   if (wanted === undefined) throw new SluiceError('Internal', 'the target has no spec.pullRequest');
@@ -98,6 +108,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
         if (pull !== undefined) await close(pull);
         break;
       case 'remove-branch':
+        round.isWritten = true;
         if (head !== undefined) await own.remove(head, signal);
         break;
       case 'push':
@@ -105,7 +116,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
           const message = `${own.name} was at ${head} by ${seen.by}, whose pull request has ended; it is set to what the target delivers now`;
           events.record(target, 'Warning', 'BranchReplaced', message, `branch ${head}`);
         }
-        await own.push(head, proposed, author, signal);
+        await push(head);
         break;
       case 'open':
         await open();
@@ -132,6 +143,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     const pull = isQuiet ? undefined : await readPull(last?.number);
     const mergeability =
       isPending && pull?.state === 'open' ? await forge.mergeability(pull.number, signal) : undefined;
+    Object.assign(round, { pull, mergeability });
     return {
       ...{ pull, head, by },
       facts: {
@@ -174,12 +186,18 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       return false;
     }
     const known = unknownSince.get(key);
-    if (known?.head === pull.head.commit) return clock.now() - known.at > UNKNOWN_MS;
-    unknownSince.set(key, { head: pull.head.commit, at: clock.now() });
+    if (known?.head === pull.head.commit) return clock.monotonic() - known.at > UNKNOWN_MS;
+    unknownSince.set(key, { head: pull.head.commit, at: clock.monotonic() });
     return false;
   }
 
+  async function push(head: Oid | undefined): Promise<void> {
+    round.isWritten = true;
+    await own.push(head, proposed, author, signal);
+  }
+
   async function close(pull: PullRequest): Promise<void> {
+    round.isWritten = true;
     const body = withSection(pull.body, [ENDED], describeUnneeded(target));
     await forge.update(pull.number, { body, state: 'closed' }, signal);
     const message = `${pull.url} was closed: ${place.branch} has everything that is delivered`;
@@ -187,6 +205,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
   }
 
   async function open(): Promise<void> {
+    round.isWritten = true;
     const title = wanted?.title ?? `Deliver to ${name}`;
     const pull = await forge.open({ head: own.name, base: place.branch, title, body: text }, signal);
     events.record(target, 'Normal', 'PullRequestOpened', `packages are delivered by ${pull.url}`, 'pull request');
@@ -205,7 +224,9 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     const rest = pull.body.trim() === text.trim() ? '' : pull.body;
     const body = withSection(rest, [id], text);
     // Hosts return line breaks as they were sent by browsers.
-    if (body !== pull.body.replaceAll('\r\n', '\n')) await forge.update(pull.number, { body }, signal);
+    if (body === pull.body.replaceAll('\r\n', '\n')) return;
+    round.isWritten = true;
+    await forge.update(pull.number, { body }, signal);
   }
 
   /** Returns undefined if everything has to be read again. */
@@ -218,7 +239,13 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       },
     });
     if (pull.head.commit !== head) return waiting('the host has not read its branch yet');
-    const request = { headCommit: head, method: wanted?.method ?? 'merge', ...mergeTexts(result.message) };
+    const { method = 'merge' } = wanted ?? {};
+    const request = { headCommit: head, method, ...mergeTexts(result.message) };
+    const { number, updatedAt } = pull;
+    const subject = { number, head, method, updatedAt, mergeability: seen.facts.mergeability };
+    const key = keyText(keyOf(target));
+    const obstacle = await attempts.obstacleTo(key, subject, () => forge.mergeMethods(place.branch, signal));
+    if (obstacle !== undefined) return waiting(obstacle);
     if (!(await delivery.isPermitted())) return waiting('it is not permitted now');
     let outcome: Awaited<ReturnType<Forge['merge']>>;
     try {
@@ -227,6 +254,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       if (isSluiceError(error, 'Conflict')) return undefined;
       throw error;
     }
+    if (outcome.state !== 'refused') attempts.forget(key);
     if (outcome.state === 'merged') return { pullRequest: { ...statusOf(pull), state: 'Merged' }, isMerged: true };
     if (outcome.state === 'queued')
       return {
@@ -235,10 +263,12 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       };
     const isOutdated = outcome.obstacle === 'behind' || outcome.obstacle === 'conflict';
     if (isOutdated && seen.facts.branch?.isUpToDate === false) {
-      await own.push(head, proposed, author, signal);
+      await push(head);
       return waiting('its branch was set on top of the present one');
     }
-    return waiting(plainLine(outcome.message));
+    const refused = plainLine(outcome.message);
+    attempts.noteRefused(key, subject, { obstacle: outcome.obstacle, text: refused });
+    return waiting(refused);
   }
 
   async function waitText(reason: PullWait, { pull, head, by }: Seen): Promise<string> {

@@ -3,10 +3,13 @@ import type { ControllerOptions } from '../../../src/controller/controller.ts';
 import { listDelivered } from '../../../src/delivery/delivered/list-delivered.ts';
 import { packageBuilder } from '../../../src/delivery/render/build-package.ts';
 import { KeyedMutex } from '../../../src/foundation/concurrency/mutex.ts';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
+import { eventKind } from '../../../src/resource/kinds/core/event.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { freezeKind } from '../../../src/resource/kinds/sluice/freeze.ts';
 import {
   CONTEXT,
   controllerOn,
@@ -165,10 +168,114 @@ describe('deliveries by pull request', () => {
       ...{ reason: 'WaitsForMerge', message: expect.stringContaining('Required status check "ci" is expected.') },
     });
     forge.outcome = undefined;
+    clock.advance(60_000);
     await reconcile();
     expect(await statusOf(world)).toMatchObject({ reason: 'Delivered', status: { packageCount: 1 } });
     expect(gitCli(site, ['log', '-1', '--format=%B', 'main'])).toMatch(/^Deliver web v1\n\nSluice-Target: edge\n/);
     expect(headOf(site, BRANCH)).toBeUndefined();
+  });
+
+  describe('a merge that the host refuses is not requested again at each poll', () => {
+    const merges = () => forge.calls.filter((call) => call === 'merge').length;
+    async function refused(obstacle: 'blocked' | 'method' | 'unknown', message = 'not permitted'): Promise<void> {
+      await publish(world, 'web');
+      await create({ merge: 'automatic' });
+      forge.outcome = { state: 'refused', obstacle, message };
+      await reconcile();
+      // Its own text changes the time of the pull request.
+      await reconcile();
+      expect(await statusOf(world)).toMatchObject({ message: expect.stringContaining(message) });
+      forge.calls.length = 0;
+    }
+    async function polls(count: number): Promise<void> {
+      for (let turn = 0; turn < count; turn += 1) {
+        clock.advance(20_000);
+        await reconcile();
+        expect(await statusOf(world)).toMatchObject({ reason: 'WaitsForMerge' });
+      }
+    }
+
+    test('nine times in an hour, and at once when a user or a check changes what the host shows', async () => {
+      await refused('blocked');
+      await polls(180);
+      expect(merges()).toBeLessThanOrEqual(9);
+      forge.calls.length = 0;
+      forge.change(1, {});
+      await polls(1);
+      expect(merges()).toBe(1);
+      forge.mergeable = 'blocked';
+      await polls(1);
+      forge.outcome = undefined;
+      forge.mergeable = 'mergeable';
+      await reconcile();
+      expect(await statusOf(world)).toMatchObject({ reason: 'Delivered' });
+    });
+
+    test('a method never, until the host permits it or the target names another one', async () => {
+      await refused('method');
+      forge.methods = ['squash'];
+      await polls(180);
+      expect(merges()).toBe(0);
+      expect(forge.calls.filter((call) => call === 'mergeMethods').length).toBeLessThanOrEqual(7);
+      const target = await world.client.get(deliveryTargetKind, { name: 'edge' });
+      const pullRequest = { ...target.spec.pullRequest, method: 'squash' } as never;
+      await world.client.update(deliveryTargetKind, { ...target, spec: { ...target.spec, pullRequest } });
+      forge.outcome = undefined;
+      await reconcile();
+      expect(await statusOf(world)).toMatchObject({ reason: 'Delivered' });
+    });
+
+    test('a method that the settings of the host permit later', async () => {
+      await refused('method');
+      forge.methods = ['squash'];
+      await polls(31);
+      forge.methods = ['merge', 'squash'];
+      forge.outcome = undefined;
+      clock.advance(600_000);
+      await reconcile();
+      expect(await statusOf(world)).toMatchObject({ reason: 'Delivered' });
+    });
+
+    test('what else is to be delivered is requested at once', async () => {
+      await refused('method');
+      await publish(world, 'db');
+      forge.outcome = undefined;
+      await reconcile();
+      await reconcile();
+      expect(await statusOf(world)).toMatchObject({ reason: 'Delivered' });
+    });
+  });
+
+  test('an open pull request is read rarely while webhooks report its changes, and often after one that none reported', async () => {
+    let report: (target: { namespace: string; name: string }) => void = () => undefined;
+    controller = controllerOn(world, {
+      openForge: () => forge,
+      requests: {
+        subscribe: (listener) => {
+          report = listener;
+          return () => undefined;
+        },
+      },
+    });
+    controller.sources.at(-1)?.start({ enqueue: () => undefined } as never);
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    expect(await reconcile()).toMatchObject({ requeueAfter: 20_000 });
+    clock.advance(600_000);
+    await reconcile();
+    expect(await reconcile()).toMatchObject({ requeueAfter: 30_000 });
+    report({ namespace: 'default', name: 'edge' });
+    expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
+    forge.change(1, { title: 'reported' });
+    report({ namespace: 'default', name: 'edge' });
+    expect(await reconcile()).toMatchObject({ requeueAfter: 30_000 });
+    clock.advance(600_000);
+    expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
+    forge.change(1, { title: 'not reported' });
+    clock.advance(300_000);
+    await reconcile();
+    expect(await reconcile()).toMatchObject({ requeueAfter: 20_000 });
   });
 
   test('a merge queue: success means that the merge is requested, and nothing is pushed meanwhile', async () => {
@@ -192,6 +299,57 @@ describe('deliveries by pull request', () => {
     expect(await statusOf(world)).toMatchObject({
       reason: 'WaitsForMerge',
       packages: [{ package: 'web', revision: 1 }],
+    });
+  });
+
+  describe('while a freeze is in force', () => {
+    const key = { namespace: 'default', name: 'stop' };
+    const freeze = () => world.client.create(freezeKind, { metadata: key, spec: { reason: 'repair' } });
+    const events = async () =>
+      (await world.client.list(eventKind)).items.map(({ reason, message }) => `${reason}: ${message}`);
+    async function queued(): Promise<void> {
+      await publish(world, 'web');
+      await create({ merge: 'automatic' });
+      forge.outcome = { state: 'queued' };
+      forge.after = (method) => {
+        if (method === 'merge') forge.queue.add(1);
+      };
+      await reconcile();
+      expect([...forge.queue]).toEqual([1]);
+    }
+
+    test.each([false, true])(
+      'what Sluice has put into the merge queue is removed, and put there again afterwards (restart: %s)',
+      async (isRestarted) => {
+        await queued();
+        await freeze();
+        if (isRestarted) start();
+        expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
+        expect([...forge.queue]).toEqual([]);
+        expect(await statusOf(world)).toMatchObject({ reason: 'Frozen', status: { pullRequest: { state: 'Open' } } });
+        expect((await events()).join('\n')).toMatch(/Dequeued: .*pulls\/1 was removed .*Freeze default\/stop/);
+        await reconcile();
+        expect(forge.calls.filter((call) => call === 'merge')).toHaveLength(1);
+        await world.client.delete(freezeKind, key);
+        await reconcile();
+        expect([...forge.queue]).toEqual([1]);
+        expect(await statusOf(world)).toMatchObject({ status: { pullRequest: { state: 'Queued' } } });
+      },
+    );
+
+    test('what cannot be removed from the merge queue is reported, and tried again', async () => {
+      await queued();
+      await freeze();
+      forge.before = (method) => {
+        if (method === 'dequeue') throw new SluiceError('Refused', 'the App may not do that');
+      };
+      expect(await reconcile()).toMatchObject({ requeueAfter: 60_000 });
+      expect((await events()).join('\n')).toMatch(
+        /NotDequeued: .*pulls\/1 cannot be removed .*the App may not do that/,
+      );
+      forge.before = () => undefined;
+      await reconcile();
+      expect([...forge.queue]).toEqual([]);
     });
   });
 
@@ -309,6 +467,7 @@ describe('deliveries by pull request', () => {
     expect((await statusOf(world)).packages).toMatchObject([{ package: 'web', revision: 1 }]);
     expect(forge.pulls.at(-1)?.body).toContain('| `apps` | `web` | removed |');
     forge.outcome = undefined;
+    clock.advance(60_000);
     await reconcile();
     expect(await statusOf(world)).toMatchObject({ reason: 'Delivered', packages: [] });
     expect(filesOf(site)).toEqual([]);

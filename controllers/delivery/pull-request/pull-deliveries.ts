@@ -1,16 +1,25 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { DeliveredPackage } from '../../../src/delivery/delivered/delivered-package.ts';
 import type { PullWait } from '../../../src/delivery/pull-request/decide-pull.ts';
 import { type PackageRefusal, packageKey } from '../../../src/delivery/selection/select-revisions.ts';
 import type { Desired, PackageState } from '../../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../../src/delivery/tree/kustomization.ts';
-import type { Forge } from '../../../src/forge/forge.ts';
-import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { PollPace } from '../../pull-request/poll-pace.ts';
 import type { DeliveryReport, PendingPull } from '../delivery-report.ts';
-import { deliverByPullRequest, type PullContext, type PullDelivery } from './deliver-by-pull-request.ts';
+import {
+  deliverByPullRequest,
+  type PullContext,
+  type PullDelivery,
+  type PullRound,
+  type PullStatus,
+} from './deliver-by-pull-request.ts';
+import { MergeAttempts } from './merge-attempts.ts';
 
 /** Opens the repository of a target with `spec.pullRequest` on its host. Rejects with InvalidInput if the host does not have it. */
 export type OpenTargetForge = (target: Stored<DeliveryTarget>) => Forge;
@@ -21,7 +30,7 @@ const REASONS: Readonly<Record<PullWait, DeliveryReport['reason']>> = {
   reopen: 'PullRequestClosed',
   branch: 'BranchChanged',
 };
-/** Until a pull request is read again: an open one, and one that users have to change. */
+/** Until a pull request is read again: an open one that has changed lately, and one that users have to change. */
 const OPEN_POLL_MS = 20_000;
 const HELD_POLL_MS = 60_000;
 
@@ -33,11 +42,17 @@ export class PullDeliveries {
   /** By target. */
   readonly #forges = new Map<string, { readonly settings: string; readonly forge: Forge }>();
   readonly #unknownSince: PullContext['unknownSince'] = new Map();
+  readonly #attempts: MergeAttempts;
+  readonly #pace: PollPace;
+  /** By target. */
+  readonly #rounds = new Map<string, PullRound>();
 
   constructor(openForge: OpenTargetForge | undefined, events: EventDeduplicator, clock: Clock) {
     this.#openForge = openForge;
     this.#events = events;
     this.#clock = clock;
+    this.#attempts = new MergeAttempts(clock);
+    this.#pace = new PollPace(clock, OPEN_POLL_MS);
   }
 
   async deliver(
@@ -48,8 +63,11 @@ export class PullDeliveries {
   ): Promise<PendingPull & { readonly isMerged: boolean }> {
     const { target, result } = delivery;
     const forge = await this.#forgeOf(target);
-    const context = { forge, events: this.#events, clock: this.#clock, unknownSince: this.#unknownSince, signal };
+    const round: PullRound = { isWritten: false };
+    const memory = { unknownSince: this.#unknownSince, attempts: this.#attempts, round };
+    const context = { forge, events: this.#events, clock: this.#clock, ...memory, signal };
     const { wait, pullRequest, isMerged = false } = await deliverByPullRequest(context, delivery);
+    this.#noteRound(keyText(keyOf(target)), round);
     const folders = result.edits.size === 0 ? [] : changedFolders(before.folders, result.packages, refused);
     return {
       ...{ isMerged, folders, drifted: before.drifted },
@@ -58,10 +76,74 @@ export class PullDeliveries {
     };
   }
 
+  /**
+   * Removes the pull request of a target that Sluice has put into the merge queue of the host, since its deliveries stop for this reason. By the
+   * status alone, which another process may have written. Returns the pull request if it is not there any more, and `failed` where that has to be tried
+   * again.
+   */
+  async dequeue(
+    target: Stored<DeliveryTarget>,
+    reason: string,
+    signal: AbortSignal,
+  ): Promise<PullStatus | 'failed' | undefined> {
+    const { pullRequest } = target.status ?? {};
+    const isOpen = pullRequest?.state === 'Open' || pullRequest?.state === 'Queued';
+    if (!isOpen || target.spec.pullRequest?.merge !== 'automatic') return undefined;
+    const { number, url } = pullRequest;
+    const refuse = (why: string) => {
+      const message = `${url} cannot be removed from the merge queue of the host (${why}), although ${reason}; remove it there`;
+      this.#events.record(target, 'Warning', 'NotDequeued', message, 'queue');
+      return 'failed' as const;
+    };
+    try {
+      const forge = await this.#forgeOf(target);
+      const outcome = await forge.dequeue(number, signal);
+      if (outcome === 'other') return refuse('another user has put it there');
+      const message = `${url} was removed from the merge queue of the host: ${reason}`;
+      if (outcome === 'removed') this.#events.record(target, 'Normal', 'Dequeued', message, 'queue');
+      return { ...pullRequest, state: 'Open' };
+    } catch (error) {
+      if (!isSluiceError(error) || signal.aborted) throw error;
+      return refuse(messageOf(error));
+    }
+  }
+
+  /** A webhook has reported something of the repository of a target. */
+  noteMessage(target: string): void {
+    this.#pace.noteMessage(target);
+    this.#attempts.noteMessage(target);
+  }
+
+  /** Milliseconds until a target with this report is read again; undefined without a pull request to wait for. */
+  pollMs(target: string, { reason, pullRequest }: DeliveryReport): number | undefined {
+    if (reason === 'Frozen') return undefined;
+    const next = this.#pace.nextMs(target, false);
+    if (reason === 'PullRequestClosed' || reason === 'BranchChanged') return Math.max(HELD_POLL_MS, next);
+    if (pullRequest?.state !== 'Open' && pullRequest?.state !== 'Queued') return undefined;
+    return Math.min(next, this.#attempts.dueMs(target) ?? next);
+  }
+
+  /** What Sluice changes itself shows in the next round, and is no change that a message should have reported. */
+  #noteRound(target: string, round: PullRound): void {
+    const before = this.#rounds.get(target);
+    this.#rounds.set(target, round);
+    const isOwn = round.isWritten || before === undefined || before.isWritten;
+    const isSame = isDeepStrictEqual(stateOf(before?.pull), stateOf(round.pull));
+    this.#pace.notePoll(target, round, { tookMs: 0, isChanged: !isOwn && !isSame });
+    if (isOwn || before.mergeability !== round.mergeability) this.#pace.noteOpened(target);
+  }
+
   async forget(target: string): Promise<void> {
+    this.#rounds.delete(target);
+    this.#attempts.forget(target);
+    this.#pace.forget(target);
+    this.#unknownSince.delete(target);
+    await this.#close(target);
+  }
+
+  async #close(target: string): Promise<void> {
     const known = this.#forges.get(target);
     this.#forges.delete(target);
-    this.#unknownSince.delete(target);
     await known?.forge.close();
   }
 
@@ -72,17 +154,15 @@ export class PullDeliveries {
     if (known?.settings === settings) return known.forge;
     if (this.#openForge === undefined)
       throw new SluiceError('Unsupported', 'this server opens no pull requests; remove spec.pullRequest of the target');
-    await this.forget(key);
+    await this.#close(key);
     const forge = this.#openForge(target);
     this.#forges.set(key, { settings, forge });
     return forge;
   }
 }
 
-/** Milliseconds until a target with this report is read again; undefined without a pull request to wait for. */
-export function pullPollMs({ reason, pullRequest }: DeliveryReport): number | undefined {
-  if (reason === 'PullRequestClosed' || reason === 'BranchChanged') return HELD_POLL_MS;
-  return pullRequest?.state === 'Open' || pullRequest?.state === 'Queued' ? OPEN_POLL_MS : undefined;
+function stateOf(pull: PullRequest | undefined): unknown {
+  return pull && [pull.number, pull.state, pull.updatedAt, pull.head.commit];
 }
 
 /** Packages on the branch that it did not have when the target was reported last: they were merged since. */

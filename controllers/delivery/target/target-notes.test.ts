@@ -1,5 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
+import { expect, test } from 'vitest';
 import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import {
   CONTEXT,
@@ -9,20 +8,13 @@ import {
   publishNext,
   type TargetSpec,
 } from '../../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { site, useDeliveryWorld, world } from '../../../test/support/delivery-world.ts';
 import { targetNotes } from './target-notes.ts';
 
 const KEY = { namespace: 'default', name: 'edge' };
 const PACKAGE = { repository: 'apps', package: 'web' };
 
-let world: Fixture;
-let site: string;
-beforeEach(async () => {
-  world = await fixture(new ManualClock());
-  await world.register('apps');
-  site = await world.bare('site');
-});
-afterEach(() => world[Symbol.asyncDispose]());
+useDeliveryWorld();
 
 async function deliver(spec: Partial<TargetSpec> = {}): Promise<void> {
   const git = { repo: site, directory: 'clusters/edge' };

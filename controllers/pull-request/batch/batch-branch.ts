@@ -34,14 +34,15 @@ const MAX_COMMITS = 1000;
 
 /**
  * Brings the branch of a batch to the main branch with the packages of its members, by one commit on top of it: what was reviewed stays in
- * its history. It is based on the present main branch where a package changed there, or with `rebase`; otherwise only if it changes anyway.
+ * its history. It is based on the present main branch where a package changed there, or with `rebase`; otherwise only if it changes anyway. With
+ * `isQueued` a merge queue tests it on the present main branch, which would end with another commit.
  */
 export async function updateBatchBranch(
   repository: BatchRepository,
   branch: string,
   members: readonly BranchMember[],
   signal: AbortSignal,
-  { rebase = false }: { readonly rebase?: boolean } = {},
+  { rebase = false, isQueued = false }: { readonly rebase?: boolean; readonly isQueued?: boolean } = {},
 ): Promise<BatchHead> {
   const { git, index, layout } = repository;
   const main = index.mainHead;
@@ -51,7 +52,7 @@ export async function updateBatchBranch(
   const base = old === undefined ? undefined : await baseOf(repository, old, main);
   if (old !== undefined && base !== undefined && !(rebase && base !== main)) {
     const isCurrent = (await git.readCommit(old)).tree === (await treeOf(git, base, members));
-    if (isCurrent && !(await changedBetween(git, base, main, members)))
+    if (isCurrent && (isQueued || !(await changedBetween(git, base, main, members))))
       return { head: old, isPushed: false, isUpToDate: base === main };
   }
   const tree = await treeOf(git, main, members);

@@ -13,7 +13,7 @@ export function batchChecks(members: readonly BatchMember[], url: string): Check
   const byName = new Map<string, { readonly member: BatchMember; readonly check: Check }[]>();
   for (const member of members) {
     const { described, annotations } = member;
-    for (const check of checksOf(described.explanation, described.review.gateChecks, url, annotations))
+    for (const check of checksOf(described, described.review.gateChecks, url, annotations))
       byName.set(check.name, [...(byName.get(check.name) ?? []), { member, check }]);
   }
   return [...byName].map(([name, of]) => combined(name, of, url));

@@ -1,10 +1,11 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { ExplainedRevision } from '../../../src/package/api/explain/explainer.ts';
 import { DEFAULT_POLICY } from '../../../src/package/model/policy/policy.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
-import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { BERTA, eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { protectMain } from '../../../test/support/protected-main.ts';
 import type { ReviewRequest } from '../../repository/sync-requests.ts';
 import { pullRequestExplainer } from '../explain-pull-request.ts';
@@ -23,6 +24,10 @@ describe('a pull request of several proposals', () => {
   const branches = () => git(at.path, ['for-each-ref', '--format=%(refname:short)', 'refs/heads/sluice']).trim();
   const headOf = (number: number) => at.forge.get(number).then(({ head }) => head.commit);
   const treeAt = (commit: string, path: string) => git(at.path, ['rev-parse', `${commit}:${path}`]).trim();
+  const close = () => {
+    at.forge.closings.set(1, { by: 'bob', comment: 'not now' });
+    at.forge.change(1, { state: 'closed', closedAt: new Date(at.clock.now()).toISOString() });
+  };
   const lifecycles = (names: readonly string[]) => names.map((name) => at.world.store.find(name)?.lifecycle);
 
   test('a fan-out of 50 proposals is one pull request, with the packages of all, their gates and one check', async () => {
@@ -77,6 +82,42 @@ describe('a pull request of several proposals', () => {
     expect(branches()).toBe('');
   });
 
+  test('a command that was not read before the end gets a reply', async () => {
+    await at.policy({ batch: {}, publishOn: 'merge' });
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    at.forge.comment(1, 'bob', '/sluice why');
+    await at.settle();
+    for (const name of names) await at.world.store.update(name, { action: 'approve' }, ANNA);
+    at.forge.comment(1, 'bob', '/sluice approve');
+    await at.settle();
+    expect(at.forge.pulls).toMatchObject([{ state: 'closed' }]);
+    const reply = at.forge.commentsOf.get(1)?.find(({ isOwn }) => isOwn)?.body;
+    expect(reply).toContain('**Refused**: `this pull request: no package is proposed here any more`');
+    expect(reply).toContain('Done: `apps.api.w1: see below`');
+  });
+
+  test('a command by which the packages were approved gets no refusal, although the response was lost', async () => {
+    await at.policy({ batch: {} });
+    await at.proposeAll('api', 'web');
+    await at.settle();
+    at.clock.advance(Date.UTC(2031, 0, 1) - at.clock.now());
+    at.forge.skip(366 * 86_400);
+    const update = at.world.store.update.bind(at.world.store);
+    const spy = vi.spyOn(at.world.store, 'update').mockImplementation(async (...args) => {
+      const updated = await update(...args);
+      if (args[2].dryRun !== true) throw new SluiceError('Unavailable', 'the connection was lost');
+      return updated;
+    });
+    at.forge.comment(1, 'bob', '/sluice approve');
+    await at.settle(60_000);
+    spy.mockRestore();
+    await at.settle(60_000);
+    const reply = at.forge.commentsOf.get(1)?.find(({ isOwn }) => isOwn)?.body;
+    expect(reply).toContain('Done: `apps.api.w1, apps.web.w1: approved`');
+    expect(reply).not.toContain('Refused');
+  });
+
   test('a merge publishes a package with a closed gate out of band, and the others as approved', async () => {
     await at.policy({ batch: {}, publishOn: 'merge' }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
     const [api = '', web = ''] = await at.proposeAll('api', 'web');
@@ -86,6 +127,13 @@ describe('a pull request of several proposals', () => {
     await at.settle();
     expect(at.revision(api)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
     expect(at.revision(web)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'GateUnmet' } });
+    const reported = (at.forge.commentsOf.get(1) ?? []).filter(({ body }) => body.includes('### Out of band'));
+    expect(reported).toHaveLength(1);
+    expect(reported[0]?.body).toMatch(/^- `apps.web.w1`: `GateUnmet`: `.*example.com\/Tested/m);
+    expect(reported[0]?.body).not.toContain('apps.api.w1');
+    const { body } = at.forge.pulls[0] ?? {};
+    expect(body).toMatch(/^- `apps.web.w1`: Published, \*\*out of band\*\* \(`GateUnmet`: `.*`\)$/m);
+    expect(body).toContain('- `apps.api.w1`: Published, `approve` by `bob@example.com`');
   });
 
   test('an approving review publishes each package, after which the pull request is closed with what became of them', async () => {
@@ -137,8 +185,7 @@ describe('a pull request of several proposals', () => {
     await at.policy({ batch: {} });
     const names = await at.proposeAll('api', 'web');
     await at.settle();
-    at.forge.closings.set(1, { by: 'bob', comment: 'not now' });
-    at.forge.change(1, { state: 'closed' });
+    close();
     await at.settle();
     expect(lifecycles(names)).toEqual(['Draft', 'Draft']);
     for (const name of names)
@@ -146,33 +193,127 @@ describe('a pull request of several proposals', () => {
         action: 'reject',
         reason: expect.stringContaining('was closed by bob: not now'),
       });
-    expect(branches()).toBe('');
+    const branch = at.forge.pulls[0]?.head.branch;
+    expect(branches()).toBe(branch);
+    expect(at.forge.pulls[0]?.body).toContain('Open this pull request again');
     at.clock.advance(1000);
-    for (const name of names)
-      await at.world.store.update(name, { action: 'propose' }, { actor: { name: 'berta' }, face: 'cli' });
+    for (const name of names) await at.world.store.update(name, { action: 'propose' }, BERTA);
     await at.settle();
     expect(at.forge.pulls.map(({ state }) => state)).toEqual(['closed', 'open']);
+    expect(branches()).toBe(at.forge.pulls[1]?.head.branch);
+    expect(at.forge.pulls[0]?.body).not.toContain('Open this pull request again');
+  });
+
+  describe('that a user has closed and opens again', () => {
+    async function closed(): Promise<readonly string[]> {
+      await at.policy({ batch: {} }, { approval: { forbidSelfApproval: true } });
+      const names = await at.proposeAll('api', 'web');
+      await at.settle();
+      at.forge.review(1, 'bob', 'changes-requested', await headOf(1));
+      close();
+      await at.settle();
+      expect(lifecycles(names)).toEqual(['Draft', 'Draft']);
+      return names;
+    }
+
+    test.each([
+      { what: 'the same process', restarts: false },
+      { what: 'another process', restarts: true },
+    ])('proposes its packages again, in the name of who had proposed them: $what', async ({ restarts }) => {
+      const names = await closed();
+      await at.settle(3_600_000);
+      if (restarts) at.restart();
+      at.forge.change(1, { state: 'open' });
+      await at.settle();
+      expect(lifecycles(names)).toEqual(['Proposed', 'Proposed']);
+      expect(at.forge.pulls.map(({ state }) => state)).toEqual(['open']);
+      expect(at.forge.pulls[0]?.body).toContain('### `apps.api.w1`');
+      for (const name of names) {
+        const step = at.revision(name).record?.steps.at(-1);
+        expect(step).toMatchObject({ action: 'propose', by: 'berta', reason: expect.stringContaining('opened again') });
+        expect(await at.world.events(name)).toContainEqual(expect.stringMatching(/^PullRequestReopened: /));
+      }
+      at.forge.skip(3600);
+      at.forge.review(1, 'bob', 'approved', await headOf(1));
+      await at.settle();
+      expect(lifecycles(names)).toEqual(['Published', 'Published']);
+      expect(branches()).toBe('');
+    });
+
+    test('leaves a package a draft that has changed since, and one that was rejected by itself', async () => {
+      await at.policy({ batch: {} });
+      const names = await at.proposeAll('api', 'db', 'web');
+      await at.settle();
+      await at.world.store.update('apps.db.w1', { action: 'reject' }, BERTA);
+      close();
+      await at.settle();
+      const files = new Map([['a.yaml', Buffer.from('kind: A\napiVersion: v1\nmetadata: {name: b}\n')]]);
+      await at.world.store.change('apps.web.w1', { files }, ANNA);
+      at.forge.change(1, { state: 'open' });
+      await at.settle(60_000);
+      expect(lifecycles(names)).toEqual(['Proposed', 'Draft', 'Draft']);
+      expect(git(at.path, ['ls-tree', '--name-only', await headOf(1)]).split('\n')).not.toContain('web');
+    });
+
+    test('proposes the others where one may not be proposed any more, which an Event says', async () => {
+      await at.policy({ batch: {} });
+      const names = await at.proposeAll('api', 'web');
+      await at.settle();
+      close();
+      await at.settle();
+      const gated = { requiredGates: [{ conditionType: GATE }], selector: { packages: ['api'] } };
+      await at.world.client.create(packagePolicyKind, { metadata: { name: 'gated' }, spec: gated });
+      await expect.poll(() => at.world.policyFor(at.revision('apps.api.w1')).requiredGates).toHaveLength(1);
+      at.forge.change(1, { state: 'open' });
+      const [db = ''] = await at.proposeAll('db');
+      await at.settle(120_000);
+      expect(lifecycles([...names, db])).toEqual(['Draft', 'Proposed', 'Proposed']);
+      expect(await at.world.events('apps.api.w1')).toContainEqual(
+        expect.stringMatching(/^NotProposed: .* was opened again, but: .*example\.com\/Tested/),
+      );
+      const head = git(at.path, ['ls-tree', '--name-only', await headOf(1)])
+        .trim()
+        .split('\n');
+      expect(head).toEqual(['README.md', 'db', 'web']);
+    });
+
+    test('is closed again when none of its packages is as it was; its branch goes after a week', async () => {
+      const names = await closed();
+      await at.settle(8 * 86_400_000);
+      expect(branches()).toBe('');
+      expect(at.forge.pulls[0]?.body).not.toContain('Open this pull request again');
+      at.forge.change(1, { state: 'open' });
+      await at.settle();
+      expect(lifecycles(names)).toEqual(['Draft', 'Draft']);
+    });
   });
 
   test('a proposal joins, another one leaves; maxPackages splits', async () => {
     await at.policy({ batch: { maxPackages: 2 } });
     const [api = ''] = await at.proposeAll('api');
     await at.settle();
-    await at.proposeAll('web');
+    const [web = ''] = await at.proposeAll('web');
     await at.settle();
     expect(at.forge.pulls).toHaveLength(1);
+    expect(await at.world.events(web)).toContain(`PullRequestOpened: it is reviewed in ${at.forge.pulls[0]?.url}`);
+    expect(at.forge.pulls[0]?.title).toBe('Publish api, web (w1)');
     expect(treeAt(await headOf(1), 'web')).toBe(treeAt('proposed/web/w1', 'web'));
     await at.proposeAll('db');
     await at.settle();
     expect(at.forge.pulls).toHaveLength(2);
     await at.world.store.update(api, { action: 'reject' }, { actor: { name: 'berta' }, face: 'cli' });
     await at.settle();
-    expect(at.forge.pulls).toHaveLength(2);
+    const titles = () => at.forge.pulls.map(({ title }) => title);
+    expect(titles()).toEqual(['Publish web (w1)', 'Publish db (w1)']);
+    at.forge.change(2, { title: 'mine' });
+    await at.proposeAll('cache', 'dns');
+    await at.settle(60_000);
+    expect(titles()).toEqual(['Publish cache, web (w1)', 'mine']);
     expect(
       git(at.path, ['ls-tree', '--name-only', await headOf(1)])
         .trim()
         .split('\n'),
-    ).toEqual(['README.md', 'web']);
+    ).toEqual(['README.md', 'cache', 'web']);
   });
 
   test('a new process finds the pull request; a user who removed the marker changes nothing', async () => {

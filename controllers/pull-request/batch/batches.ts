@@ -6,6 +6,7 @@ import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.t
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
@@ -19,9 +20,11 @@ import { membersAt, removeBatchBranch } from './batch-branch.ts';
 import type { BatchMember } from './batch-member.ts';
 import { batchBranch, batchPrefix } from './batch-name.ts';
 import { type Batch, planBatches } from './plan-batches.ts';
+import { mayReopen, reopenBatch } from './reopen-batch.ts';
 import { finishBatch, releaseBatch, writeBatch } from './write-batch.ts';
 
 export interface BatchesOptions {
+  readonly client: Client;
   readonly store: Pick<RevisionStore, 'find' | 'list' | 'repositoryOf'>;
   readonly events: EventDeduplicator;
   readonly failures: HostFailures;
@@ -37,7 +40,7 @@ interface Known {
   readonly members: Map<string, { readonly member: BatchMember; readonly pulls: PullRequests }>;
   /** Proposals with a pull request of their own. */
   readonly apart: Set<string>;
-  /** Proposals that are listed and not reported yet, since when, in milliseconds since the epoch. */
+  /** Proposals that are listed and not reported yet, since when, in milliseconds of running time. */
   readonly unreadSinceMs: Map<string, number>;
   /** Proposals that are listed and were not in the repository when it was read for them. */
   readonly gone: Set<string>;
@@ -45,7 +48,7 @@ interface Known {
   readonly pulls: Set<PullRequests>;
   /** Branches that this process has written. */
   readonly written: Set<string>;
-  /** When they may be written next, milliseconds since the epoch. */
+  /** When they may be written next, in milliseconds of running time. */
   notBeforeMs: number;
 }
 
@@ -56,6 +59,8 @@ const MAX_UNREAD_MS = 60_000;
 const UNREAD_RETRY_MS = 1000;
 /** A branch without a pull request is left for so long to a process that may be about to open one for it. */
 const OPENING_MS = 600_000;
+/** Until a pull request that a user closed is looked at again, which can be opened again as long as its packages stay as they are. */
+const REOPEN_CHECK_MS = 600_000;
 const SUFFIX = ':batches';
 
 /** The key of the batches of a repository in the work queue: no object has such a name. */
@@ -119,7 +124,7 @@ export class Batches {
     known.apart.delete(member.proposal);
     const before = known.members.get(keyText(member.key));
     const isSame = before?.member.proposal === member.proposal;
-    const seenMs = isSame ? before.member.seenMs : this.#options.clock.now();
+    const seenMs = isSame ? before.member.seenMs : this.#options.clock.monotonic();
     const now = { member: { ...member, seenMs }, pulls };
     known.members.set(keyText(member.key), now);
     if (!isDeepStrictEqual(shownOf(before?.member), shownOf(now.member))) this.wake(repository);
@@ -148,7 +153,7 @@ export class Batches {
     const repository = { ...(namespace === undefined ? {} : { namespace }), name: name.slice(0, -SUFFIX.length) };
     const known = this.#known.get(keyText(repository)) ?? (await this.#find(repository));
     if (known === undefined) return undefined;
-    const pauseMs = known.notBeforeMs - clock.now();
+    const pauseMs = known.notBeforeMs - clock.monotonic();
     if (pauseMs > 0) return { requeueAfter: pauseMs, reason: 'pull requests were written a moment ago' };
     const waits: number[] = [];
     for (const pulls of known.pulls) waits.push(...(await this.#reconcileOn(known, pulls, signal)));
@@ -158,7 +163,7 @@ export class Batches {
 
   /** What earlier processes left, of which no proposal may be left to report it. */
   async #find(repository: ObjectKey): Promise<Known | undefined> {
-    const { store, opened } = this.#options;
+    const { store, opened, enqueue } = this.#options;
     const [some] = store.list({ repository: keyText(repository) });
     if (some === undefined) return undefined;
     const packages = store.repositoryOf(some);
@@ -174,6 +179,8 @@ export class Batches {
         this.#last.set(pulls, revision);
         this.#knownOf(repository).pulls.add(pulls);
       }
+    // No proposal may be left that has its pull requests polled.
+    enqueue(repository);
     return this.#known.get(keyText(repository));
   }
 
@@ -192,6 +199,8 @@ export class Batches {
     const some = this.#last.get(pulls);
     if (some === undefined) return [];
     const repository = store.repositoryOf(some);
+    for (const pull of await pulls.sharedWith(batchPrefix(repository.id), signal))
+      if (pull.state === 'open') await reopenBatch({ ...this.#options, signal }, pulls, repository, pull);
     const all = await pulls.sharedWith(batchPrefix(repository.id), signal);
     const live = await this.#readLive(known, repository, all, signal);
     for (const one of known.apart) if (!live.has(one)) known.apart.delete(one);
@@ -219,8 +228,8 @@ export class Batches {
     const released = new Set(unreported.filter((one) => !this.#isReviewed(repository, live.get(one))));
     const unread = unreported.filter((one) => !released.has(one));
     for (const one of known.unreadSinceMs.keys()) if (!unread.includes(one)) known.unreadSinceMs.delete(one);
-    for (const one of unread) known.unreadSinceMs.set(one, known.unreadSinceMs.get(one) ?? clock.now());
-    if (unread.some((one) => clock.now() - (known.unreadSinceMs.get(one) ?? 0) < MAX_UNREAD_MS)) {
+    for (const one of unread) known.unreadSinceMs.set(one, known.unreadSinceMs.get(one) ?? clock.monotonic());
+    if (unread.some((one) => clock.monotonic() - (known.unreadSinceMs.get(one) ?? 0) < MAX_UNREAD_MS)) {
       for (const one of unread) enqueue(live.get(one) ?? { name: '' });
       return [UNREAD_RETRY_MS];
     }
@@ -229,7 +238,7 @@ export class Batches {
       members.filter(({ proposal }) => !ended.has(proposal)),
       open.map(({ head: { branch } }) => ({ branch, proposals: listed.get(branch) ?? [] })),
       (founder) => batchBranch(repository.id, founder),
-      clock.now(),
+      clock.monotonic(),
     );
     const waits = waitMs === undefined ? [] : [waitMs];
     for (const batch of batches)
@@ -238,7 +247,7 @@ export class Batches {
       const isUsed = batches.some((one) => one.branch === branch && one.members.length > 0);
       return !isUsed && (listed.get(branch) ?? []).length === 0;
     });
-    for (const pull of unused) await this.#finish(known, pulls, repository, pull, signal);
+    for (const pull of unused) waits.push(...(await this.#finish(known, pulls, repository, pull, signal)));
     for (const pull of open) {
       const proposals = listed.get(pull.head.branch) ?? [];
       if (proposals.length === 0 || !proposals.every((one) => released.has(one))) continue;
@@ -284,8 +293,14 @@ export class Batches {
       }
       // Hosts close a pull request together with its branch, which would reject what it lists.
       const pull = await pulls.forge.find(branch, pulls.base, signal);
-      if (pull?.state !== 'open') await removeBatchBranch(repository, branch, signal);
-      else if (pulls.note(pull)) waits.push(PAUSE_MS);
+      const isKept = pull?.state === 'open' || (pull && (await mayReopen(this.#options, repository, pull))) === true;
+      if (!isKept) {
+        await removeBatchBranch(repository, branch, signal);
+        continue;
+      }
+      // A closed one is noted only of a branch that was asked for.
+      await pulls.ofBranch(branch, signal);
+      if (pulls.note(pull)) waits.push(PAUSE_MS);
     }
     return waits;
   }
@@ -334,13 +349,19 @@ export class Batches {
     repository: PackageRepository,
     pull: PullRequest,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<readonly number[]> {
     const { branch } = pull.head;
     const ref = `refs/heads/${branch}`;
     const isLeft = known.written.has(branch) || (await repository.git.resolveRef(ref)) !== undefined;
-    if (pull.state === 'open' || isLeft) await finishBatch({ ...this.#options, signal }, pulls, repository, pull);
+    if (pull.state === 'open' || isLeft) {
+      const isKept = await mayReopen(this.#options, repository, pull);
+      const isFollowed = known.written.has(branch);
+      await finishBatch({ ...this.#options, signal }, pulls, repository, pull, { isKept, isFollowed });
+      if (isKept) return [REOPEN_CHECK_MS];
+    }
     known.written.delete(branch);
     this.#options.shown.forget(pulls, branch);
+    return [];
   }
 
   /** Brings one pull request up to date. What the host refuses is reported by its members. */
@@ -355,7 +376,7 @@ export class Batches {
     try {
       const { isWritten, wait } = await writeBatch({ ...this.#options, signal }, pulls, repository, batch);
       known.written.add(batch.branch);
-      if (isWritten) known.notBeforeMs = clock.now() + PAUSE_MS;
+      if (isWritten) known.notBeforeMs = clock.monotonic() + PAUSE_MS;
       for (const { key } of batch.members) if (this.#failed.delete(keyText(key))) failures.end(key);
       return wait === undefined ? [] : [wait];
     } catch (error) {

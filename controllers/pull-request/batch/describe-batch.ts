@@ -1,7 +1,8 @@
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { lastRequestOf } from '../../../src/package/model/revision/attribution.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
-import { commands, describeMember } from '../text/describe-proposal.ts';
+import { reasonOf } from '../ending/describe-bypass.ts';
+import { approvalsOfMerge, commands, describeMember } from '../text/describe-proposal.ts';
 import { inlineCode } from '../text/quote.ts';
 import type { BatchMember } from './batch-member.ts';
 
@@ -36,18 +37,21 @@ export function describeBatchEnd(
   revisions: readonly { readonly name: string; readonly revision?: Revision | undefined }[],
 ): string {
   const lines = revisions.slice(0, MAX_ENDS).map(({ name, revision }) => {
+    const lifecycle = `- ${inlineCode(name)}: ${revision?.lifecycle ?? 'deleted'}`;
+    if (revision?.outOfBand !== undefined) return `${lifecycle}, **out of band** (${reasonOf(revision.outOfBand)})`;
     const last = revision === undefined ? undefined : lastRequestOf(revision);
     const by = last === undefined ? '' : `, ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}`;
-    return `- ${inlineCode(name)}: ${revision?.lifecycle ?? 'deleted'}${by}`;
+    return `${lifecycle}${by}`;
   });
   return ['No package is proposed here any more:', ...(lines.length === 0 ? [] : [lines.join('\n')])].join('\n\n');
 }
 
-function publication({ publishOn, approvers }: ReviewPolicy): string {
+function publication(review: ReviewPolicy): string {
+  const { publishOn, approvers } = review;
   const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
   const how =
     publishOn === 'merge'
-      ? 'A merge publishes each package whose gates are open and whose approvals suffice; the others are out of band then, and are not delivered.'
+      ? `A merge publishes each package whose gates are open and whose approvals suffice; the others are out of band then, and are not delivered.${approvalsOfMerge(review)}`
       : publishOn === 'approval'
         ? `Each package is published by ${inlineCode('sluice rpkg approve <name>')}, and leaves this pull request then.`
         : users === ''

@@ -1,7 +1,7 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
-import { isOfProposal } from '../ending/apply-end.ts';
+import { isOfProposal, isRejected } from '../ending/apply-end.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import type { Shown } from '../shown-proposals.ts';
 import { membersAt } from './batch-branch.ts';
@@ -31,9 +31,11 @@ export async function placeOf(
 ): Promise<Place> {
   const { revision, conflict } = evaluation;
   const branch = revision.ref.startsWith(HEADS) ? revision.ref.slice(HEADS.length) : revision.ref;
-  const pull = await pulls.ofBranch(branch, signal);
-  const own = { branch, pull, isShared: false, left: [] };
-  if (pull !== undefined && (pull.state === 'open' || isOfProposal(pull, { proposal, evaluation, known }))) return own;
+  const ownOf = (pull: PullRequest | undefined) => ({ branch, pull, isShared: false, left: [] });
+  const isPlaceOf = (pull: PullRequest | undefined) =>
+    pull !== undefined && (pull.state === 'open' || isOfProposal(pull, { proposal, evaluation, known }));
+  const kept = await pulls.ofBranch(branch, signal);
+  if (isPlaceOf(kept)) return ownOf(kept);
   const repository = store.repositoryOf(revision);
   const left: number[] = [];
   const mayShare = review.batch !== undefined && conflict === undefined;
@@ -41,6 +43,13 @@ export async function placeOf(
   let shared =
     (await batches.pullOf(pulls, repository, proposal, signal)) ??
     (isPlaced ? await pulls.ofBranch(known.pull.branch, signal) : undefined);
+  let own = ownOf(kept);
+  if (shared === undefined) {
+    // One that is opened in the place of one that has ended would undo what was decided there.
+    const last = await pulls.lastOfBranch(branch, beganMs(evaluation.record), signal);
+    own = ownOf(last);
+    if (isPlaceOf(last)) return own;
+  }
   if (shared?.state === 'open' && !mayShare) {
     // Its merge is fetched before it is read, and looks like a conflict then.
     shared = await pulls.forge.get(shared.number, signal);
@@ -56,6 +65,12 @@ export async function placeOf(
   if (!mayShare) return own;
   const open = shared?.state === 'open' ? shared : undefined;
   return { branch: open?.head.branch ?? '', pull: open, isShared: true, left };
+}
+
+/** When it was proposed, for `PullRequests.lastOfBranch`: of a branch that was restored, nothing may be known any more. */
+function beganMs(record: RevisionEvaluation['record']): number {
+  if (isRejected(record)) return Number.NEGATIVE_INFINITY;
+  return Date.parse(record.steps.findLast(({ action }) => action === 'propose')?.at ?? '') || 0;
 }
 
 export interface PlaceContext {

@@ -9,7 +9,7 @@ export interface BatchCandidate {
   readonly maxPackages: number;
   /** When it was proposed, RFC 3339. */
   readonly at: string;
-  /** When this process saw it first, milliseconds since the epoch. */
+  /** When this process saw it first, in milliseconds of running time. */
   readonly seenMs: number;
 }
 

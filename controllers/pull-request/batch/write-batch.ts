@@ -1,18 +1,24 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { REPLY, writeComment } from '../commands/apply-commands.ts';
+import { REPLY } from '../commands/apply-commands.ts';
 import { describeSharedCommands } from '../commands/describe-commands.ts';
+import { replyToSharedLate } from '../commands/late-commands.ts';
+import { describeBypasses, OUT_OF_BAND_TOPIC } from '../ending/describe-bypass.ts';
 import { readRebuild } from '../merging/rebuild-branch.ts';
 import { openPull } from '../opening/open-pull.ts';
 import { pauseAfter } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import type { ShownProposals, ShownPull } from '../shown-proposals.ts';
+import { textsOf } from '../text/opening-texts.ts';
 import { inlineCode } from '../text/quote.ts';
-import { isPreparedIn, proposalsIn, withSection } from '../text/section.ts';
+import { isPreparedIn, proposalId, proposalsIn, withSection } from '../text/section.ts';
+import { postComment, writeComment } from '../write-comment.ts';
 import { writeChecks, writePull } from '../writing/write-pull.ts';
 import { membersAt, removeBatchBranch, updateBatchBranch } from './batch-branch.ts';
 import { batchChecks } from './batch-checks.ts';
@@ -32,6 +38,10 @@ export interface BatchContext {
 /** Until the new head of a branch is looked at. */
 const SOON_MS = 2000;
 const MAX_UNREAD_MS = 60_000;
+/** Until the merge queue is looked at again for those that wait for its end. */
+const QUEUED_MS = 60_000;
+const REOPENING =
+  'Open this pull request again to propose the packages again that have not changed since. Its branch is kept for seven days for that.';
 const RELEASED =
   'No policy has the packages of this pull request reviewed here any more, so that nothing that is decided here has an effect. They are still proposed: see `sluice rpkg get`. Close this pull request if that stays so.';
 
@@ -42,27 +52,40 @@ export async function writeBatch(
   repository: PackageRepository,
   { branch, members: unsorted }: Batch<BatchMember>,
 ): Promise<{ readonly isWritten: boolean; readonly wait?: number | undefined }> {
-  const members = unsorted.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const all = unsorted.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  let pull = await pulls.ofBranch(branch, signal);
+  const before = pull?.state === 'open' ? proposalsIn(pull.body) : undefined;
+  const isQueued = before !== undefined && pull !== undefined && pulls.queued.has(pull.number);
+  // Others join when it has left the merge queue. Where one that is listed has changed or left, the queue must not merge the present head.
+  const queued = isQueued ? all.filter(({ proposal }) => before.includes(proposal)) : [];
+  const members = queued.length > 0 ? queued : all;
   const [first] = members;
   if (first === undefined) return { isWritten: false };
   const { review } = first.described;
   const context = { store, events, signal };
   const proposals = members.map(({ proposal }) => proposal);
-  const content = { branch, proposals, text: describeBatch(members, review), review };
-  let pull = await pulls.ofBranch(branch, signal);
-  const before = pull?.state === 'open' ? proposalsIn(pull.body) : undefined;
+  const title = titleOf(members, review);
+  const content = { branch, proposals, text: describeBatch(members, review), review, title };
   let hasText = false;
   // A proposal is listed before a merge can contain it.
   if (pull !== undefined && before !== undefined) {
     const entry = entryOf(shown, pulls, pull);
     const { text } = entry;
+    const listed = members.filter(({ proposal }) => before.includes(proposal));
+    // Of those that have left since, this process knows it from before.
+    if (entry.title === undefined && listed.length === before.length) entry.title = titleOf(listed, review);
     await writePull(context, first.object, entry, pull, content);
     hasText = text === entry.text;
+    // The next call finds them in its text.
+    for (const { object, proposal } of members)
+      if (!before.includes(proposal))
+        events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
     for (const { key } of members) if (shown.get(key)?.pull !== entry) enqueue(key);
     // Their conditions are part of what is merged: the branch gets all of them at once, and checks only then.
-    if (waitsForReviews(entry, members, clock.now())) return { isWritten: !hasText, wait: SOON_MS };
+    if (waitsForReviews(entry, members, clock.monotonic())) return { isWritten: !hasText, wait: SOON_MS };
   }
   if (before === undefined) {
+    if (!(await areProposed(store, repository, members, signal))) return { isWritten: false, wait: SOON_MS };
     // Another process can have opened it, and a user can have merged that, since the pull requests were read.
     const there = await pulls.forge.find(branch, pulls.base, signal);
     if (there !== undefined && pulls.note(there)) {
@@ -70,13 +93,11 @@ export async function writeBatch(
       return { isWritten: false, wait: SOON_MS };
     }
   }
-  const { head, isPushed, isUpToDate, foreign } = await updateBatchBranch(repository, branch, members, signal);
+  const { head, isPushed, isUpToDate, foreign } = await updateBatchBranch(repository, branch, members, signal, {
+    isQueued,
+  });
   if (isPushed) pulls.notePush(branch);
   if (pull === undefined || before === undefined) pull = await openPull(context, members, pulls, content);
-  else
-    for (const { object, proposal } of members)
-      if (!before.includes(proposal))
-        events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
   const about = { object: first.object, pull, forge: pulls.forge };
   if (foreign !== undefined) {
     const text = `The commit ${inlineCode(foreign.commit)} of ${inlineCode(foreign.by)} was taken back: this branch has what its packages propose, and Sluice writes it. Push to the branch of the package, or change a draft.`;
@@ -93,11 +114,12 @@ export async function writeBatch(
     entry.reply = reply;
   const hadChecks = entry.checks;
   const isNew = !entry.heads.has(head);
-  entry.heads.add(head);
+  shown.noteHead(entry, head);
   // If the host does not show the head yet, a poll wakes them when it does.
   const isNewlyShown = isNew && (await pulls.ofBranch(branch, signal))?.head.commit === head;
   for (const { key } of members) if (isNewlyShown || shown.get(key)?.pull !== entry) enqueue(key);
-  if (before === undefined && waitsForReviews(entry, members, clock.now())) return { isWritten: false, wait: SOON_MS };
+  if (before === undefined && waitsForReviews(entry, members, clock.monotonic()))
+    return { isWritten: false, wait: SOON_MS };
   const checks = batchChecks(members, pull.url);
   await writeChecks(
     context,
@@ -108,19 +130,42 @@ export async function writeBatch(
   );
   const isReady = review.publishOn === 'merge' && checks[0]?.state === 'success';
   entry.awaitsMerge = isReady;
-  const facts = { isReady, isUpToDate, isQueued: (entry.queued ?? []).length > 0, isOpen: true };
+  const facts = { isReady, isUpToDate, isQueued, isOpen: true };
   const heads = `${head} ${repository.index.mainHead}`;
   const rebuild = await readRebuild({ clock, signal }, facts, heads, entry);
   if (rebuild === 'rebuild') {
     const rebuilt = await updateBatchBranch(repository, branch, members, signal, { rebase: true });
-    entry.heads.add(rebuilt.head);
+    shown.noteHead(entry, rebuilt.head);
     pulls.notePush(branch);
     return { isWritten: true, wait: SOON_MS };
   }
   return {
     isWritten: isPushed || !hasText || hadChecks !== entry.checks,
-    wait: rebuild?.requeueAfter,
+    wait: members.length < all.length ? QUEUED_MS : rebuild?.requeueAfter,
   };
+}
+
+/**
+ * Whether the repository, which is read again, has these proposals. Another process can have published them since, and then opened and ended their
+ * pull request; a read during that can have a branch whose record is gone, which looks like another proposal.
+ */
+async function areProposed(
+  store: BatchContext['store'],
+  repository: PackageRepository,
+  members: readonly BatchMember[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  await repository.sync(signal, 'branches');
+  return members.every(({ key, proposal }) => {
+    const now = store.find(keyText(key));
+    return now?.lifecycle === 'Proposed' && proposalId(now.uid, now.record?.steps ?? []) === proposal;
+  });
+}
+
+/** The title that Sluice gives a pull request with these members, sorted by name. */
+function titleOf(members: readonly BatchMember[], review: ReviewPolicy): string {
+  const revisions = members.map(({ revision }) => revision);
+  return textsOf(revisions, review).title;
 }
 
 /** True while reviews of members were not read, but not for ever: one that cannot be read does not hold the others up. */
@@ -134,7 +179,7 @@ function waitsForReviews(entry: ShownPull, members: readonly BatchMember[], nowM
 }
 
 function entryOf(shown: ShownProposals, pulls: PullRequests, pull: PullRequest): ShownPull {
-  const entry = shown.pullOf(pulls, pull.head.branch, pull.number);
+  const entry = shown.pullOf(pulls, pull.head.branch, pull);
   entry.isPrepared ??= isPreparedIn(pull.body);
   return entry;
 }
@@ -153,12 +198,16 @@ export async function releaseBatch(
   if (body !== pull.body) pulls.note(await pulls.forge.update(pull.number, { body }, signal));
 }
 
-/** None of its packages is proposed any more: the pull request says what became of them, and its branch is removed. */
+/**
+ * None of its packages is proposed any more: the pull request says what became of them, commands that come too late get a reply, and its branch is
+ * removed, unless it is kept, since the pull request can be opened again.
+ */
 export async function finishBatch(
-  { store, signal }: Pick<BatchContext, 'signal' | 'store'>,
+  { store, shown, signal }: Pick<BatchContext, 'signal' | 'store' | 'shown'>,
   pulls: PullRequests,
   repository: PackageRepository,
   pull: PullRequest,
+  { isKept, isFollowed }: { readonly isKept: boolean; readonly isFollowed: boolean },
 ): Promise<void> {
   const { branch, commit } = pull.head;
   const members = (await membersAt(repository.git, commit)) ?? [];
@@ -166,15 +215,43 @@ export async function finishBatch(
     name,
     revision: store.find(keyText({ namespace: repository.namespace, name })),
   }));
+  await reportBypasses(pulls, pull, ended, signal);
   const marked = proposalsIn(pull.body);
   const proposals = marked.length > 0 ? marked : members.map(({ proposal }) => proposal);
-  const body = proposals.length === 0 ? pull.body : withSection(pull.body, proposals, describeBatchEnd(ended));
+  const text = isKept ? `${describeBatchEnd(ended)}\n\n${REOPENING}` : describeBatchEnd(ended);
+  const body = proposals.length === 0 ? pull.body : withSection(pull.body, proposals, text);
   const change = pull.state === 'open' ? { body, state: 'closed' as const } : { body };
   try {
-    await pulls.forge.update(pull.number, change, signal);
+    if (pull.state === 'open' || body !== pull.body) pulls.note(await pulls.forge.update(pull.number, change, signal));
+    const [review] = ended.flatMap(({ revision }) => (revision && repository.policyFor(revision).review) ?? []);
+    const { executed } = shown.pullOf(pulls, branch, pull);
+    if (review !== undefined)
+      await replyToSharedLate(
+        { review, pull, forge: pulls.forge },
+        [...executed.values()],
+        { ended, isFollowed },
+        signal,
+      );
   } catch (error) {
     // What only an operator can change does not matter any more.
     if (pauseAfter(error) === undefined) throw error;
   }
-  await removeBatchBranch(repository, branch, signal);
+  if (!isKept) await removeBatchBranch(repository, branch, signal);
+}
+
+/** One comment about all packages whose publication by the merge is out of band. The branch stays until it was written. */
+async function reportBypasses(
+  pulls: PullRequests,
+  { number, state, merged }: PullRequest,
+  ended: readonly { readonly name: string; readonly revision: PackageRevision | undefined }[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (state !== 'merged') return;
+  const bypassed = ended.flatMap(({ name, revision }) =>
+    revision?.outOfBand !== undefined && revision.commit === merged?.commit
+      ? { name, outOfBand: revision.outOfBand }
+      : [],
+  );
+  if (bypassed.length === 0) return;
+  await postComment(pulls.forge, number, OUT_OF_BAND_TOPIC, describeBypasses(bypassed, merged?.by), signal);
 }

@@ -1,6 +1,8 @@
 import type { Annotation, Check } from '../../../src/forge/forge.ts';
 import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
+import type { BlockingRule } from '../../../src/package/model/revision/revision-state.ts';
 import { gateTable } from '../text/describe-proposal.ts';
+import { rulesLine, rulesTable } from '../text/describe-rules.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
 
 /** The check that administrators make required. */
@@ -18,11 +20,17 @@ const MAX_TITLE_CHARACTERS = 140;
 const MAX_NEXT = 20;
 
 /**
- * The checks of a proposal: one for all gates, with these annotations, and one for each gate of these types. `url` is the pull request, which has
- * the table of the gates too.
+ * The checks of a proposal: one for all gates and for the rules that keep it from being published, with these annotations, and one for each gate of
+ * these types. `url` is the pull request, which has the tables of the gates and rules too.
  */
 export function checksOf(
-  { gates, enforcement, next, reasons }: Pick<Explanation, 'gates' | 'enforcement' | 'next' | 'reasons'>,
+  {
+    explanation: { gates, enforcement, next, reasons },
+    rules,
+  }: {
+    readonly explanation: Pick<Explanation, 'gates' | 'enforcement' | 'next' | 'reasons'>;
+    readonly rules: readonly BlockingRule[];
+  },
   gateTypes: readonly string[],
   url: string,
   annotations: readonly Annotation[] = [],
@@ -32,13 +40,14 @@ export function checksOf(
     return gate === undefined ? [] : gateCheck(gate);
   });
   const conflict = reasons.find(({ reason }) => reason === CONFLICT_REASON);
+  // Which packages are in flight changes with each delivery.
+  const isInFlight = rules.some(({ rule }) => rule === 'InFlight');
+  const steps = isInFlight ? next.filter((line) => !line.startsWith('sluice why ')) : next;
+  const text = [...(rules.length === 0 ? [] : [rulesTable(rules)]), textOf(gates, steps)].join('\n\n');
   const ready =
     conflict === undefined
-      ? { ...readyCheck(gates, enforcement), text: textOf(gates, next) }
-      : {
-          ...CONFLICT_CHECK,
-          text: `${inlineCode(conflict.message, MAX_CONFLICT_CHARACTERS)}\n\n${textOf(gates, next)}`,
-        };
+      ? { ...withRules(readyCheck(gates, enforcement), rules), text }
+      : { ...CONFLICT_CHECK, text: `${inlineCode(conflict.message, MAX_CONFLICT_CHARACTERS)}\n\n${text}` };
   return [annotations.length === 0 ? ready : { ...ready, annotations }, ...own].map((check) => ({ ...check, url }));
 }
 
@@ -60,6 +69,12 @@ function readyCheck(gates: readonly GateExplanation[], enforcement: string): Che
     state: enforcement === 'enforce' ? stateOf(closed) : 'success',
     title: plainLine(`${closed.length} of ${gates.length} gates closed${unenforced}: ${names}`, MAX_TITLE_CHARACTERS),
   };
+}
+
+/** Rules hold it up whether or not the repository enforces its gates. */
+function withRules(check: Check, rules: readonly BlockingRule[]): Check {
+  if (rules.length === 0 || check.state !== 'success') return check;
+  return { ...check, state: 'pending', title: plainLine(rulesLine(rules), MAX_TITLE_CHARACTERS) };
 }
 
 function gateCheck(gate: GateExplanation): Check {

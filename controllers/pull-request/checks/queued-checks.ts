@@ -49,24 +49,28 @@ export class QueuedPulls {
   }
 
   /**
-   * Takes over which of the shown pull requests wait for checks; returns those that have changed. Reads the queue only if there was something in
-   * it, or on request: pull requests change when they are put there.
+   * Takes over which of the shown pull requests wait for checks, or have left the queue; returns those that have changed. Reads the queue only if
+   * there was something in it, or on request: pull requests change when they are put there.
    */
   async read(pulls: PullRequests, shown: Iterable<ShownPull>, signal: AbortSignal): Promise<readonly ShownPull[]> {
     const { mergeQueue } = pulls.forge;
-    if (mergeQueue === undefined || !this.#active.has(pulls)) return [];
+    if (mergeQueue === undefined || !(this.#active.has(pulls) || pulls.queued.size > 0)) return [];
     const waiting = await mergeQueue.waiting(pulls.base, signal);
     if (waiting.length === 0) this.#active.delete(pulls);
-    const changed: ShownPull[] = [];
+    const left = await pulls.queued.readLeft(pulls.forge, new Set(waiting.map(({ number }) => number)), signal);
+    const changed = new Set<ShownPull>();
     for (const one of shown) {
       if (one.pulls !== pulls) continue;
+      // What has waited for that is written.
+      if (left.has(one.number)) changed.add(one);
       const queued = waiting.filter(({ number }) => number === one.number).map(({ commit }) => commit);
+      if (queued.length > 0 && pulls.queued.note(one.number, true)) changed.add(one);
       if (`${one.queued ?? []}` === `${queued}`) continue;
       one.queued = queued;
       if (queued.length === 0) continue;
       delete one.checks;
-      changed.push(one);
+      changed.add(one);
     }
-    return changed;
+    return [...changed];
   }
 }

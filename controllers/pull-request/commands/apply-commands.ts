@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
-import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
@@ -11,8 +11,8 @@ import type { PackageRevision } from '../../../src/resource/kinds/porch/package-
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
-import { pauseAfter } from '../pause-after.ts';
 import { approverAt } from '../reviews/approver-at.ts';
+import { writeComment } from '../write-comment.ts';
 import { describeCommands, describeUnmapped } from './describe-commands.ts';
 import { type AwaitedComment, authorshipOf, isEdited, waitFor } from './edited-comments.ts';
 import { parseCommand } from './parse-command.ts';
@@ -63,6 +63,8 @@ export interface CommandState {
   since?: string;
   /** The reply as it was written last. */
   reply?: string;
+  /** Those that were executed, as far as is known. */
+  executed?: readonly ExecutedCommand[];
   isUnmappedReported?: boolean;
   awaited?: AwaitedComment;
 }
@@ -124,7 +126,7 @@ async function executeFirst(
     }
     const authorship = hasEffect(parsed) ? await authorshipOf(comment, written, context.signal) : 'author';
     if (authorship === 'edited') continue;
-    const waitMs = authorship === 'unknown' ? waitFor(state, comment, context.clock.now()) : undefined;
+    const waitMs = authorship === 'unknown' ? waitFor(state, comment, context.clock.monotonic()) : undefined;
     if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
     const [line = ''] = comment.body.split('\n', 1);
     if (!(await isUnchanged(context, proposal))) return undefined;
@@ -157,10 +159,12 @@ async function executeFirst(
 /** Reads what decides once more: the pull request, and the revision with its policies. */
 async function isUnchanged(
   { store, signal }: CommandsContext,
-  { object, evaluation, review, pull, forge }: CommentedProposal,
+  { object, evaluation, review, pull, forge, shared }: CommentedProposal,
 ): Promise<boolean> {
   const { state, base, head } = await forge.get(pull.number, signal);
   if (state !== 'open' || base.branch !== pull.base.branch || head.branch !== pull.head.branch) return false;
+  // The branch is not that of the proposal, and shows what its head has.
+  if (shared !== undefined && head.commit !== pull.head.commit) return false;
   const { content, policy } = await store.evaluate(keyText(keyOf(object)));
   return content.content === evaluation.content.content && isDeepStrictEqual(policy.review, review);
 }
@@ -185,6 +189,7 @@ async function reply(
   explanation?: Explanation,
 ): Promise<void> {
   if (entries.length === 0) return;
+  proposal.state.executed = entries;
   const text = describeCommands(entries.slice(-5), explanation);
   if (proposal.state.reply === text) return;
   if (await writeComment(context, proposal, REPLY, text)) proposal.state.reply = text;
@@ -195,22 +200,4 @@ async function reportUnmapped(context: CommandsContext, proposal: CommentedPropo
   if (proposal.state.isUnmappedReported === true) return;
   await writeComment(context, proposal, UNMAPPED, describeUnmapped(proposal.review.policy));
   proposal.state.isUnmappedReported = true;
-}
-
-/** A host that permits no comments must not stop the rest. Returns whether it was written. */
-export async function writeComment(
-  { events, signal }: Pick<CommandsContext, 'events' | 'signal'>,
-  { object, pull, forge }: Pick<CommentedProposal, 'forge' | 'object' | 'pull'>,
-  topic: string,
-  text: string,
-): Promise<boolean> {
-  try {
-    await forge.setComment(pull.number, topic, text, signal);
-    return true;
-  } catch (error) {
-    if (pauseAfter(error) === undefined || isSluiceError(error, 'TooManyRequests')) throw error;
-    const message = `${pull.url}: the reply to a command cannot be written: ${messageOf(error)}`;
-    events.record(object, 'Warning', 'ReplyFailed', message, 'reply');
-    return false;
-  }
 }

@@ -28,7 +28,7 @@ export interface CommentSource {
   readonly repository: ObjectKey;
 }
 
-/** A comment whose webhook may still arrive, and since when this process knows it, milliseconds since the epoch. */
+/** A comment whose webhook may still arrive, and since when this process knows it, in milliseconds of running time. */
 export interface AwaitedComment {
   readonly id: string;
   readonly sinceMs: number;

@@ -49,12 +49,8 @@ const MAX_COMMAND_CHARACTERS = 200;
  */
 export async function runCommand(context: CommandContext, wanted: RequestedCommand): Promise<ExecutedCommand> {
   const { store } = context;
-  const { key, source, comment, actor, line } = wanted;
-  const entry = (outcome: ExecutedCommand['outcome'], message: string): ExecutedCommand => ({
-    ...{ id: comment.id, url: comment.url, user: comment.author, subject: actor.name },
-    command: plainLine(line, MAX_COMMAND_CHARACTERS),
-    ...{ outcome, message: plainLine(message, MAX_MESSAGE_CHARACTERS) },
-  });
+  const { key, source, comment } = wanted;
+  const entry = (outcome: ExecutedCommand['outcome'], message: string) => commandEntry(wanted, outcome, message);
   try {
     const refusal =
       'problem' in wanted.parsed ? wanted.parsed.problem : await refusalOf(context, wanted, wanted.parsed.command);
@@ -71,6 +67,19 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
     await store.change(keyText(key), { command: { source, ...refused } }, ownRequest(comment.url));
     return refused;
   }
+}
+
+/** A command with its result, in bounded length. */
+export function commandEntry(
+  { comment, actor, line }: Pick<RequestedCommand, 'comment' | 'actor' | 'line'>,
+  outcome: ExecutedCommand['outcome'],
+  message: string,
+): ExecutedCommand {
+  return {
+    ...{ id: comment.id, url: comment.url, user: comment.author, subject: actor.name },
+    command: plainLine(line, MAX_COMMAND_CHARACTERS),
+    ...{ outcome, message: plainLine(message, MAX_MESSAGE_CHARACTERS) },
+  };
 }
 
 /** Whether a command changes more than what Sluice shows. */
@@ -101,6 +110,11 @@ async function refusalOf(
     return 'it is not known that this pull request showed the package as it is now when this comment was written; read its changes, and write the command again';
   if (command.verb === 'set') {
     if (isComputedType(command.type)) return `${command.type} cannot be set: Sluice computes it`;
+    const { type, status } = command;
+    const isClosed = status !== 'True' && evaluation.gates.some((gate) => gate.type === type && gate.state === 'Open');
+    const { revision } = evaluation;
+    if (!isClosed && store.repositoryOf(revision).isInMergeQueue(revision))
+      return 'the pull request is in a merge queue, which would remove it for the commit of this condition; write the command again once it has left the queue';
     return lacks(maySetConditions, 'status');
   }
   if (command.verb === 'reject') return lacks(mayApprove, 'approval');

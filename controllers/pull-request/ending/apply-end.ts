@@ -1,28 +1,37 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
-import type { RevisionRecord } from '../../../src/package/model/record/record.ts';
+import { REVIEW_ACTOR } from '../../../src/package/model/policy/review-policy.ts';
+import { publishedRecordOf } from '../../../src/package/model/record/commit-message.ts';
+import type { LifecycleStep, RevisionRecord } from '../../../src/package/model/record/record.ts';
 import { lastRequestOf } from '../../../src/package/model/revision/attribution.ts';
+import { isPublished, type PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText } from '../../../src/resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { repositoryOf, type Shown, type ShownPull } from '../shown-proposals.ts';
 import { describeEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
 import { proposalsIn, withSection } from '../text/section.ts';
+import { awaitMerge } from './awaited-merge.ts';
+import { outOfBandNote } from './describe-bypass.ts';
 import { decisionForHead, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
-/** Until what the host merged is looked for again: in what was fetched, and after a fetch that did not have it. */
+/** Until what the host merged is looked for again at first: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
 const MERGE_RETRY_MS = 10_000;
-/** An approval reads the pull request just before the proposal ends. */
-const RECENT_MS = 2000;
+/** After this time it is reported that the commit is missing. */
+const MISSING_MS = 60_000;
+/** An approval reads the pull request just before the proposal ends, which takes a push. */
+const RECENT_MS = 5000;
 
 export interface EndContext extends MergeContext {
   readonly client: Client;
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'update'>;
+  readonly clock: Clock;
   readonly requests: Pick<SyncRequests, 'add'> | undefined;
 }
 
@@ -30,21 +39,30 @@ export interface EndContext extends MergeContext {
 export async function applyEnd(
   context: EndContext,
   merged: MergedPull & { readonly forge: Forge },
+  memory: Pick<Shown, 'awaited'>,
 ): Promise<ReconcileResult | undefined> {
-  const { client, store, events, requests, signal } = context;
+  const { client, store, events, clock, requests, signal } = context;
   const { object, pull, forge } = merged;
   if (isPublication(merged)) {
     const { revision } = merged.evaluation;
     const commit = pull.merged?.commit ?? '';
+    const { git, index } = store.repositoryOf(revision);
     // The host reports a merge before it was fetched.
-    const [found] = await store
-      .repositoryOf(revision)
-      .git.statObjects(isOid(commit) ? [`${commit}:${revision.path}`] : []);
+    const [found] = await git.statObjects(isOid(commit) ? [`${commit}:${revision.path}`] : []);
     const isFetched = found !== undefined;
     if (isFetched && (await publishMerge(context, merged))) return undefined;
-    requests?.add(repositoryOf(keyOf(object)), 'branches');
-    const requeueAfter = isFetched ? MERGE_RETRY_MS : MERGE_FETCH_MS;
-    return { requeueAfter, reason: 'the main branch has to be read' };
+    const nowMs = clock.monotonic();
+    const before = memory.awaited;
+    const firstMs = isFetched ? MERGE_RETRY_MS : MERGE_FETCH_MS;
+    const awaited = awaitMerge(before, { ...merged, mainHead: index.mainHead }, { firstMs, nowMs });
+    memory.awaited = awaited;
+    // What was read just now was not there.
+    if (awaited.untilMs !== before?.untilMs) requests?.add(repositoryOf(keyOf(object)), 'branches');
+    if (!isFetched && nowMs - awaited.sinceMs >= MISSING_MS) {
+      const message = `${pull.url} was merged, but is not published: its commit ${inlineCode(commit)} does not arrive in the repository ${repositoryOf(keyOf(object)).name}; check that this is the one of the host and that its main branch was not reset, or reject the revision`;
+      events.record(object, 'Warning', 'MergeNotPublished', message, 'ended');
+    }
+    return { requeueAfter: awaited.untilMs - nowMs, reason: 'the main branch has to be read' };
   }
   if (pull.state === 'merged') {
     const by = pull.merged?.by === undefined ? '' : ` by ${plainLine(pull.merged.by)}`;
@@ -60,11 +78,16 @@ export async function applyEnd(
   const closing = await forge.closing(pull, signal);
   const by = closing === undefined ? '' : ` by ${plainLine(closing.by)}`;
   const comment = closing?.comment === undefined ? '' : `: ${plainLine(closing.comment, 500)}`;
-  const reason = `${pull.url} was closed${by}${comment}`;
+  const reason = `${closedReason(pull.url)}${by}${comment}`;
   const rejected = { ...object, spec: { ...object.spec, lifecycle: 'Draft' as const } };
   await client.subResource('approval').update(packageRevisionKind, rejected, { reason, signal });
   events.record(object, 'Normal', 'Rejected', reason, 'ended');
   return undefined;
+}
+
+/** What the reason of a rejection by the end of a pull request begins with. */
+export function closedReason(url: string): string {
+  return `${url} was closed`;
 }
 
 /** Whether the merge publishes: by the policy, or as it was decided that the host merges this commit. */
@@ -111,11 +134,40 @@ export async function leavePull(
   lifecycle: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const revision = store.find(keyText(key));
-  const last = revision === undefined ? undefined : lastRequestOf(revision);
-  const by = last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
+  const text = endText(key, store.find(keyText(key)), lifecycle);
   const pull = pulls.readWithin(branch, number, RECENT_MS) ?? (await pulls.forge.get(number, signal));
   if (!proposalsIn(pull.body).includes(proposal)) return;
-  const body = withSection(pull.body, [proposal], describeEnd({ name: key.name, lifecycle }, by));
+  const body = withSection(pull.body, [proposal], text);
   await pulls.forge.update(number, { body }, signal);
+}
+
+/** What the pull request of a proposal says once that has ended; undefined for a revision that was deleted. */
+export function endText(
+  { name }: ObjectKey,
+  revision: Revision | undefined,
+  lifecycle: string = revision?.lifecycle ?? 'deleted',
+): string {
+  const last = revision === undefined ? undefined : lastRequestOf(revision);
+  const by = last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
+  const again =
+    revision !== undefined && isRejectedByEnd(revision)
+      ? ' To propose it again as it is, restore the branch of this pull request, and open it again.'
+      : '';
+  // What came around the gates has no step that counts.
+  const reason = revision?.outOfBand === undefined ? by : outOfBandNote(revision.outOfBand);
+  return describeEnd({ name, lifecycle }, `${reason}${again}`);
+}
+
+/** The step that ended the last proposal of a revision, if none follows it. */
+export function endStepOf(revision: Revision): LifecycleStep | undefined {
+  const steps = isPublished(revision) ? publishedRecordOf(revision.tip.facts)?.steps : revision.record?.steps;
+  const last = steps?.findLast(({ action }) => ['propose', 'approve', 'reject'].includes(action));
+  return steps?.some(({ action }) => action === 'propose') === true && last?.action !== 'propose' ? last : undefined;
+}
+
+/** True for a draft that the end of a pull request has rejected. */
+export function isRejectedByEnd(revision: Revision): boolean {
+  if (revision.lifecycle !== 'Draft') return false;
+  const step = endStepOf(revision);
+  return step?.action === 'reject' && step.by === REVIEW_ACTOR && /^\S+ was closed/.test(step.reason ?? '');
 }

@@ -1,7 +1,10 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { PullRequest } from '../../../src/forge/forge.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { freezeKind } from '../../../src/resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
+import { mergeOnHost } from '../../../test/support/git/merge-on-host.ts';
 import { BERTA, eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
 
@@ -68,18 +71,25 @@ describe('merges of pull requests', () => {
       return commit;
     }
 
-    test('a review is no approval: for a quorum of two, the other one approves through Sluice before the merge', async () => {
-      await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 2 } } });
+    test('one that was made in a freeze is out of band, also when the freeze ends before it is read', async () => {
+      await at.policy({ publishOn: 'merge' });
       const name = await at.propose();
       await at.reconcile(name);
-      at.forge.review(1, 'carl', 'approved', at.revision(name).commit);
-      await at.reconcile('apps');
-      await at.reconcile(name);
+      const key = { namespace: 'default', name: 'core' };
+      const freezes = () => at.world.policyFor(at.revision(name)).freezes;
+      await at.world.client.create(freezeKind, { metadata: key, spec: { reason: 'repair' } });
+      await expect.poll(freezes).toHaveLength(1);
+      at.clock.advance(1000);
       await merge(name, 'bob');
+      at.forge.change(1, { closedAt: new Date(at.clock.now()).toISOString() });
+      at.clock.advance(1000);
+      await at.world.client.delete(freezeKind, key);
+      await expect.poll(freezes).toMatchObject([{ until: at.clock.now() }]);
       await at.world.store.repository('apps').sync();
       await at.reconcile('apps');
       await at.reconcile(name);
-      expect(at.revision(name).outOfBand?.reason).toBe('NotApproved');
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'NotApproved' } });
+      expect((await at.world.events(name)).at(-1)).toMatch(/^OutOfBand: .* frozen by Freeze default\/core/);
     });
 
     test('for a quorum of two, an approval through Sluice and the merge of another mapped user publish', async () => {
@@ -201,6 +211,60 @@ describe('merges of pull requests', () => {
       at.restart();
       await at.reconcile(name);
       expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', revision: 1, outOfBand: undefined });
+    });
+
+    describe('one that cannot be published', () => {
+      let name: string;
+      let requests: SyncRequests;
+      beforeEach(async () => {
+        await at.policy({ publishOn: 'merge' });
+        name = await at.propose();
+        requests = new SyncRequests(at.clock);
+        at.restart({ requests });
+        await at.settle();
+      });
+      const syncsWithin = async (milliseconds: number) => {
+        const add = vi.spyOn(requests, 'add');
+        at.forge.calls.length = 0;
+        await at.settle(milliseconds);
+        const syncs = add.mock.calls.length;
+        add.mockRestore();
+        return { syncs, reads: at.forge.calls.filter((call) => call === 'get').length };
+      };
+
+      test('whose commit does not arrive is looked for ever more seldom, reported after a minute, and published once it is there', async () => {
+        const { branch } = at.forge.pulls[0]?.head ?? { branch: '' };
+        const { commit } = mergeOnHost(at.path, at.revision(name).commit, 'squash', 1);
+        const head = { branch, commit: at.revision(name).commit, isSameRepository: true };
+        at.forge.change(1, { state: 'merged', head, merged: { commit: 'f'.repeat(40), by: 'bob' } });
+        await at.settle(50_000);
+        expect(await at.world.events(name)).not.toContainEqual(expect.stringMatching(/^MergeNotPublished/));
+        await at.settle(50_000);
+        expect((await at.world.events(name)).at(-1)).toMatch(
+          /^MergeNotPublished: .*its commit `f{40}` does not arrive in the repository apps/,
+        );
+        const { syncs, reads } = await syncsWithin(3_600_000);
+        expect(syncs).toBeLessThan(12);
+        expect(reads).toBeLessThan(12);
+        at.forge.pulls[0] = { ...(at.forge.pulls[0] as PullRequest), merged: { commit, by: 'bob' } };
+        at.woken.length = 0;
+        await at.sync();
+        await expect.poll(() => at.woken).toContain(name);
+        await at.reconcile(name);
+        expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', commit, outOfBand: undefined });
+      });
+
+      test('with another package than the proposed one is looked at ever more seldom', async () => {
+        const commit = await at.world.push(at.path, {
+          'app/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: app}\n',
+        });
+        at.forge.change(1, { state: 'merged', merged: { commit, by: 'bob' } });
+        await at.world.store.repository('apps').sync();
+        await at.settle(60_000);
+        const { syncs, reads } = await syncsWithin(3_600_000);
+        expect(syncs).toBeLessThan(12);
+        expect(reads).toBeLessThan(12);
+      });
     });
 
     test('what was merged is not what was proposed: nothing is published', async () => {

@@ -1,5 +1,6 @@
-import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import type { MergedState } from '../../../src/forge/forge.ts';
+import type { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
@@ -10,11 +11,24 @@ import type { EntryPoint, RequestContext } from '../../../src/resource/object/re
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { isBatchBranch } from '../batch/batch-name.ts';
 import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
-import { type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
-import { revisionApprover } from '../reviews/approver-at.ts';
-import { authorsOf } from '../reviews/verdicts.ts';
+import { rejectedAt, verdictsOf } from '../reviews/apply-reviews.ts';
+import {
+  approvalsAtMerge,
+  type MergeAttempt,
+  mergeAsApproval,
+  publishInName,
+  requestInName,
+  reviewsAsCandidates,
+  reviewsUntilMerge,
+} from '../reviews/approvals-at-merge.ts';
+import type { ReviewedProposal } from '../reviews/reviewed-proposal.ts';
+import { commitsWithContent } from '../reviews/same-content.ts';
+import { authorsOf, type ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
+import { writeComment } from '../write-comment.ts';
+import { describeBypass, OUT_OF_BAND_TOPIC } from './describe-bypass.ts';
+import { hostMerges } from './host-merges.ts';
 
 export interface MergeContext {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
@@ -40,54 +54,83 @@ export function decisionForHead({ pull, evaluation }: Pick<MergedPull, 'pull' | 
  * to be read before.
  */
 export async function publishMerge(context: MergeContext, proposal: MergedPull): Promise<boolean> {
-  const { object, evaluation, review, pull } = proposal;
+  const { object, evaluation, review, pull, forge } = proposal;
   const { store, events, mayApprove, signal } = context;
   const { revision } = evaluation;
   const { commit = '', by } = pull.merged ?? {};
-  const merger = by === undefined ? 'an unknown user' : plainLine(by);
-  const { forge } = proposal;
-  const approver = await revisionApprover({ forge, mayApprove, signal }, review, by, keyOf(object));
-  // Others merge by the rules of the host alone, which count as no approval.
-  const byMerger: RequestContext = {
-    ...(approver !== undefined && (await approver.mayApprove())
-      ? { actor: approver.actor, face: 'api' }
-      : { actor: { name: REVIEW_ACTOR }, face: 'controller' }),
-    reason: `${pull.url} was merged by ${merger}`,
-  };
+  const merger = `${pull.url} was merged by ${by === undefined ? 'an unknown user' : plainLine(by)}`;
   const decided = decisionForHead(proposal);
-  const { objection, withdrawn } = await objectionTo(context, proposal, decided);
+  const { verdicts, objection, withdrawn, merge } = await verdictsAtMerge(context, proposal, decided);
   const decision = withdrawn === undefined ? decided : undefined;
-  const request = decision === undefined ? byMerger : asDecided(decision, `${byMerger.reason}`);
-  const { evidence = pull.url } = decision ?? {};
-  const update = { action: 'approve', expectedCommit: revision.commit, evidence } as const;
-  const name = keyText(keyOf(object));
+  const publishes = review.publishOn === 'merge';
+  const candidates = [...merge.candidates, ...(publishes ? reviewsAsCandidates(verdicts) : [])];
+  // Others merge by the rules of the host alone, which count as no approval.
+  const { approvals } =
+    decision === undefined
+      ? await approvalsAtMerge({ forge, mayApprove, signal }, review, candidates, keyOf(object))
+      : { approvals: [] };
+  const uncounted = decision === undefined ? merge.uncounted : undefined;
+  const reason = uncounted === undefined ? merger : `${merger}; ${uncounted}`;
   const merged = {
     commit,
+    ...(pull.closedAt === undefined ? {} : { at: pull.closedAt }),
     ...(objection === undefined ? {} : { objection }),
     // Without the decision the merge alone publishes only where the policy says so.
-    ...(withdrawn === undefined || review.publishOn === 'merge' ? {} : { notApproved: withdrawn }),
+    ...(withdrawn === undefined || publishes ? {} : { notApproved: withdrawn }),
   };
-  try {
-    await store.update(name, { ...update, merged }, request);
-    events.record(object, 'Normal', 'Approved', `published at ${commit}: ${request.reason}`, 'ended');
-    return true;
-  } catch (error) {
-    if (!isSluiceError(error, 'Refused')) throw error;
-    return recordBypass(error.message);
-  }
-
-  async function recordBypass(refusal: string): Promise<boolean> {
-    try {
-      await store.update(name, { ...update, merged: { ...merged, recordBypass: true } }, request);
-    } catch (error) {
-      if (!isSluiceError(error, 'Refused')) throw error;
-      events.record(object, 'Warning', 'MergeNotPublished', `${request.reason}: ${messageOf(error)}`, 'ended');
+  const requestFor = (attempt: Pick<MergeAttempt, 'by'>) =>
+    decision === undefined ? requestInName(attempt, reason, pull.url) : asDecided(decision, reason);
+  const name = keyText(keyOf(object));
+  const publish = async (attempt: MergeAttempt) => {
+    const { evidence = pull.url } = decision ?? attempt.by ?? {};
+    const recorded = {
+      ...merged,
+      // Otherwise the merge would be published by the rules of the host alone, which had let that user merge.
+      ...(attempt.by !== undefined || uncounted === undefined ? {} : { notApproved: uncounted }),
+      ...(attempt.others.length === 0 ? {} : { approvals: attempt.others }),
+      ...(attempt.refusal === undefined ? {} : { recordBypass: true }),
+    };
+    const update = { action: 'approve', expectedCommit: revision.commit, evidence, merged: recorded } as const;
+    const request = requestFor(attempt);
+    if (attempt.refusal !== undefined) {
+      // What cannot be recorded either, such as another package, is no bypass.
+      await store.update(name, update, { ...request, dryRun: true });
+      // Before the proposal ends: a process that ends in between begins again, and the comment is changed in place.
+      await reportBypass(context, proposal, attempt.refusal);
+    }
+    return store.update(name, update, request);
+  };
+  const published = await publishInName(approvals, publish);
+  switch (published.result) {
+    case 'published': {
+      const message = `published at ${commit}: ${requestFor(published).reason}`;
+      count(events.record(object, 'Normal', 'Approved', message, 'ended'));
+      return true;
+    }
+    case 'out_of_band': {
+      const message = `${reason} although it could not be published, so that it is out of band and is not delivered: ${published.refusal.message}`;
+      count(events.record(object, 'Warning', 'OutOfBand', message, 'ended'));
+      return true;
+    }
+    case 'not_published': {
+      const message = `${reason}: ${published.refusal.message}`;
+      count(events.record(object, 'Warning', 'MergeNotPublished', message, 'ended'));
       return false;
     }
-    const message = `${request.reason} although it could not be published, so that it is out of band and is not delivered: ${refusal}`;
-    events.record(object, 'Warning', 'OutOfBand', message, 'ended');
-    return true;
   }
+
+  /** A merge that is not published is looked at again and again, and counts once. */
+  function count(isNew: boolean): void {
+    if (isNew) hostMerges.publish({ origin: 'proposal', result: published.result });
+  }
+}
+
+/** Of a pull request that several proposals share, `batch/write-batch.ts` reports all of them at once. */
+async function reportBypass(context: MergeContext, proposal: MergedPull, refusal: SluiceError): Promise<void> {
+  const { pull, evaluation } = proposal;
+  if (isBatchBranch(pull.head.branch)) return;
+  const about = { name: evaluation.revision.name, pullUrl: pull.url, by: pull.merged?.by };
+  await writeComment(context, proposal, OUT_OF_BAND_TOPIC, describeBypass(about, refusal));
 }
 
 /** In the name of the approval that the host merged for. */
@@ -101,23 +144,35 @@ function asDecided(decision: Approval, merged: string): RequestContext {
 }
 
 /**
- * What the reviews as they are now have against the merge: changes that were requested before it and that no gate shows yet, and why the decision
+ * The reviews from before the merge, and what they have against it: changes that were requested and that no gate shows yet, and why the decision
  * for it does not count any more.
  */
-async function objectionTo(
+async function verdictsAtMerge(
   context: MergeContext,
   proposal: MergedPull,
   decided: Approval | undefined,
-): Promise<{ readonly objection?: string; readonly withdrawn?: string }> {
-  const { evaluation, pull } = proposal;
+): Promise<{
+  readonly verdicts: ReviewVerdicts;
+  readonly objection?: string;
+  readonly withdrawn?: string;
+  readonly merge: Awaited<ReturnType<typeof mergeAsApproval>>;
+}> {
+  const { evaluation, pull, review } = proposal;
   const isShown = evaluation.gates.some(({ type, state }) => type === REVIEWED_TYPE && state === 'NotTrue');
-  if (isShown && decided === undefined) return {};
-  const verdicts = await verdictsOf(context, proposal, await proposal.readReviews());
-  const why = decided === undefined ? undefined : await withdrawnApproval(context, proposal, decided, verdicts);
-  const withdrawn = why === undefined ? {} : { withdrawn: why };
-  const mergedAt = Date.parse(pull.closedAt ?? '');
-  // A request of the same second counts: hosts report no smaller times.
-  const before = verdicts.changesRequested.filter(({ submittedAt }) => !(Date.parse(submittedAt) > mergedAt));
-  if (isShown || before.length === 0) return withdrawn;
-  return { ...withdrawn, objection: authorsOf(before) };
+  const { reviews, scheduled }: MergedState =
+    review.publishOn === 'merge' ? await proposal.readMerged(pull) : { reviews: await proposal.readReviews() };
+  const verdicts = await verdictsOf(context, proposal, reviewsUntilMerge(reviews, pull));
+  const withdrawn = decided === undefined ? undefined : await withdrawnApproval(context, proposal, decided, verdicts);
+  const { git } = context.store.repositoryOf(evaluation.revision);
+  const isCurrent = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).has(commit);
+  const { approvers } = review;
+  const merge = await mergeAsApproval(pull, scheduled, {
+    ...{ approvers, isCurrent, rejectedAt: rejectedAt(evaluation.record) },
+  });
+  const { changesRequested } = verdicts;
+  return {
+    ...{ verdicts, merge },
+    ...(withdrawn === undefined ? {} : { withdrawn }),
+    ...(isShown || changesRequested.length === 0 ? {} : { objection: authorsOf(changesRequested) }),
+  };
 }

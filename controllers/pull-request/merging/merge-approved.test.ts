@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { MergeOutcome } from '../../../src/forge/forge-merging.ts';
+import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-merging.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { freezesAt } from '../../../src/package/model/policy/approval-rules.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { freezeKind } from '../../../src/resource/kinds/sluice/freeze.ts';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { hostRepository, mergeBranch } from '../../../test/support/delivery-pull-request.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
@@ -9,6 +12,7 @@ import { eachProposals, GATE, type Proposals } from '../../../test/support/propo
 import { protectMain } from '../../../test/support/protected-main.ts';
 
 const CARLA = { ...ANNA, actor: { name: 'carla' } };
+const RESOLVER = { actor: { name: 'resolver:other' }, face: 'controller' } as const;
 const REQUIRED = { requiredGates: [{ conditionType: GATE, approveOnly: true }] };
 
 describe('a main branch that the host reserves for merges', () => {
@@ -58,6 +62,51 @@ describe('a main branch that the host reserves for merges', () => {
     expect(record?.steps.at(-1)).toMatchObject({ action: 'approve', by: 'bob@example.com' });
     const parents = git(at.path, ['log', '-1', '--format=%P', 'main']).split(' ');
     expect(parents).toHaveLength(mergeMethod === 'merge' ? 2 : 1);
+  });
+
+  describe('the commit of the merge mentions no user and closes no issue', () => {
+    const issue = 'https://git.example.com/owner/apps/issues/3';
+    const hostile = `Closes #1, fixes owner/apps#2, ${issue}, GH-4 cc @acme/team`;
+
+    async function expectHarmless(): Promise<void> {
+      await reviewBy('bob');
+      await at.reconcile(name);
+      await settle();
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+      const message = git(at.path, ['log', '-1', '--format=%B', 'main']);
+      expect(message).toContain('approved by bob@example.com');
+      expect(message).not.toMatch(/(^|[^A-Za-z0-9_])@/);
+      expect(message).not.toMatch(/#\d|gh-\d|:\/\//i);
+    }
+
+    test('where the template of the policy names them', async () => {
+      await start({ mergeMethod: 'squash', titleTemplate: `$\{workspace}: ${hostile}` });
+      await expectHarmless();
+    });
+
+    test('where a user has changed the title of the pull request', async () => {
+      await start({ mergeMethod: 'squash' });
+      at.forge.change(1, { title: `${hostile}\n\n@all` });
+      await expectHarmless();
+    });
+
+    test('where the branch and the package of a plain push name them', async () => {
+      await at.policy({ mergeMethod: 'squash' });
+      const files = {
+        'fixes-#1/Kptfile':
+          'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: fixes\ninfo:\n  description: "Fixes #1 @all"\n',
+      };
+      git(at.path, ['branch', 'proposed/fixes-#1/@dora', 'main']);
+      await at.world.push(at.path, files, 'proposed/fixes-#1/@dora');
+      await at.world.store.repository('apps').sync();
+      const [pushed] = at.world.store.list({ lifecycle: 'Proposed' });
+      name = pushed?.name ?? '';
+      protectMain(at.world.store.repository('apps'));
+      hostRepository(at.forge, at.path);
+      await at.reconcile(name);
+      expect(at.forge.pulls[0]?.title).toBe('Publish fixes-＃1 (＠dora)');
+      await expectHarmless();
+    });
   });
 
   test('an approval by the API is recorded once, and has the host merge it; where pushes are permitted it publishes at once', async () => {
@@ -135,6 +184,211 @@ describe('a main branch that the host reserves for merges', () => {
     at.clock.advance(600_000);
     await settle();
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
+  test('a method that the host does not permit is not requested again, until the policy names another one', async () => {
+    await start();
+    at.forge.outcome = { state: 'refused', obstacle: 'method', message: 'Merge commits are not allowed' };
+    at.forge.methods = ['squash'];
+    await reviewBy('bob');
+    for (let turn = 0; turn < 5; turn += 1) {
+      await settle();
+      at.clock.advance(600_000);
+    }
+    expect(merges()).toBe(1);
+    expect((await at.world.events(name)).at(-1)).toMatch(
+      /^NotMerged: .*does not permit the method merge; permit the method/,
+    );
+    at.forge.outcome = undefined;
+    const key = { namespace: 'default', name: 'review' };
+    await at.world.client.patch(packagePolicyKind, key, { spec: { review: { mergeMethod: 'squash' } } });
+    await expect
+      .poll(() => {
+        // Watches end by this clock.
+        at.clock.advance(1000);
+        return at.world.policyFor(at.revision(name)).review?.mergeMethod;
+      })
+      .toBe('squash');
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    expect(merges()).toBe(2);
+  });
+
+  test.each([true, false])(
+    'a method is requested once the host permits it, if the host states that: %s',
+    async (isStated) => {
+      await start();
+      at.forge.outcome = { state: 'refused', obstacle: 'method', message: 'Merge commits are not allowed' };
+      at.forge.methods = isStated ? ['squash'] : undefined;
+      await reviewBy('bob');
+      await settle();
+      at.forge.outcome = undefined;
+      if (isStated) at.forge.methods = ['merge', 'squash'];
+      at.clock.advance(600_000);
+      await settle();
+      expect(at.revision(name).lifecycle).toBe(isStated ? 'Published' : 'Proposed');
+      if (isStated) return;
+      // As a comment does.
+      at.forge.change(1, {});
+      await settle();
+      expect(at.revision(name).lifecycle).toBe('Published');
+    },
+  );
+
+  test.each<MergeObstacle>(['conflict', 'unknown', 'blocked'])(
+    'what the host misreports for a minute delays the merge, and changes nothing: %s',
+    async (obstacle) => {
+      await start();
+      const { commit } = at.revision(name);
+      at.forge.outcome = { state: 'refused', obstacle, message: 'not mergeable' };
+      await reviewBy('bob');
+      for (let second = 0; second < 60; second += 5) {
+        await settle(1);
+        at.clock.advance(5000);
+      }
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Proposed', commit });
+      at.forge.outcome = undefined;
+      at.clock.advance(80_000);
+      await settle();
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+      expect(at.forge.pulls).toHaveLength(1);
+      expect(merges()).toBeLessThan(8);
+    },
+  );
+
+  test('while a pull request is in the merge queue, its branch gets no commit of a controller', async () => {
+    await start({}, REQUIRED);
+    await at.set(name, 'True');
+    at.forge.outcome = { state: 'queued' };
+    await reviewBy('bob');
+    await settle();
+    expect(merges()).toBe(1);
+    const { commit } = at.revision(name);
+    const change = at.world.store.change(
+      name,
+      { conditions: [{ type: 'example.com/Other', status: 'True' }] },
+      RESOLVER,
+    );
+    await expect(change).rejects.toMatchObject({ code: 'Busy' });
+    expect(at.revision(name).commit).toBe(commit);
+    at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
+    at.clock.advance(600_000);
+    await settle();
+    await at.world.store.change(name, { conditions: [{ type: 'example.com/Other', status: 'True' }] }, RESOLVER);
+    expect(at.revision(name).commit).not.toBe(commit);
+  });
+
+  test('a freeze does not end because the wall clock is ahead for some seconds', async () => {
+    await start();
+    const until = new Date(at.clock.now() + 20 * 3_600_000).toISOString().replace('.000', '');
+    await reviewBy('bob');
+    at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
+    await at.reconcile(name);
+    await at.reconcile(name);
+    at.forge.outcome = undefined;
+    const before = merges();
+    await at.world.client.create(freezeKind, { metadata: { name: 'stop' }, spec: { reason: 'repair', until } });
+    await expect.poll(() => at.world.policyFor(at.revision(name)).freezes).toHaveLength(1);
+    at.clock.setBy(25 * 3_600_000);
+    at.clock.advance(60_000);
+    await settle();
+    at.clock.setBy(-25 * 3_600_000);
+    expect(merges()).toBe(before);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(/^NotMerged: .*Freeze default\/stop/);
+    at.clock.advance(21 * 3_600_000);
+    await settle();
+    expect(merges()).toBe(before + 1);
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
+  describe('what Sluice has put into the merge queue', () => {
+    const key = { namespace: 'default', name: 'stop' };
+    async function queued(): Promise<void> {
+      await start();
+      at.forge.batchesReads = true;
+      at.forge.outcome = { state: 'queued' };
+      at.forge.after = (method) => {
+        if (method === 'merge') at.forge.queue.add(1);
+      };
+      await reviewBy('bob');
+      await settle();
+      expect([...at.forge.queue]).toEqual([1]);
+      expect(at.world.store.repository('apps').isInMergeQueue(at.revision(name))).toBe(true);
+    }
+    const freezes = () => freezesAt(at.world.policyFor(at.revision(name)).freezes, at.clock.now());
+    async function freeze(): Promise<void> {
+      await at.world.client.create(freezeKind, { metadata: key, spec: { reason: 'repair' } });
+      await expect.poll(freezes).toHaveLength(1);
+    }
+    const dequeues = () => at.forge.calls.filter((call) => call === 'dequeue').length;
+
+    test.each([false, true])(
+      'leaves it when a freeze begins, and is put there again when it ends (restart: %s)',
+      async (isRestarted) => {
+        await queued();
+        if (isRestarted) at.restart();
+        await freeze();
+        await at.reconcile(name);
+        expect([...at.forge.queue]).toEqual([]);
+        expect(at.world.store.repository('apps').isInMergeQueue(at.revision(name))).toBe(false);
+        const events = await at.world.events(name);
+        expect(events).toContainEqual(
+          expect.stringMatching(/^Dequeued: .*pulls\/1 was removed .*Freeze default\/stop/),
+        );
+        for (let minutes = 0; minutes < 30; minutes += 10) {
+          at.clock.advance(600_000);
+          await settle(1);
+        }
+        expect([...at.forge.queue]).toEqual([]);
+        expect(dequeues()).toBe(1);
+        expect(merges()).toBe(1);
+        await at.world.client.delete(freezeKind, key);
+        await expect
+          .poll(() => {
+            at.clock.advance(1000);
+            return freezes();
+          })
+          .toHaveLength(0);
+        await settle(2);
+        expect([...at.forge.queue]).toEqual([1]);
+        expect(merges()).toBe(2);
+      },
+    );
+
+    test('stays there if the host refuses that, which an event reports, and is tried again', async () => {
+      await queued();
+      await freeze();
+      at.forge.before = (method) => {
+        if (method === 'dequeue') throw new SluiceError('Refused', 'the App may not do that');
+      };
+      await at.reconcile(name);
+      expect((await at.world.events(name)).join('\n')).toMatch(
+        /NotDequeued: .*pulls\/1 cannot be removed .*the App may not do that.*Freeze default\/stop.*remove it there/,
+      );
+      at.forge.before = () => undefined;
+      await at.reconcile(name);
+      expect([...at.forge.queue]).toEqual([]);
+    });
+
+    test('by another user stays there, which an event reports', async () => {
+      await queued();
+      at.forge.queuedByOthers.add(1);
+      await freeze();
+      await at.reconcile(name);
+      expect([...at.forge.queue]).toEqual([1]);
+      expect((await at.world.events(name)).join('\n')).toMatch(/NotDequeued: .*another user has put it/);
+    });
+
+    test('leaves it when the review by which it was approved is dismissed', async () => {
+      await queued();
+      const [review] = at.forge.reviewsOf.get(1) ?? [];
+      if (review !== undefined) at.forge.reviewsOf.set(1, [{ ...review, state: 'dismissed' }]);
+      at.forge.change(1, {});
+      await settle();
+      expect([...at.forge.queue]).toEqual([]);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+    });
   });
 
   test('a dismissed review, requested changes and another head are seen before the merge', async () => {

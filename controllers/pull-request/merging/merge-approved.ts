@@ -11,16 +11,20 @@ import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { PullRequests } from '../pull-requests.ts';
-import { type ReviewContext, type ReviewedProposal, verdictsOf } from '../reviews/apply-reviews.ts';
+import { verdictsOf } from '../reviews/apply-reviews.ts';
+import type { ReviewContext, ReviewedProposal } from '../reviews/reviewed-proposal.ts';
 import { changesRequestedBy } from '../reviews/verdicts.ts';
 import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
-import { plainLine } from '../text/quote.ts';
-import { rebuildOnMain } from './rebuild-branch.ts';
+import { commitLine, plainLine } from '../text/quote.ts';
+import { dequeue, freezeOf } from './dequeue.ts';
+import { rebuildOnMain, UNKNOWN_MS } from './rebuild-branch.ts';
 import { withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
   readonly clock: Clock;
+  /** For the ends of freezes: a merge cannot be taken back. */
+  readonly steady: Pick<Clock, 'now'>;
   readonly requests: Pick<SyncRequests, 'add'> | undefined;
 }
 
@@ -30,10 +34,16 @@ const FRESH_MS = 1_800_000;
 const RETRY_MS = 60_000;
 const UNKNOWN_RETRY_MS = 5000;
 const MAX_RETRY_MS = 600_000;
+/** Between two looks at the methods that the host permits. */
+const METHOD_RETRY_MS = MAX_RETRY_MS;
 const QUEUED_RETRY_MS = 300_000;
 /** Until what the host merged, or has not read yet, is looked at again. */
 const SOON_MS = 1000;
 const MAX_TITLE_CHARACTERS = 250;
+
+const RETRY_OF: Readonly<Partial<Record<MergeObstacle, number>>> = {
+  ...{ unknown: UNKNOWN_RETRY_MS, method: METHOD_RETRY_MS },
+};
 
 const NEXT: Readonly<Record<MergeObstacle, string>> = {
   conflict:
@@ -58,7 +68,7 @@ export async function mergeApproved(
   pulls: PullRequests,
   memory: { attempt?: MergeAttempt },
 ): Promise<ReconcileResult | undefined> {
-  const { store, events, clock, requests, signal } = context;
+  const { store, events, clock, steady, requests, signal } = context;
   const { object, evaluation, review, pull } = proposal;
   const { revision } = evaluation;
   const decision = decisionOf(evaluation, revision.namespace);
@@ -74,16 +84,33 @@ export async function mergeApproved(
   const onto = repository.index.mainHead;
   // Where heads have to be up to date, the host does not report that one is not any more.
   const isSameBase = attempt?.onto === onto || !pulls.isUpToDateRequired;
-  const isSame = attempt?.of === updatedAt && attempt.commit === revision.commit && isSameBase;
-  if (attempt !== undefined && isSame && clock.now() < attempt.until)
-    return { requeueAfter: attempt.until - clock.now(), reason: 'the host does not merge yet' };
+  const freeze = freezeOf(evaluation, steady.now());
+  const isFrozen = freeze !== undefined;
+  const isSameHead = attempt?.commit === revision.commit && isSameBase && attempt.method === review.mergeMethod;
+  const isSame = isSameHead && attempt.of === updatedAt && attempt.isFrozen === isFrozen;
+  // It has not been merged yet, so that what stops the line stops it.
+  if (freeze !== undefined && pulls.queued.has(pull.number)) await dequeue(context, proposal, pulls, freeze);
+  if (attempt !== undefined && isSame && clock.monotonic() < attempt.until)
+    return { requeueAfter: attempt.until - clock.monotonic(), reason: 'the host does not merge yet' };
+
+  // The same request would be refused again until the policy or the settings of the host change.
+  if (attempt?.obstacle === 'method' && attempt.method === review.mergeMethod) {
+    const permitted = await pulls.merging.mergeMethods(pull.base.branch, signal);
+    if (permitted === undefined ? isSame : !permitted.includes(review.mergeMethod))
+      return wait(`the host does not permit the method ${review.mergeMethod}`, METHOD_RETRY_MS, 'method');
+  }
 
   const age = clock.now() - Date.parse(decision.at);
   const isFresh = decision.mergeOf === revision.commit && age >= 0 && age < FRESH_MS;
   // A decision that no longer stands must not be made again.
   const withdrawn = await objectionOf(context, proposal, decision, proposal.reviews);
-  if (withdrawn !== undefined) return wait(withdrawn, RETRY_MS);
-  const refusal = await decide(context, proposal, decision, isFresh);
+  if (withdrawn !== undefined) {
+    if (pulls.queued.has(pull.number)) await dequeue(context, proposal, pulls, withdrawn);
+    return wait(withdrawn, RETRY_MS);
+  }
+  // By a clock that is ahead the kernel would permit it.
+  const isOver = freeze !== undefined && freezeOf(evaluation, clock.now()) === undefined;
+  const refusal = isOver ? freeze : await decide(context, proposal, decision, isFresh);
   if (refusal !== undefined) return wait(refusal, RETRY_MS);
   // The record has changed, which wakes this controller again.
   if (!isFresh) return undefined;
@@ -97,8 +124,8 @@ export async function mergeApproved(
     return { requeueAfter: SOON_MS, reason: 'the host has not read the branch yet' };
   const objection = await objectionOf(context, proposal, decision, await proposal.readReviews());
   if (objection !== undefined) return wait(objection, RETRY_MS);
-  const title = plainLine(pull.title, MAX_TITLE_CHARACTERS);
-  const message = plainLine(`Package revision ${revision.name}, approved by ${decision.subject} at ${decision.at}`);
+  const title = commitLine(pull.title, MAX_TITLE_CHARACTERS);
+  const message = commitLine(`Package revision ${revision.name}, approved by ${decision.subject} at ${decision.at}`);
   const wanted = { headCommit: revision.commit, method: review.mergeMethod, title, message };
   let outcome: MergeOutcome;
   try {
@@ -111,23 +138,36 @@ export async function mergeApproved(
   }
   if (outcome.state === 'refused') {
     const { obstacle, message: words } = outcome;
+    takeOverQueue(false);
     if (obstacle === 'behind') pulls.noteBehind();
-    if (obstacle === 'behind' || obstacle === 'conflict') {
+    const since = isSameHead ? (attempt.unknownSinceMs ?? clock.monotonic()) : clock.monotonic();
+    // Some hosts state no more of a conflict.
+    const isUnknownForLong = obstacle === 'unknown' && clock.monotonic() - since >= UNKNOWN_MS;
+    if (obstacle === 'behind' || obstacle === 'conflict' || isUnknownForLong) {
       // The new head wakes this controller, and is decided on again.
       if (await rebuildOnMain(context, evaluation)) return undefined;
       // The main branch may have moved on the host alone.
       requests?.add(repositoryOf(keyOf(object)), 'branches');
     }
-    return wait(plainLine(words), obstacle === 'unknown' ? UNKNOWN_RETRY_MS : RETRY_MS, NEXT[obstacle]);
+    return wait(plainLine(words), RETRY_OF[obstacle] ?? RETRY_MS, obstacle, since);
   }
-  if (outcome.state === 'queued') return wait('it is in the merge queue of the host', QUEUED_RETRY_MS);
+  if (outcome.state === 'queued') {
+    takeOverQueue(true);
+    return wait('it is in the merge queue of the host', QUEUED_RETRY_MS);
+  }
   repository.noteNotMerged(revision.name, undefined);
   delete memory.attempt;
   pulls.note(await pulls.forge.get(pull.number, signal));
   requests?.add(repositoryOf(keyOf(object)), 'branches');
   return { requeueAfter: SOON_MS, reason: 'the merge has to be read' };
 
-  function wait(why: string, first: number, next?: string): ReconcileResult {
+  function takeOverQueue(isQueued: boolean): void {
+    pulls.queued.note(pull.number, isQueued);
+    repository.noteQueued(revision.name, isQueued ? pull.url : undefined);
+  }
+
+  function wait(why: string, first: number, obstacle?: MergeObstacle, sinceMs?: number): ReconcileResult {
+    const next = obstacle === undefined ? undefined : NEXT[obstacle];
     const message = `${pull.url} is not merged: ${why}`;
     events.record(object, 'Warning', 'NotMerged', next === undefined ? message : `${message}; ${next}`, 'merge');
     repository.noteNotMerged(revision.name, {
@@ -135,7 +175,9 @@ export async function mergeApproved(
       ...(next === undefined ? {} : { next: `${next}: ${pull.url}` }),
     });
     const delay = isSame ? Math.min(MAX_RETRY_MS, Math.max(first, (attempt?.delay ?? 0) * 2)) : first;
-    memory.attempt = { of: updatedAt, commit: revision.commit, onto, delay, until: clock.now() + delay };
+    const unknownSinceMs = obstacle === 'unknown' ? sinceMs : undefined;
+    const of = { of: updatedAt, commit: revision.commit, onto, method: review.mergeMethod, isFrozen };
+    memory.attempt = { ...of, obstacle, unknownSinceMs, delay, until: clock.monotonic() + delay };
     return { requeueAfter: delay, reason: message };
   }
 }
@@ -160,7 +202,7 @@ async function decide(
   decision: Approval,
   isFresh: boolean,
 ): Promise<string | undefined> {
-  const { face, evidence, at } = decision;
+  const { face, evidence, review, at } = decision;
   const request: RequestContext = {
     actor: approverOfRecord(decision),
     face: face as EntryPoint,
@@ -169,6 +211,7 @@ async function decide(
   const update = {
     ...({ action: 'approve', expectedCommit: revision.commit, byMerge: true } as const),
     ...(evidence === undefined ? {} : { evidence }),
+    ...(review === undefined ? {} : { review }),
   };
   try {
     await store.update(keyText(keyOf(object)), update, request);

@@ -191,6 +191,84 @@ test('a merge that the host computes is read again soon, and one that it compute
   expect(at.revision(name).tip.parents).toContain(head);
 });
 
+test('a merge that the host of Sluice computes for a minute counts as a conflict there too', async () => {
+  await at.policy({ publishOn: 'review' });
+  const name = await shown();
+  protectMain(at.world.store.repository('apps'));
+  hostRepository(at.forge, at.path);
+  const head = await moveMain(name, 'a: 1\n');
+  at.forge.before = (method) => {
+    const [main, proposed] = ['main', 'proposed/app/w1'].map((branch) => headOf(at.path, branch) ?? '');
+    if (method !== 'merge') return;
+    const isBehind = git(at.path, ['merge-base', main ?? '', proposed ?? '']) !== main;
+    at.forge.outcome = isBehind ? { state: 'refused', obstacle: 'unknown', message: 'try again later' } : undefined;
+  };
+  const { commit } = at.revision(name);
+  await at.review(1, 'bob', 'approved', commit);
+  for (let second = 0; second < 55; second += 5) {
+    await at.reconcile(name);
+    expect(at.revision(name).commit).toBe(commit);
+    at.clock.advance(5000);
+  }
+  at.clock.advance(60_000);
+  for (let turn = 0; turn < 3; turn += 1) await at.reconcile(name);
+  const rebuilt = at.forge.pulls[0]?.head.commit ?? '';
+  expect(git(at.path, ['log', '-1', '--format=%P', rebuilt]).split(' ')).toEqual([commit, head]);
+  await at.world.store.repository('apps').sync();
+  await at.reconcile(name);
+  expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+});
+
+test('a false report that it can be merged is read once more a minute later, and no more often', async () => {
+  await at.policy({ publishOn: 'merge' });
+  const name = await shown();
+  const head = await moveMain(name, 'a: 1\n');
+  at.forge.mergeable = 'mergeable';
+  const { commit } = at.revision(name);
+  expect(await at.reconcile(name)).toMatchObject({ requeueAfter: 60_000 });
+  at.forge.mergeable = 'behind';
+  at.clock.advance(30_000);
+  expect(await at.reconcile(name)).toMatchObject({ requeueAfter: 30_000 });
+  expect(at.revision(name).commit).toBe(commit);
+  at.clock.advance(30_000);
+  await at.reconcile(name);
+  expect(at.revision(name).tip.parents).toEqual([commit, head]);
+  const reads = () => at.forge.calls.filter((call) => call === 'mergeability').length;
+  expect(reads()).toBe(2);
+  await moveMain(name, 'a: 2\n');
+  at.forge.mergeable = 'mergeable';
+  await at.reconcile(name);
+  at.clock.advance(60_000);
+  await at.reconcile(name);
+  at.clock.advance(60_000);
+  await at.reconcile(name);
+  expect(reads()).toBe(4);
+});
+
+test('a false conflict costs one commit: the package, its reviews and its publication stay', async () => {
+  await at.policy({ publishOn: 'merge' });
+  const name = await shown();
+  at.forge.mergeable = 'conflict';
+  // Up to date.
+  const { commit, tip } = at.revision(name);
+  await at.reconcile(name);
+  expect(at.revision(name).commit).toBe(commit);
+  await moveMain(name, 'a: 1\n');
+  for (let turn = 0; turn < 4; turn += 1) {
+    await at.reconcile(name);
+    at.clock.advance(30_000);
+  }
+  const rebuilt = at.revision(name);
+  expect(rebuilt.tip.parents[0]).toBe(commit);
+  expect(rebuilt.tip.tree).toBe(tip.tree);
+  at.serveBranches();
+  await at.mergeAs(1, 'bob');
+  await at.reconcile('apps');
+  await at.reconcile(name);
+  expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  expect(at.forge.pulls).toHaveLength(1);
+});
+
 test('each of the facts alone keeps the branch as it is', () => {
   const needed = { isReady: true, isQueued: false, isOpen: true, isUpToDate: false } as const;
   expect(decideRebuild(needed)).toBe('ask');

@@ -14,7 +14,7 @@ import type { ShownProposals, ShownPull } from '../shown-proposals.ts';
 
 /** Until what the host computes of a merge is read again, and until it counts as a conflict. */
 const UNKNOWN_RETRY_MS = 5000;
-const UNKNOWN_MS = 60_000;
+export const UNKNOWN_MS = 60_000;
 
 /** What decides whether the proposed branch is rebuilt on the main branch. */
 export interface RebuildFacts {
@@ -63,7 +63,7 @@ export async function rebuildBranch(
     : decisionOf(evaluation, revision.namespace) !== undefined;
   const facts = {
     isReady: isByUser && entry.awaitsMerge,
-    isQueued: (entry.queued ?? []).length > 0,
+    isQueued: entry.pulls.queued.has(entry.number),
     isOpen: pull.state === 'open',
     isUpToDate: head === undefined || record.base?.commit === head,
   };
@@ -73,8 +73,8 @@ export async function rebuildBranch(
 }
 
 /**
- * Decides by what the host states of a merge, which is read once for each head of both branches. Returns undefined if the branch stays as it is, or
- * when the host is to be read again.
+ * Decides by what the host states of a merge, which is read for each head of both branches, and once more a minute later, since it can be that of an
+ * earlier state. Returns undefined if the branch stays as it is, or when the host is to be read again.
  */
 export async function readRebuild(
   { clock, signal }: Pick<RebuildContext, 'clock' | 'signal'>,
@@ -83,17 +83,29 @@ export async function readRebuild(
   entry: ShownPull,
 ): Promise<'rebuild' | ReconcileResult | undefined> {
   const { pulls, number } = entry;
-  if (decideRebuild(facts) !== 'ask' || entry.mergeableAt === heads) return undefined;
+  if (decideRebuild(facts) !== 'ask') return undefined;
+  const before = entry.mergeableAt;
+  const waitMs = before === undefined || before.isFinal ? 0 : before.readMs + UNKNOWN_MS - clock.monotonic();
+  if (before?.heads === heads && (before.isFinal || waitMs > 0)) return before.isFinal ? undefined : again(waitMs);
   const stated = await pulls.forge.mergeability(number, signal);
   if (stated === 'behind') pulls.noteBehind();
-  const now = clock.now();
+  if (stated === 'queued') pulls.queued.note(number, true);
+  const now = clock.monotonic();
   if (stated !== 'unknown' || entry.unknown?.heads !== heads) entry.unknown = { heads, sinceMs: now };
   const unknownMs = now - entry.unknown.sinceMs;
   // Some hosts state no more of a conflict.
   const mergeability = stated === 'unknown' && unknownMs >= UNKNOWN_MS ? 'conflict' : stated;
   if (mergeability === 'unknown') return { requeueAfter: UNKNOWN_RETRY_MS, reason: 'the host computes the merge' };
-  entry.mergeableAt = heads;
-  return decideRebuild({ ...facts, mergeability }) === 'rebuild' ? 'rebuild' : undefined;
+  // Once for each head of the branch, however often the main branch moves meanwhile.
+  const [head] = heads.split(' ');
+  const isFinal = before?.isFinal === false && before.heads.split(' ')[0] === head && waitMs <= 0;
+  entry.mergeableAt = { heads, readMs: now, isFinal };
+  if (decideRebuild({ ...facts, mergeability }) === 'rebuild') return 'rebuild';
+  return isFinal ? undefined : again(UNKNOWN_MS);
+}
+
+function again(requeueAfter: number): ReconcileResult {
+  return { requeueAfter, reason: 'what the host states of the merge is read once more' };
 }
 
 /**

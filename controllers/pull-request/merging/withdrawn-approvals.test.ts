@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { recordedApprovals } from '../../../src/package/store/unmet-rules.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { hostRepository, mergeBranch } from '../../../test/support/delivery-pull-request.ts';
 import { eachProposals, type Proposals } from '../../../test/support/proposal-bench.ts';
@@ -107,6 +108,19 @@ describe('a decision for a merge of the host, whose review does not count any mo
     mergeByHand('mallory');
     await settle();
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'NotApproved' } });
+  });
+
+  test('stays in the record as withdrawn, and counts for no other approval, until another review takes its place', async () => {
+    await decide({ approval: { quorum: { required: 1 } } });
+    const given = async () => recordedApprovals(await at.world.store.evaluate(name)).quorums[0]?.given.length;
+    expect(await given()).toBe(1);
+    dismiss(0);
+    await settle();
+    expect(at.revision(name).record?.approvals).toMatchObject([{ withdrawn: expect.stringMatching(/was dismissed/) }]);
+    expect(await given()).toBe(0);
+    await review('approved');
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 
   test('the approval by a comment stays after the review of the user was dismissed', async () => {

@@ -5,10 +5,10 @@ import {
   describeWithdrawal,
   NO_RIGHT,
 } from '../../../src/package/model/record/withdrawn-approval.ts';
+import { recordedApprovals } from '../../../src/package/store/unmet-rules.ts';
 import { keyOf } from '../../../src/resource/object/object.ts';
-import { recordedApprovals } from '../../approval/recorded-approvals.ts';
-import type { ReviewedProposal } from '../reviews/apply-reviews.ts';
 import { revisionApprover } from '../reviews/approver-at.ts';
+import type { ReviewedProposal } from '../reviews/reviewed-proposal.ts';
 import type { ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';

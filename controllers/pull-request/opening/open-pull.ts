@@ -44,6 +44,7 @@ export async function openPull(
   const body = withSection(texts.body, proposals, text);
   const { opensWithLabels } = pulls.forge;
   const { labels } = review;
+  const moved = await closeMoved(pulls, branch, signal);
   const isReady = reviewersOf(review) === 0 && (opensWithLabels || labels.length === 0);
   const pull = await pulls.forge.open(
     {
@@ -54,10 +55,28 @@ export async function openPull(
     signal,
   );
   pulls.note(pull);
+  if (moved !== undefined) {
+    await linkNext({ signal }, moved, pull, pulls.forge);
+    const message = `${moved.url} was closed: a user has changed its base to ${plainLine(moved.base.branch)}`;
+    for (const { object } of proposed) events.record(object, 'Normal', 'PullRequestClosed', message, 'moved');
+  }
   if (proposalsIn(pull.body).join() === proposals.join())
     for (const { object } of proposed)
       events.record(object, 'Normal', 'PullRequestOpened', `it is reviewed in ${pull.url}`, 'opened');
   return pull;
+}
+
+/**
+ * Closes the pull request of a branch that a user had merged into another branch, which would publish nothing: there is one at most, however
+ * often that is repeated. Returns it as it was.
+ */
+async function closeMoved(pulls: PullRequests, branch: string, signal: AbortSignal): Promise<PullRequest | undefined> {
+  const number = pulls.movedOf(branch);
+  if (number === undefined) return undefined;
+  const moved = await pulls.forge.get(number, signal);
+  if (moved.state !== 'open' || moved.base.branch === pulls.base) return undefined;
+  await pulls.forge.update(number, { state: 'closed' }, signal);
+  return moved;
 }
 
 /** Leaves a link in the pull request that a new one replaces. It is missing where the host permits no comments. */

@@ -295,20 +295,19 @@ describe('reviews of pull requests', () => {
   });
 
   test.each([
-    ['requests changes', () => at.forge.review(1, 'carl', 'changes-requested', ''), 'reviews'],
-    ['closes it', () => at.forge.change(1, { state: 'closed' }), 'get'],
-    ['changes its base', () => at.forge.change(1, { base: { branch: 'other' } }), 'get'],
-  ])('what is read again before an approval decides: a user %s meanwhile', async (_what, act, method) => {
+    ['requests changes', () => at.forge.review(1, 'carl', 'changes-requested', '')],
+    ['closes it', () => at.forge.change(1, { state: 'closed' })],
+    ['changes its base', () => at.forge.change(1, { base: { branch: 'other' } })],
+  ])('what is read again before an approval decides: a user %s meanwhile', async (_what, act) => {
     await at.policy();
     const name = await at.propose();
     await at.reconcile(name);
     await at.review(1, 'bob', 'approved', at.revision(name).commit);
     at.forge.calls.length = 0;
-    let reads = 0;
     at.forge.before = (called) => {
-      if (called !== method) return;
-      reads += 1;
-      if (reads === (method === 'reviews' ? 2 : 1)) act();
+      if (called !== 'get') return;
+      at.forge.before = () => undefined;
+      act();
     };
     await at.reconcile(name);
     expect(at.revision(name).lifecycle).toBe('Proposed');

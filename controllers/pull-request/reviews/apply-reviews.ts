@@ -1,51 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Forge, PullRequest, Review } from '../../../src/forge/forge.ts';
+import type { Review } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { type QuorumStatus, quorumProblem } from '../../../src/package/kernel/approvals.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
-import type { Client } from '../../../src/resource/client/client.ts';
-import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import type { RevisionRecord } from '../../../src/package/model/record/record.ts';
+import { recordedApprovals } from '../../../src/package/store/unmet-rules.ts';
+import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { Actor } from '../../../src/resource/object/request-context.ts';
-import { recordedApprovals } from '../../approval/recorded-approvals.ts';
-import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
 import { revisionApprover } from './approver-at.ts';
+import type { ReviewContext, ReviewedProposal } from './reviewed-proposal.ts';
 import { commitsWithContent } from './same-content.ts';
 import { approvedCommits, changesRequestedBy, evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
-
-export interface ReviewContext {
-  readonly client: Client;
-  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf'>;
-  readonly events: EventDeduplicator;
-  readonly mayApprove: MayApprove | undefined;
-  readonly signal: AbortSignal;
-}
-
-/** A proposal with the pull request that it is reviewed in. */
-export interface ReviewedProposal {
-  /** As it was read before `evaluation`: its version makes a decision about other content a conflict. */
-  readonly object: Stored<PackageRevision>;
-  readonly evaluation: RevisionEvaluation;
-  readonly review: ReviewPolicy;
-  readonly pull: PullRequest;
-  readonly forge: Forge;
-  /** Of the pull request, and of those before it for the same branch, as they were last read; oldest first. */
-  readonly reviews: readonly Review[];
-  /** Reads them again. */
-  readReviews(): Promise<readonly Review[]>;
-  /** Reads the pull request and its reviews again. */
-  readState(): Promise<{ readonly pull: PullRequest; readonly reviews: readonly Review[] }>;
-  /** Takes over the pull request as it was read. */
-  note(pull: PullRequest): void;
-}
+import { endedApprovals, withdrawReviews } from './withdraw-reviews.ts';
 
 /**
  * Takes over what reviewers decided: requested changes close the gate `sluice.dev/Reviewed`, and approving reviews approve where the policy
- * says so, once the gates are open and there are as many as are needed. Until then none is recorded, so that a review that is dismissed
- * meanwhile leaves nothing behind. Returns whether it has changed the revision, which is reconciled again then.
+ * says so, once the gates are open and there are as many as are needed. Until then none is recorded; one that is recorded and waits for a rule
+ * is withdrawn with its review. Returns whether it has changed the revision, which is reconciled again then.
  */
 export async function applyReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<boolean> {
   const unread = new Set<string>();
@@ -64,6 +37,7 @@ async function applyVerdicts(
 ): Promise<boolean> {
   const { events } = context;
   const { object, evaluation, review } = proposal;
+  if (await withdrawReviews(context, proposal)) return true;
   const { approvals, changesRequested, uncounted } = await verdictsOf(context, proposal, proposal.reviews);
   if (await reportChanges(context, proposal, changesRequested)) return true;
   if (review.publishOn !== 'review') return false;
@@ -79,14 +53,18 @@ async function applyVerdicts(
 
 export async function verdictsOf(
   { store }: Pick<ReviewContext, 'store'>,
-  { evaluation, review }: ReviewedProposal,
+  { evaluation, review }: Pick<ReviewedProposal, 'evaluation' | 'review'>,
   reviews: readonly Review[],
 ): Promise<ReviewVerdicts> {
   const { git } = store.repositoryOf(evaluation.revision);
   const current = await commitsWithContent(git, evaluation, approvedCommits(reviews, review.approvers));
-  const rejected = evaluation.record.steps.findLast(({ action }) => action === 'propose' || action === 'reject');
-  const rejectedAt = rejected?.action === 'reject' ? rejected.at : undefined;
-  return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit), rejectedAt);
+  return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit), rejectedAt(evaluation.record));
+}
+
+/** When a proposal was rejected whose pull request was opened again since; undefined for others. */
+export function rejectedAt({ steps }: Pick<RevisionRecord, 'steps'>): string | undefined {
+  const last = steps.findLast(({ action }) => action === 'propose' || action === 'reject');
+  return last?.action === 'reject' ? last.at : undefined;
 }
 
 /**
@@ -109,6 +87,9 @@ async function reportChanges(
       };
   const isWritten = before?.status === condition.status && before.message === condition.message;
   if (gate === undefined || (isWritten && gate.state === (isRequested ? 'NotTrue' : 'Open'))) return false;
+  // Requested changes stop a merge that waits in a queue of the host; nothing else removes it from there.
+  const isClosed = isRequested && gate.state === 'Open';
+  if (!isClosed && store.repositoryOf(revision).isInMergeQueue(revision)) return false;
   const conditions = [{ type: REVIEWED_TYPE, ...condition }];
   const reason = `reviews of ${pull.url}`;
   await store.change(
@@ -191,7 +172,7 @@ async function approve(
     await client
       .as(actor, 'api')
       .subResource('approval')
-      .update(packageRevisionKind, published, { reason, evidence: review.url, signal });
+      .update(packageRevisionKind, published, { reason, evidence: review.url, review: review.id, signal });
   } catch (error) {
     if (!isSluiceError(error, 'Refused')) throw error;
     events.record(object, 'Warning', 'NotApproved', error.message, 'approval');
@@ -217,6 +198,8 @@ async function isUnchanged(
   const now = await verdictsOf(context, proposal, reviews);
   const stays = candidates.every(({ review: { id } }) => now.approvals.some((one) => one.review.id === id));
   if (!stays || now.changesRequested.length > 0) return false;
+  // Those that were recorded before count together with this one.
+  if ((await endedApprovals(context, proposal, reviews)).length > 0) return false;
   const { content, policy } = await store.evaluate(keyText(keyOf(object)));
   return content.content === evaluation.content.content && isDeepStrictEqual(policy.review, review);
 }

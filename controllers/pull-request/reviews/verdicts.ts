@@ -20,7 +20,7 @@ export function changesRequestedBy(reviews: readonly Review[]): string {
 }
 
 /** The last review of each user, oldest first. Names of users are case-insensitive on all hosts. */
-function lastReviews(reviews: readonly Review[]): readonly Review[] {
+export function lastReviews(reviews: readonly Review[]): readonly Review[] {
   const last = new Map<string, Review>();
   for (const review of reviews) {
     const author = review.author.toLowerCase();

@@ -18,7 +18,10 @@ const REVIEW: Proposal['review'] = {
 
 function describeWith(review: Partial<Proposal['review']>): string {
   const diff = { to: 'apps.app.w1', files: [] };
-  return describeProposal({ explanation: EXPLANATION, diff, review: { ...REVIEW, ...review }, upstream: undefined });
+  return describeProposal({
+    ...{ explanation: EXPLANATION, diff, rules: [], upstream: undefined },
+    review: { ...REVIEW, ...review },
+  });
 }
 
 describe('the text of a proposal', () => {
@@ -29,6 +32,37 @@ describe('the text of a proposal', () => {
     expect(command).toContain('`/sluice why`, `/sluice reject <reason>`, `/sluice rerun`');
     expect(command).not.toMatch(/sluice (approve|set)/);
     expect(describeWith({ approvers: [] })).not.toContain('/sluice');
+  });
+
+  test('shows since when a gate is closed, who can open it and why, and where the package was copied from', () => {
+    const since = '2026-01-02T03:04:05Z';
+    const closed = {
+      ...{ type: 'example.com/Tested', open: false, state: 'NotTrue', since, settledBy: 'group `testers`' },
+      ...{ requiredBy: [], approveOnly: true, boundTo: [], changed: [] },
+    };
+    const gates: Proposal['explanation']['gates'] = [
+      { ...closed, explanation: '3 of 100 requests\nfailed' },
+      { ...closed, type: 'example.com/Open', open: true, state: 'True', explanation: 'it succeeded' },
+    ];
+    const upstream = 'https://git.example.com/acme/blueprints.git/web@web/v3';
+    const diff = { to: 'apps.app.w1', files: [] };
+    const text = describeProposal({
+      explanation: { ...EXPLANATION, gates },
+      diff,
+      review: REVIEW,
+      rules: [],
+      upstream,
+    });
+    expect(text).toContain(
+      [
+        '| Gate | State | Since | Settled by | Explanation |',
+        '|---|---|---|---|---|',
+        `| \`example.com/Tested\` | **NotTrue** | ${since} | \`group ˋtestersˋ\` | \`3 of 100 requests failed\` |`,
+        `| \`example.com/Open\` | Open | ${since} |  |  |`,
+      ].join('\n'),
+    );
+    expect(text).toContain(`Package revision \`apps.app.w1\`. Upstream: \`${upstream}\`.`);
+    expect(describeWith({})).not.toContain('Upstream:');
   });
 
   test('a table of many gates with long texts stays within the limits of hosts, and counts what it leaves out', () => {

@@ -3,8 +3,10 @@ import { counted } from '../../../src/foundation/text/counted.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
 import type { diffSchema } from '../../../src/package/model/revision/revision-readings.ts';
+import type { BlockingRule } from '../../../src/package/model/revision/revision-state.ts';
 import type { DeepReadonly } from '../../../src/resource/object/object.ts';
 import { USAGE } from '../commands/parse-command.ts';
+import { rulesTable } from './describe-rules.ts';
 import { codeBlock, inlineCode, plainLine } from './quote.ts';
 import type { RenderedChanges } from './resource-changes.ts';
 
@@ -16,6 +18,8 @@ export interface Proposal {
   /** The same by resource; undefined where what it is compared with cannot be read any more. */
   readonly rendered?: RenderedChanges | undefined;
   readonly review: ReviewPolicy;
+  /** What keeps it from being published now, besides gates. */
+  readonly rules: readonly BlockingRule[];
   /** Where the package was copied from; undefined if it was not. */
   readonly upstream: string | undefined;
 }
@@ -36,6 +40,7 @@ export function describeProposal(proposal: Proposal): string {
   return [
     ...about(proposal),
     gateTable(explanation.gates),
+    ...blockedBy(proposal),
     publication(explanation, review),
     ...commands(review),
     ...changed(proposal, MAX_DIFF_CHARACTERS),
@@ -46,9 +51,10 @@ export function describeProposal(proposal: Proposal): string {
 export function describeMember(proposal: Proposal, maxCharacters: number): string {
   const { name, gates } = proposal.explanation;
   const table = gateTable(gates, maxCharacters / 2);
-  const head = [`### ${inlineCode(name)}`, ...about(proposal), table, ...approvalRules(proposal.explanation)].join(
-    '\n\n',
-  );
+  const head = [
+    ...[`### ${inlineCode(name)}`, ...about(proposal), table],
+    ...[...blockedBy(proposal, maxCharacters / 4), ...approvalRules(proposal.explanation)],
+  ].join('\n\n');
   return [head, ...changed(proposal, Math.max(0, maxCharacters - head.length))].join('\n\n');
 }
 
@@ -87,6 +93,11 @@ export function describeEnd(
   return `Package revision ${inlineCode(name)} is ${lifecycle} now. ${reason}`.trimEnd();
 }
 
+/** Whether the text of a section is that of a proposal that has ended. */
+export function isEnd(text: string): boolean {
+  return /^Package revision `[^`\n]+` is \w+ now\./.test(text);
+}
+
 type GateRow = Pick<GateExplanation, 'type' | 'open' | 'state' | 'since' | 'settledBy' | 'explanation'>;
 
 /** The gates as a table in Markdown. */
@@ -109,6 +120,15 @@ export function gateTable(gates: readonly GateRow[], maxCharacters = MAX_TABLE_C
   return ['| Gate | State | Since | Settled by | Explanation |', '|---|---|---|---|---|', ...rows, ...more].join('\n');
 }
 
+/** The rules that keep it from being published now. */
+function blockedBy({ rules, review }: Proposal, maxCharacters?: number): readonly string[] {
+  if (rules.length === 0) return [];
+  // Users may be ahead of the wave of a plan.
+  const isBypass = review.publishOn === 'merge' && rules.some(({ rule }) => rule !== 'Wave');
+  const bypass = isBypass ? ', so that a merge now would be out of band' : '';
+  return [`**Rules keep it from being published${bypass}:**`, rulesTable(rules, maxCharacters)];
+}
+
 /** How many approvals it needs, and who may not approve. */
 function approvalRules({ approvals }: Explanation): readonly string[] {
   const barred = (approvals?.barred ?? []).map((one) => inlineCode(one.name)).join(', ');
@@ -118,12 +138,21 @@ function approvalRules({ approvals }: Explanation): readonly string[] {
   ];
 }
 
-function publication(explanation: Explanation, { publishOn, approvers }: ReviewPolicy): string {
+/** Whose reviews count where the merge publishes. */
+export function approvalsOfMerge({ approvers }: ReviewPolicy): string {
+  const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
+  return users === ''
+    ? ''
+    : ` The merge and approving reviews of these users count as approvals: ${users}. Approve by a review before you schedule a merge (auto-merge), which approves nothing that changes later.`;
+}
+
+function publication(explanation: Explanation, review: ReviewPolicy): string {
+  const { publishOn, approvers } = review;
   const { name } = explanation;
   const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
   const sentences = [
     publishOn === 'merge'
-      ? 'A merge publishes it, if all gates are open and its approvals suffice; otherwise what is merged is out of band, and is not delivered.'
+      ? `A merge publishes it, if all gates are open and its approvals suffice; otherwise what is merged is out of band, and is not delivered.${approvalsOfMerge(review)}`
       : publishOn === 'approval'
         ? `To publish it: ${inlineCode(`sluice rpkg approve ${name}`)}.`
         : users === ''

@@ -30,6 +30,12 @@ test('placeholders stand for fields of the proposal, as code in the text', () =>
   });
 });
 
+test('values in a title, which a merge makes a commit message, mention no user and close no issue', () => {
+  const titleTemplate = '${workspace} by ${proposer}, for #7';
+  const { title } = textsOf([revision('fixes-#1')], { ...REVIEW, titleTemplate });
+  expect(title).toBe('fixes-＃1 by ＠berta, for #7');
+});
+
 test('hostile values stay text', () => {
   const templates = { titleTemplate: '${workspace}', bodyTemplate: '${workspace}' };
   const { title, body } = textsOf([revision('`\n<b>${policy}\u001b[31m\u202e')], { ...REVIEW, ...templates });

@@ -3,7 +3,7 @@ import type { ReviewPolicy } from '../../../src/package/model/policy/review-poli
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import { templateParts } from '../../../src/resource/kinds/sluice/message-template.ts';
 import { REVIEW_FIELDS, type ReviewField } from '../../../src/resource/kinds/sluice/review-template.ts';
-import { inlineCode, plainLine } from './quote.ts';
+import { commitLine, inlineCode, plainLine } from './quote.ts';
 import { upstreamOf } from './read-proposal.ts';
 
 const DEFAULT_TITLE = 'Publish ${package} (${workspace})';
@@ -35,7 +35,8 @@ export function textsOf(
       .map((part) => ('text' in part ? part.text : part.isKnown ? quote(values[part.field as ReviewField]) : ''))
       .join('');
   return {
-    title: plainLine(filled(titleTemplate, plainLine), MAX_TITLE_CHARACTERS),
+    // A user who merges it makes the title a commit message; what the policy refers to is meant so.
+    title: plainLine(filled(titleTemplate, commitLine), MAX_TITLE_CHARACTERS),
     body: filled(bodyTemplate, inlineCode).slice(0, MAX_BODY_CHARACTERS),
   };
 }

@@ -18,6 +18,19 @@ export function plainLine(text: string, most = MAX_INLINE_CHARACTERS): string {
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
 }
 
+/**
+ * Foreign text on one line of a commit message, or of a title, which becomes one: there hosts notify users and teams who are named, and close what
+ * keywords refer to. Letters that look the same replace those that begin a mention or a reference; addresses of mail stay.
+ */
+export function commitLine(text: string, most = MAX_INLINE_CHARACTERS): string {
+  return plainLine(text, most)
+    .replaceAll(/(?<![A-Za-z0-9_])@/g, '＠')
+    .replaceAll(/#(?=\d|$)/g, '＃')
+    .replaceAll(/!(?=\d|$)/g, 'ǃ')
+    .replaceAll(/(?<=gh)-(?=\d|$)/gi, '‐')
+    .replaceAll('://', '∶//');
+}
+
 /** Foreign text as a block of code, in a fence that is longer than any in the text. */
 export function codeBlock(text: string, language: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));

@@ -1,6 +1,6 @@
 import { unlessMissing } from '../../../src/foundation/sluice-error.ts';
 import { readPackage } from '../../../src/package/model/content/content.ts';
-import { REVIEW_ACTOR, REVIEWED_TYPE, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import { diffSchema, explainSchema } from '../../../src/package/model/revision/revision-readings.ts';
@@ -34,7 +34,7 @@ export async function readProposal(
   { client, store }: DescriptionContext,
   object: Stored<PackageRevision>,
   { revision: { kptfile }, content, record }: Pick<RevisionEvaluation, 'revision' | 'content' | 'record'>,
-  about: { readonly explanation: Explanation; readonly review: ReviewPolicy },
+  about: Pick<Proposal, 'explanation' | 'review' | 'rules'>,
   signal: AbortSignal,
 ): Promise<Proposal> {
   const read = await client.subResource('diff').get(packageRevisionKind, keyOf(object), {}, { signal });

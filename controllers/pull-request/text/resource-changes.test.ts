@@ -70,6 +70,7 @@ test('the text stays within the limit of hosts, counts what it leaves out, and h
     diff: { to: 'apps.app.w1', files: [] },
     ...{ rendered, upstream: undefined },
     review: { publishOn: 'merge', approvers: [] } as never,
+    rules: Array.from({ length: 100 }, () => ({ rule: 'Soak', message: '@all | '.repeat(200), resolvedBy: '@all' })),
   });
   expect(body.length).toBeLessThan(56_000);
   expect(body).toMatch(/\n\d+ more resources are not listed\./);

@@ -43,3 +43,12 @@ export function withSection(body: string, proposals: readonly string[], text: st
   if (begin === undefined || end < begin) return normal.trim() === '' ? section : `${normal.trimEnd()}\n\n${section}`;
   return `${normal.slice(0, begin)}${section}${normal.slice(end + END.length)}`;
 }
+
+/** The text of the section of a body; undefined without one. */
+export function sectionOf(body: string): string | undefined {
+  const normal = body.replaceAll('\r\n', '\n');
+  const begin = BEGIN.exec(normal);
+  const end = normal.lastIndexOf(END);
+  if (begin === null || end < begin.index) return undefined;
+  return normal.slice(begin.index + begin[0].length, end).trim();
+}

@@ -39,6 +39,8 @@ export interface PullContent {
   /** The section of Sluice. */
   readonly text: string;
   readonly review: ReviewPolicy;
+  /** Takes the place of the title, as long as that is the one that Sluice has given. */
+  readonly title?: string;
 }
 
 /**
@@ -50,7 +52,7 @@ export async function writePull(
   object: Stored<PackageRevision>,
   entry: ShownPull,
   pull: PullRequest,
-  { proposals, text, review }: PullContent,
+  { proposals, text, review, title }: PullContent,
 ): Promise<void> {
   const { signal } = context;
   const { pulls, branch } = entry;
@@ -65,16 +67,23 @@ export async function writePull(
   const section = entry.text === written ? now.body : withSection(now.body, proposals, text);
   const body = isPrepared && entry.isPrepared !== true ? withPrepared(section) : section;
   // Hosts return line breaks as they were sent by browsers.
-  if (body !== now.body && body !== now.body.replaceAll('\r\n', '\n')) await writeBody(entry, body, signal);
+  const isNew = body !== now.body && body !== now.body.replaceAll('\r\n', '\n');
+  const isRetitled = title !== undefined && now.title === entry.title && title !== now.title;
+  if (isNew || isRetitled) await writeText(entry, isRetitled ? { body, title } : { body }, signal);
+  if (isRetitled) entry.title = title;
   entry.text = written;
   if (refusal !== undefined) throw refusal;
   entry.isPrepared = true;
 }
 
 /** An own change is no reason to read reviews again; the next poll does it for one that came at the same time. */
-async function writeBody(entry: ShownPull, body: string, signal: AbortSignal): Promise<void> {
+async function writeText(
+  entry: ShownPull,
+  text: { readonly body: string; readonly title?: string },
+  signal: AbortSignal,
+): Promise<void> {
   const { pulls, branch, number, members } = entry;
-  pulls.note(await pulls.forge.update(number, { body }, signal));
+  pulls.note(await pulls.forge.update(number, text, signal));
   const of = await pulls.ofBranch(branch, signal);
   if (of === undefined) return;
   if (entry.reviews !== undefined) entry.reviews = { ...entry.reviews, of };

@@ -1,15 +1,15 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
-import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { hostMerges } from '../../pull-request/ending/host-merges.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { MergedUserPull, UserPulls } from '../user-pulls.ts';
 import { describeUserMerge } from './describe-user-merge.ts';
-import { hostMerges } from './host-merges.ts';
 import { type PackageMerge, publishUserMerge, type UserMerge, type UserMergeContext } from './publish-user-merge.ts';
 
 /** Until a merge is looked for again in what was fetched: at first, and later, where it takes another fetch. */
@@ -17,6 +17,9 @@ const FETCH_MS = 1000;
 const RETRY_MS = 10_000;
 /** After that, the commit of a merge is not on the main branch, which was rewritten or is another one. */
 const MAX_WAIT_MS = 600_000;
+/** Merges of which a new process reads from the host whether they were reported: so many, and none that is older. */
+const MAX_SEARCHED = 50;
+const MAX_UNREPORTED_MS = 7 * 86_400_000;
 const COMMENT_TOPIC = 'merged';
 
 export interface ApplyContext extends Omit<UserMergeContext, 'onPublished'> {
@@ -31,6 +34,14 @@ export interface ApplyContext extends Omit<UserMergeContext, 'onPublished'> {
  * the lower number. What was published is found in Git, so that a repetition publishes nothing twice.
  */
 export async function applyUserMerges(context: ApplyContext, pulls: UserPulls): Promise<ReconcileResult | undefined> {
+  const wait = await publishInOrder(context, pulls);
+  const { unreported } = pulls;
+  if (unreported !== undefined) await comment(context, pulls, unreported.number, unreported.text);
+  delete pulls.unreported;
+  return wait;
+}
+
+async function publishInOrder(context: ApplyContext, pulls: UserPulls): Promise<ReconcileResult | undefined> {
   for (const merged of await inMergeOrder(context, pulls.merged())) {
     const { pull } = merged;
     merged.attempts += 1;
@@ -75,7 +86,7 @@ function awaitCommit(
   { clock, requests, repository }: ApplyContext,
   merged: MergedUserPull,
 ): ReconcileResult | undefined {
-  const now = clock.now();
+  const now = clock.monotonic();
   merged.missingSince ??= now;
   if (now - merged.missingSince > MAX_WAIT_MS) return undefined;
   if (now - (merged.syncedAt ?? Number.NEGATIVE_INFINITY) >= RETRY_MS) {
@@ -92,23 +103,42 @@ async function report(
   { pull, isMissed, attempts }: MergedUserPull,
   merge: UserMerge,
 ): Promise<void> {
-  // That what was published or deleted long ago is not published now is no news after a start.
-  const isNews = ({ result }: PackageMerge) => result !== 'removed' && !(isMissed && result === 'not_published');
-  const news = merge.packages.filter(isNews);
   const text = describeUserMerge(merge);
-  // An earlier attempt or process can have ended before it reported what it had published.
-  const isUnreported = merge.known.some(({ result }) => attempts > 1 || (isMissed && result === 'out_of_band'));
-  if ((news.length === 0 && !isUnreported) || pulls.isReported(pull.number, text)) return;
+  // That what was published or deleted long ago is not published now is no news after a start, unless no process has reported the merge.
+  const mayBeOld = isMissed && merge.packages.some(({ result }) => result === 'not_published');
+  const isOld = mayBeOld && !(await isUnreportedMerge(context, pulls, pull));
+  const isNews = ({ result }: PackageMerge) => result !== 'removed' && !(isOld && result === 'not_published');
+  const news = merge.packages.filter(isNews);
+  // An earlier attempt can have ended before it reported what it had published.
+  const isUnreported = merge.known.length > 0 && attempts > 1;
+  if (pulls.isReported(pull.number, text)) return;
+  if (news.length === 0 && !isUnreported) {
+    // So can an earlier process. Since each merge is reported before the next one is published, only its last one can lack the comment.
+    const isPublished = merge.known.length > 0 && merge.packages.every(({ result }) => result === 'removed');
+    if (isMissed && isPublished) pulls.unreported = { number: pull.number, text };
+    return;
+  }
   for (const one of news) if (one.result === 'not_published') await reportPackage(context, pull, one);
-  await comment(context, pull.number, text);
-  pulls.noteReported(pull.number, text);
+  await comment(context, pulls, pull.number, text);
+}
+
+/** Whether no process has reported a merge from before the start: of the last ones, the host knows. */
+async function isUnreportedMerge(
+  { forge, clock, signal }: ApplyContext,
+  pulls: UserPulls,
+  { number, closedAt }: PullRequest,
+): Promise<boolean> {
+  const isLate = closedAt === undefined || clock.now() - Date.parse(closedAt) > MAX_UNREPORTED_MS;
+  if (isLate || pulls.searched >= MAX_SEARCHED) return false;
+  pulls.searched += 1;
+  return (await unlessMissing(forge.findComment(number, COMMENT_TOPIC, signal))) === undefined;
 }
 
 async function reportPackage(context: ApplyContext, { url, number, merged }: PullRequest, one: PackageMerge) {
   const { client, events, repository, signal } = context;
   const where = `${one.path} by ${url}`;
   if (one.result === 'removed') return;
-  hostMerges.publish({ result: one.result });
+  hostMerges.publish({ origin: 'user', result: one.result });
   if (one.result === 'not_published') {
     record(context, 'MergeNotPublished', `the merge of ${where} is not published: ${one.reason}`, number);
     return;
@@ -137,12 +167,13 @@ function record({ events, object }: ApplyContext, reason: string, message: strin
 }
 
 /** The publication counts whether or not the host takes a comment about it. */
-async function comment({ forge, signal }: ApplyContext, number: number, text: string): Promise<void> {
+async function comment({ forge, signal }: ApplyContext, pulls: UserPulls, number: number, text: string): Promise<void> {
   try {
     await forge.setComment(number, COMMENT_TOPIC, text, signal);
   } catch (error) {
     if (!isSluiceError(error) || !UNWRITABLE.has(error.code)) throw error;
   }
+  pulls.noteReported(number, text);
 }
 
 /** A locked conversation, or one that a user has deleted. */

@@ -4,6 +4,7 @@ import { mergeBase } from '../../../src/git/objects/merge-base.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { changedPackages } from '../changed-packages.ts';
+import { packagesAt } from '../read-user-pull.ts';
 
 /** A package that a pull request has changed, as its merge left it. */
 export interface PackageAtMerge {
@@ -49,13 +50,8 @@ export async function packagesAtMerge(
     if (before !== undefined && before !== head.commit) range = { before, after: head.commit };
   }
   const { packages: changed, isComplete } = await changedPackages(git, { ...range, directory: layout.directory });
-  const trees = await git.statObjects(
-    changed.flatMap(({ path }) => [`${commit}:${path}/Kptfile`, `${commit}:${path}`]),
-  );
-  const packages = changed.map(({ path, before }, at) => {
-    const [kptfile, tree] = [trees[2 * at], trees[2 * at + 1]];
-    return { path, before, after: kptfile?.type === 'blob' ? tree?.oid : undefined };
-  });
+  const trees = await packagesAt(git, commit, changed);
+  const packages = changed.map(({ path, before }) => ({ path, before, after: trees.get(path) }));
   return { packages, isComplete, isPushed };
 }
 

@@ -1,26 +1,33 @@
 import { type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
-import type { Forge, PullRequest, Review } from '../../../src/forge/forge.ts';
-import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import type { Forge, MergedState, PullRequest, Review } from '../../../src/forge/forge.ts';
+import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
-import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import { mergedPackageProblem } from '../../../src/package/plan/create/merged-package.ts';
-import type { MergedFacts } from '../../../src/package/plan/merged-facts.ts';
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
-import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
 import { isMergedBefore } from '../../pull-request/merging/merge-publication.ts';
-import { revisionApprover } from '../../pull-request/reviews/approver-at.ts';
+import {
+  approvalsAtMerge,
+  type MergeAttempt,
+  mergeAsApproval,
+  publishInName,
+  requestInName,
+  reviewsAsCandidates,
+  reviewsUntilMerge,
+  type UserApproval,
+} from '../../pull-request/reviews/approvals-at-merge.ts';
 import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';
 import { type JudgedPackage, judgePackage } from '../judge-package.ts';
 import { mergePackage } from '../merge-package.ts';
-import { keyAt } from '../read-user-pull.ts';
+import { isChecked, keyAt } from '../read-user-pull.ts';
 import { countedRendering, mergedConditions } from './merged-package-facts.ts';
 import { type PackageAtMerge, packagesAtMerge } from './merged-packages.ts';
 
@@ -28,12 +35,12 @@ export interface UserMergeContext {
   readonly store: Pick<RevisionStore, 'publishMerged'>;
   readonly repository: PackageRepository;
   readonly forge: Forge;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly renderer: Renderer | undefined;
   readonly restrictedRenderer: Renderer | undefined;
   readonly mayApprove: MayApprove | undefined;
-  /** True for the policy of a package whose pull requests this host has. */
-  isWanted(review: ReviewPolicy): boolean;
+  /** Where the members of the teams of a policy are read. */
+  teamsOf(review: ReviewPolicy): Pick<Forge, 'isTeamMember'>;
   /** Since when merges publish by the policy. */
   mergesSince(review: ReviewPolicy): ReviewPolicy['mergesSince'];
   /** Called for each package once it is published, in band or out of band. */
@@ -82,7 +89,7 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
   }
   const outcomes: PackageMerge[] = [];
   let pull: PullRequest | undefined;
-  let reviews: readonly Review[] | undefined;
+  let state: UserMergeState | undefined;
   for (const one of wanted) {
     signal.throwIfAborted();
     const { path } = one;
@@ -95,12 +102,12 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
     const problem = await mergedPackageProblem(repository, { ...key, commit });
     if (problem !== undefined) outcome = { path, result: 'not_published', reason: problem };
     else {
-      if (pull === undefined) {
+      if (pull === undefined || state === undefined) {
         pull = await forge.get(listed.number, signal);
         if (pull.merged?.commit !== commit) return undefined;
-        reviews = await readReviews(forge, pull, signal);
+        state = await readState(forge, pull, signal);
       }
-      outcome = await publishPackage(context, { ...one, after: one.after }, pull, reviews, read.isPushed);
+      outcome = await publishPackage(context, { ...one, after: one.after }, pull, state, read.isPushed);
     }
     if (outcome.result !== 'not_published') await context.onPublished(outcome);
     outcomes.push(outcome);
@@ -137,7 +144,7 @@ function outcomeOf(path: string, revision: PackageRevision, refusal?: string): P
 
 /** Whether a policy lets a merge publish the package, and did so when it was merged. */
 async function isForMerges(
-  { repository, isWanted, mergesSince }: UserMergeContext,
+  { repository, mergesSince }: UserMergeContext,
   { path, after }: PackageAtMerge,
   commit: string,
 ): Promise<boolean> {
@@ -145,7 +152,7 @@ async function isForMerges(
   const [file] = after === undefined ? [] : await git.readObjects([`${commit}:${path}/Kptfile`]);
   const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
   const { review } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
-  if (review === undefined || review.publishOn === 'approval' || !isWanted(review)) return false;
+  if (review === undefined || review.publishOn === 'approval' || !isChecked(review)) return false;
   const since = mergesSince(review);
   return since !== undefined && !(await isMergedBefore(repository, commit, since));
 }
@@ -154,7 +161,7 @@ async function publishPackage(
   context: UserMergeContext,
   { path, before, after }: PackageAtMerge & { readonly after: string },
   pull: PullRequest,
-  reviews: readonly Review[] | undefined,
+  state: UserMergeState,
   isPushed: boolean,
 ): Promise<PackageMerge> {
   const { store, repository, clock, signal } = context;
@@ -168,80 +175,57 @@ async function publishPackage(
     renderer: isPushed ? context.renderer : context.restrictedRenderer,
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
-  const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, reviews);
-  const [first, ...others] = approved.approvals;
-  const request: RequestContext = {
-    ...(first === undefined
-      ? { actor: { name: REVIEW_ACTOR }, face: 'controller' }
-      : { actor: first.actor, face: 'api' }),
-    ...{ reason: `${pull.url} was merged by ${merger}`, signal },
+  const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, state);
+  const reason = `${pull.url} was merged by ${merger}`;
+  const facts = {
+    conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
+    ...{ rendering: countedRendering(judged.rendering), mayIssue: isPushed },
   };
-  const wanted = {
-    ...{ package: key.package, workspace: key.workspace },
-    merged: {
+  const publish = ({ by: approver, others, refusal }: MergeAttempt) => {
+    const merged = {
       commit,
-      ...(first === undefined ? { notApproved: `${pull.url} was merged by ${merger}, ${approved.missing}` } : {}),
-    },
-    facts: {
-      conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
-      ...{ rendering: countedRendering(judged.rendering), approvals: others.map(givenBy), mayIssue: isPushed },
-    },
+      ...(pull.closedAt === undefined ? {} : { at: pull.closedAt }),
+      ...(approver === undefined ? { notApproved: `${reason}, ${approved.missing}` } : {}),
+      ...(others.length === 0 ? {} : { approvals: others }),
+      ...(refusal === undefined ? {} : { recordBypass: true }),
+    };
+    const wanted = { package: key.package, workspace: key.workspace, merged, facts };
+    const request = { ...requestInName({ by: approver }, reason, pull.url), signal };
+    return store.publishMerged(repository.id, wanted, approver?.evidence ?? pull.url, request);
   };
-  const publish = (recordBypass: boolean) =>
-    store.publishMerged(
-      repository.id,
-      recordBypass ? { ...wanted, merged: { ...wanted.merged, recordBypass } } : wanted,
-      first?.evidence ?? pull.url,
-      request,
-    );
   try {
-    return outcome(await publish(false));
+    const published = await publishInName(approved.approvals, publish);
+    if (published.result === 'not_published')
+      return { path, result: 'not_published', reason: published.refusal.message };
+    const { published: revision } = published;
+    if (revision === undefined) return { path, result: 'not_published', reason: 'the revision was deleted meanwhile' };
+    return outcomeOf(path, revision, published.result === 'published' ? undefined : published.refusal.message);
   } catch (error) {
     if (!isSluiceError(error) || !FINAL.has(error.code)) throw error;
-    if (error.code !== 'Refused') return { path, result: 'not_published', reason: error.message };
-    try {
-      return outcome(await publish(true), error.message);
-    } catch (again) {
-      if (!isSluiceError(again, 'Refused')) throw again;
-      return { path, result: 'not_published', reason: messageOf(again) };
-    }
-  }
-
-  function outcome(revision: PackageRevision | undefined, refusal?: string): PackageMerge {
-    if (revision === undefined) return { path, result: 'not_published', reason: 'the revision was deleted meanwhile' };
-    return outcomeOf(path, revision, refusal);
+    return { path, result: 'not_published', reason: error.message };
   }
 }
 
 /** Failures that a repetition does not change. */
-const FINAL: ReadonlySet<string> = new Set(['Refused', 'InvalidInput', 'AlreadyExists', 'LimitExceeded']);
-
-interface UserApproval {
-  readonly actor: Actor;
-  readonly at: string;
-  readonly evidence: string;
-}
-
-function givenBy({ actor: { name: subject, groups }, ...given }: UserApproval): MergedFacts['approvals'][number] {
-  return { subject, ...(groups === undefined ? {} : { groups }), ...given };
-}
+const FINAL: ReadonlySet<string> = new Set(['InvalidInput', 'AlreadyExists', 'LimitExceeded']);
 
 /**
  * The users who stand behind a package, the one who merged first: that user where the policy has merges publish, and those who approved its content in
  * reviews. All need the same right as for an approval through the API.
  */
 async function approvalsOf(
-  { repository, forge, mayApprove, signal }: UserMergeContext,
+  { repository, teamsOf, mayApprove, signal }: UserMergeContext,
   { path, commit, name }: { readonly path: string; readonly commit: string; readonly name: string },
   pull: PullRequest,
   { review }: Pick<JudgedPackage, 'review'>,
-  reviews: readonly Review[] | undefined,
+  { reviews: all, scheduled }: UserMergeState,
 ): Promise<{
   readonly approvals: readonly UserApproval[];
   readonly missing: string;
   readonly changesRequested: readonly Review[] | undefined;
 }> {
   const approvers = review?.approvers ?? [];
+  const reviews = all && reviewsUntilMerge(all, pull);
   const content = (await contentAt(repository.git, `${commit}:${path}`)) ?? '';
   const commits = approvedCommits(reviews ?? [], approvers);
   const current = await commitsWithContent(
@@ -250,46 +234,41 @@ async function approvalsOf(
     commits,
   );
   const verdicts = evaluateReviews(reviews ?? [], approvers, (one) => current.has(one));
-  const candidates = [
-    ...(review?.publishOn === 'merge' && pull.merged !== undefined
-      ? [{ login: pull.merged.by, at: pull.closedAt ?? pull.updatedAt, evidence: pull.url }]
-      : []),
-    ...verdicts.approvals.map(({ review: { author, submittedAt, url } }) => ({
-      ...{ login: author, at: submittedAt, evidence: url },
-    })),
-  ];
-  const approvals = new Map<string, UserApproval>();
-  const refused = new Set<string>();
-  for (const { login, ...given } of candidates) {
-    const key = { namespace: repository.namespace, name };
-    const approver = review && (await revisionApprover({ forge, mayApprove, signal }, review, login, key));
-    if (approver === undefined) continue;
-    const { actor } = approver;
-    if (approvals.has(actor.name) || refused.has(actor.name)) continue;
-    if (await approver.mayApprove()) approvals.set(actor.name, { actor, ...given });
-    else refused.add(actor.name);
-  }
+  const isCurrent = async (one: string) =>
+    (await commitsWithContent(repository.git, { revision: { commit, path }, content: { content } }, [one])).has(one);
+  const merge: Awaited<ReturnType<typeof mergeAsApproval>> =
+    review?.publishOn === 'merge'
+      ? await mergeAsApproval(pull, scheduled, { approvers, isCurrent })
+      : { candidates: [] };
+  const candidates = [...merge.candidates, ...reviewsAsCandidates(verdicts)];
+  const key = { namespace: repository.namespace, name };
+  const { approvals, refused } =
+    review === undefined
+      ? { approvals: [], refused: [] }
+      : await approvalsAtMerge({ forge: teamsOf(review), mayApprove, signal }, review, candidates, key);
   const changesRequested = reviews === undefined ? undefined : verdicts.changesRequested;
   const missing =
-    refused.size > 0
-      ? `but User "${[...refused].join('", "')}" may not update packagerevisions/approval in this namespace`
-      : review?.publishOn === 'merge'
-        ? `whom spec.review.approvers of the policy ${review.policy} does not list, and no user whom it lists approved this content`
-        : 'and no user whom spec.review.approvers of the policy lists approved this content in a review';
-  return { approvals: [...approvals.values()], missing, changesRequested };
+    refused.length > 0
+      ? `but User "${refused.join('", "')}" may not update packagerevisions/approval in this namespace`
+      : merge.uncounted !== undefined
+        ? `but ${merge.uncounted}`
+        : review?.publishOn === 'merge'
+          ? `whom spec.review.approvers of the policy ${review.policy} does not list, and no user whom it lists approved this content`
+          : 'and no user whom spec.review.approvers of the policy lists approved this content in a review';
+  return { approvals, missing, changesRequested };
 }
 
-/** Undefined where there are too many, which closes the gate for them. */
-async function readReviews(
-  forge: Forge,
-  pull: PullRequest,
-  signal: AbortSignal,
-): Promise<readonly Review[] | undefined> {
+/** `reviews` is undefined where there are too many, which closes the gate for them. */
+type UserMergeState = Pick<MergedState, 'scheduled'> & { readonly reviews: MergedState['reviews'] | undefined };
+
+async function readState(forge: Forge, pull: PullRequest, signal: AbortSignal): Promise<UserMergeState> {
   try {
-    return await forge.reviews(pull.number, signal);
+    return await forge.mergedState(pull, signal);
   } catch (error) {
-    if (isSluiceError(error, 'LimitExceeded')) return undefined;
-    throw error;
+    if (!isSluiceError(error, 'LimitExceeded')) throw error;
+    const { closedAt: at = pull.updatedAt } = pull;
+    // It may have been scheduled too.
+    return { reviews: undefined, scheduled: { by: undefined, at, commit: undefined } };
   }
 }
 

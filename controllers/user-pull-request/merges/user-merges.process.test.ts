@@ -165,6 +165,29 @@ describe('merges of pull requests that users open, rare cases', () => {
     expect(syncs).toBe(1);
   });
 
+  test('that publish nothing are reported by the next process where none has reported them, once', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.world.push(at.path, { 'web/Kptfile': KPTFILE() });
+    await at.world.store.repository('apps').refresh();
+    for (const number of [1, 2]) await at.pull({ [`web/${number}.yaml`]: MAP }, { branch: `branch-${number}` });
+    for (const number of [1, 2]) await at.merge(number, 'bob');
+    // By the times of the host the other one is published first, at a later commit.
+    at.forge.change(1, { closedAt: '2100-01-01T00:00:00Z' });
+    for (let times = 0; times < 2; times += 1) {
+      at.restart();
+      await at.poll();
+      expect(revision('apps.web.merge-2')?.lifecycle).toBe('Published');
+      expect(at.comment(1, 'merged')).toContain('`web` is **not published**');
+      expect((await at.world.events('apps')).filter((text) => text.startsWith('MergeNotPublished'))).toHaveLength(1);
+    }
+    // What a process said that had published it stays.
+    const said = at.comment(2, 'merged');
+    at.forge.change(2, { title: 'another title' });
+    at.restart();
+    await at.poll();
+    expect(at.comment(2, 'merged')).toBe(said);
+  });
+
   test('and checks read the policies again, so that a slow watch of them loses no publication', async () => {
     await at.policy({ publishOn: 'merge' });
     const repository = at.world.store.repository('apps');

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { eachUserPulls, GATE, GATES, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
+import { type HostMerge, hostMerges } from '../../pull-request/ending/host-merges.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
 
 describe('merges of pull requests that users open', () => {
@@ -32,11 +33,32 @@ describe('merges of pull requests that users open', () => {
     at.forge.calls.length = 0;
     await at.poll();
     await at.poll();
+    const said = at.forge.commentsOf.get(1);
     at.restart();
     await at.poll();
     expect(await tags()).toEqual(['db/v1', 'web/v1']);
-    expect(at.forge.calls.filter((call) => call !== 'listUpdated' && call !== 'listOpen')).toEqual([]);
+    // What an earlier process can have missed.
+    expect(at.forge.calls.filter((call) => call !== 'listUpdated' && call !== 'listOpen')).toEqual(['setComment']);
+    expect(at.forge.commentsOf.get(1)).toEqual(said);
     expect(await at.world.events('apps.web.merge-1')).toHaveLength(1);
+  });
+
+  test('are reported by the next process where one ended before its comment: the last one, and none from before', async () => {
+    await at.policy({ publishOn: 'merge' });
+    for (const [number, name] of [
+      [1, 'api'],
+      [2, 'db'],
+      [3, 'web'],
+    ] as const) {
+      await at.pull({ [`${name}/Kptfile`]: KPTFILE() }, { branch: name });
+      await at.merge(number, 'bob');
+    }
+    await at.poll();
+    at.forge.commentsOf.clear();
+    at.restart();
+    await at.poll();
+    expect([1, 2, 3].map((number) => at.comment(number, 'merged') !== undefined)).toEqual([false, false, true]);
+    expect(at.comment(3, 'merged')).toContain('- `web` is published as `apps.web.merge-3`');
   });
 
   test('with a closed gate of one package flag that one, with an event, a comment and the reason', async () => {
@@ -44,7 +66,13 @@ describe('merges of pull requests that users open', () => {
     await at.pull({ 'web/Kptfile': KPTFILE(GATES), 'db/Kptfile': KPTFILE() });
     await at.poll();
     await at.merge(1, 'bob');
-    await at.poll();
+    const counted: HostMerge[] = [];
+    const stop = hostMerges.subscribe((one) => void counted.push(one));
+    await at.poll().finally(stop);
+    expect(counted).toEqual([
+      { origin: 'user', result: 'published' },
+      { origin: 'user', result: 'out_of_band' },
+    ]);
     expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'GateUnmet' } });
     expect(revision('apps.db.merge-1')?.outOfBand).toBeUndefined();
     const reported = expect.stringMatching(new RegExp(`^OutOfBand: the merge of web by .* gate ${GATE} is closed`));
@@ -73,6 +101,23 @@ describe('merges of pull requests that users open', () => {
     await at.merge(2, 'bob');
     await at.poll();
     expect(revision('apps.web.merge-2')?.outOfBand?.message).toContain('may not update packagerevisions/approval');
+  });
+
+  test('that were scheduled are an approval of each package that is as it was then, and of no other', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE(), 'db/Kptfile': KPTFILE() });
+    await at.poll();
+    at.forge.schedules.set(1, { by: 'bob', at: '2030-01-01T00:00:01Z', commit });
+    await at.pull({ 'db/a.yaml': MAP, 'cache/Kptfile': KPTFILE() }, { onTop: true });
+    await at.poll();
+    await at.merge(1, 'bob');
+    await at.poll();
+    expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    for (const name of ['apps.db.merge-1', 'apps.cache.merge-1'])
+      expect(revision(name)?.outOfBand).toMatchObject({
+        reason: 'NotApproved',
+        message: expect.stringMatching(/as bob had scheduled at .*the package has changed since/),
+      });
   });
 
   test('count for the quorum of a group by the groups of the mapped users who merged and who approved', async () => {

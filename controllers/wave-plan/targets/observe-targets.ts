@@ -55,22 +55,24 @@ export function observeRevision(
   selection: Selection,
   store: ObserveOptions['store'],
 ): TargetObservation {
-  if (isUnknown(namespace, target.id, selection, store)) return {};
+  if (isUnknown(namespace, target.id, store)) {
+    const repository = repositoryOf(target.id);
+    if (selection.hasRepository(repository)) return {};
+    return { failure: `repository ${repository} is not registered` };
+  }
   const found = store.find(`${namespace}/${target.revision}`);
   if (found?.lifecycle === 'Proposed') return { revision: { state: 'Proposed' } };
   const isPublished = found?.lifecycle === 'Published' || found?.lifecycle === 'DeletionProposed';
   return { revision: isPublished ? { state: 'Published', number: found.revision } : { state: 'Gone' } };
 }
 
-/** True for a target whose repository is registered and cannot be read. */
-export function isUnknown(
-  namespace: string,
-  id: string,
-  { hasRepository }: Selection,
-  store: Pick<RevisionStore, 'findRepository'>,
-): boolean {
-  const repository = id.slice(0, id.indexOf('/'));
-  return hasRepository(repository) && store.findRepository(`${namespace}/${repository}`) === undefined;
+/** True for a target whose repository cannot be read, or is not registered: what became of its revision is not known. */
+export function isUnknown(namespace: string, id: string, store: Pick<RevisionStore, 'findRepository'>): boolean {
+  return store.findRepository(`${namespace}/${repositoryOf(id)}`) === undefined;
+}
+
+function repositoryOf(id: string): string {
+  return id.slice(0, id.indexOf('/'));
 }
 
 /** The verification of each target of the plan that is published. */
@@ -124,7 +126,7 @@ async function verifyAllDeployed(
   { client, delivered }: ObserveOptions,
 ): Promise<ReadonlyMap<string, Verification>> {
   const { items: targets } = await client.list(deliveryTargetKind, { namespace });
-  const packages = delivered ?? DeliveredPackages.from((await client.list(packageDeliveryKind, { namespace })).items);
+  const packages = await packagesIn(namespace, { client, delivered });
   return new Map(
     published.map(({ id, published: revision = 0 }) => {
       const slash = id.indexOf('/');
@@ -132,4 +134,24 @@ async function verifyAllDeployed(
       return [id, verifyDeployed({ key, revision }, names, targets, packages)];
     }),
   );
+}
+
+/** Reads the number of the revision of a target that is delivered, as it is now. Computed at the first call. */
+export async function readDelivered(
+  namespace: string,
+  options: Pick<ObserveOptions, 'client' | 'delivered'>,
+): Promise<(id: string) => number | undefined> {
+  const packages = await packagesIn(namespace, options);
+  let highest: ReadonlyMap<string, number> | undefined;
+  return (id) => {
+    highest ??= packages.highestIn(namespace);
+    return highest.get(id);
+  };
+}
+
+async function packagesIn(
+  namespace: string,
+  { client, delivered }: Pick<ObserveOptions, 'client' | 'delivered'>,
+): Promise<DeliveredPackages> {
+  return delivered ?? DeliveredPackages.from((await client.list(packageDeliveryKind, { namespace })).items);
 }

@@ -15,7 +15,14 @@ import type { TargetObservation } from '../../../src/rollout/wave/observation.ts
 import type { TargetRecord } from '../../../src/rollout/wave/plan-state.ts';
 import { type ApproveOptions, approve, grouped, MAX_APPROVALS } from './approve-targets.ts';
 
-type Rollback = NonNullable<TargetObservation['rollback']>;
+type Rollback =
+  | NonNullable<TargetObservation['rollback']>
+  /** A draft was made of this revision, although no delivery of an earlier one is recorded. */
+  | { readonly waits: string; readonly undelivered: number };
+type IdentifiedRollback = readonly [id: string, Rollback];
+
+/** Targets that an event names. */
+const MAX_NAMED_TARGETS = 10;
 
 /** The targets of the namespace, from which a revision may have gone back before. */
 async function readDeliveryTargets({ client }: ApproveOptions, namespace: string): Promise<readonly DeliveryTarget[]> {
@@ -29,7 +36,7 @@ export async function rollBackTargets(
   plan: string,
   options: ApproveOptions,
   signal: AbortSignal,
-): Promise<readonly (readonly [id: string, Rollback])[]> {
+): Promise<readonly IdentifiedRollback[]> {
   if (back.length === 0) return [];
   const targets = await readDeliveryTargets(options, namespace);
   // The reasons differ in the numbers of revisions.
@@ -47,6 +54,17 @@ export async function rollBackTargets(
   );
 }
 
+/** What an event reports of drafts that were made although no delivery is recorded; undefined if there is none. */
+export function undeliveredText(rollbacks: readonly IdentifiedRollback[]): string | undefined {
+  const texts = rollbacks.flatMap(([id, rollback]) =>
+    typeof rollback === 'object' && 'undelivered' in rollback ? `${id} to v${rollback.undelivered}` : [],
+  );
+  if (texts.length === 0) return undefined;
+  const named = texts.slice(0, MAX_NAMED_TARGETS).join(', ');
+  const more = texts.length > MAX_NAMED_TARGETS ? ` and ${texts.length - MAX_NAMED_TARGETS} more` : '';
+  return `no delivery of an earlier revision is recorded, so the highest one that did not fail on a target is published again: ${named}${more}`;
+}
+
 interface RollbackContext {
   readonly namespace: string;
   readonly targets: readonly DeliveryTarget[];
@@ -55,11 +73,11 @@ interface RollbackContext {
 }
 
 /**
- * Takes the next step of a rollback: the content of the published revision before becomes a draft in a workspace that follows from the
- * revision, which is proposed and approved. A repeated call continues where the last one ended.
+ * Takes the next step of a rollback: the content of the revision that was delivered before becomes a draft in a workspace that follows from
+ * the number of the reverted one, which is proposed and approved. A repeated call continues where the last one ended.
  */
 async function rollBackTarget(
-  { id, published = 0 }: TargetRecord,
+  { id, published = 0, previous }: TargetRecord,
   { namespace, targets, plan, together }: RollbackContext,
   options: ApproveOptions,
 ): Promise<Rollback> {
@@ -76,7 +94,7 @@ async function rollBackTarget(
   if ((own?.spec.revision ?? 0) > 0) return 'Done';
   const later = revisions.find(({ spec }) => (spec.revision ?? 0) > published);
   if (later !== undefined) return { impossible: `v${later.spec.revision} was published since` };
-  const source = revertSource(reverted, revisions, targets)?.revision;
+  const { revision: source, isDelivered } = revertSource(reverted, revisions, targets, previous) ?? {};
   if (source === undefined) return { impossible: `no published revision precedes v${published}` };
   const more = `rollback of WavePlan ${plan}`;
   const reason = revertReason(published, source.spec.revision ?? 0, more);
@@ -86,7 +104,8 @@ async function rollBackTarget(
       const spec = { packageName: path, repository, workspaceName, lifecycle: 'Draft' as const };
       const tasks = [{ type: 'edit' as const, edit }];
       await client.create(packageRevisionKind, { metadata: { namespace }, spec: { ...spec, tasks } }, { reason });
-      return { waits: 'its draft was created' };
+      const waits = 'its draft was created';
+      return isDelivered === true ? { waits } : { waits, undelivered: source.spec.revision ?? 0 };
     }
     const evaluation = await options.store.evaluate(`${namespace}/${own.metadata.name}`);
     const original = await options.store.evaluate(`${namespace}/${source.metadata.name}`);

@@ -13,9 +13,9 @@ import type { InitialOpenings } from '../service/initial-openings.ts';
 import type { ApiParts, ServedApi } from '../service/serve-api.ts';
 import type { Session } from '../session/session.ts';
 import { sluiceVersion } from '../sluice-version.ts';
-import { awaitingStorage } from './awaiting-storage.ts';
 import type { ClusterFront } from './cluster-front.ts';
-import type { UnreadRepositories } from './unread-repositories.ts';
+import { awaitingStorage } from './repositories/awaiting-storage.ts';
+import type { UnreadRepositories } from './repositories/unread-repositories.ts';
 
 export interface ClusterApiOptions {
   readonly session: Session;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
+import { unlessRepeated } from '../../foundation/time/unless-repeated.ts';
 import { type DelegatedAccess, delegateAccess } from '../../kubernetes/delegated-access.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
 import { Registry } from '../../resource/storage/registry.ts';
@@ -13,7 +14,6 @@ import type { ServingCertificates } from '../../server/certificates/serving-cert
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { type Listener, listen } from '../../server/listener.ts';
 import type { ListenAddress } from '../service/listen-address.ts';
-import { unlessRepeated } from './repeated-warnings.ts';
 
 /** The Secret with the certificates, which all replicas share. */
 const CERTIFICATES_NAME = 'sluice-serving-cert';

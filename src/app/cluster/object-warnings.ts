@@ -1,6 +1,6 @@
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import { unlessRepeated } from './repeated-warnings.ts';
+import { unlessRepeated } from '../../foundation/time/unless-repeated.ts';
 
 /** Each informer has its own failure at the same moment. */
 const COLLECT_MS = 1000;

@@ -17,15 +17,16 @@ import { SluiceService } from '../service/service.ts';
 import { aborted } from '../service/until-stopped.ts';
 import { serveClusterApi } from './cluster-api.ts';
 import type { ClusterFront } from './cluster-front.ts';
+import { ClusterKinds } from './cluster-kinds.ts';
 import { ensureSigningKey, SIGNING_KEY_NAME } from './ensure-signing-key.ts';
 import { keepPackagesOfEndingNamespace } from './keep-packages-of-ending-namespace.ts';
 import { keepServerTrusted } from './keep-server-trusted.ts';
 import { objectWarnings } from './object-warnings.ts';
 import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
-import { RepositoryFollower } from './repository-follower.ts';
+import { RepositoryFollower } from './repositories/repository-follower.ts';
+import { UnreadRepositories, wasRead } from './repositories/unread-repositories.ts';
 import { followLedger } from './standby.ts';
-import { UnreadRepositories, wasRead } from './unread-repositories.ts';
 import { renewVersions, reserveVersions } from './version-blocks.ts';
 import { type SigningKeyWatch, watchSigningKey } from './watch-signing-key.ts';
 
@@ -71,13 +72,14 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const { secret } = signing;
   if (secret?.namespace === namespace && secret.name === SIGNING_KEY_NAME) await ensureSigningKey(client, namespace);
   const isRepeated = repeatedWarnings(clock.now());
+  const onObjectError = objectWarnings(clock, (message) => warn('objects', message));
   const opened = await openClusterSession({
     ...{ client, clock, namespace, folder: options.cache, network, functions, signing },
     signal,
     about: aboutCluster(resolvers, options.disabled),
     term: { reserveVersions: (lowest) => reserveVersions(client, namespace, clock.now(), lowest) },
     onNote: (message) => log({ at: clock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message }),
-    onError: objectWarnings(clock, (message) => warn('objects', message)),
+    onError: onObjectError,
     onEvent: (event) => {
       // `watchSigningKey` reports it once, not for each Repository.
       if (event.reason === CANNOT_SIGN || isRepeated(event)) return;
@@ -121,7 +123,11 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
         log: (level, message) => log({ at: clock.now(), level, event: 'SigningKey', subject: 'signing key', message }),
       });
     follower?.start();
-    const service = new SluiceService({
+    const kinds = new ClusterKinds({
+      ...{ registry: session.registry, client, clock, signal, onError: onObjectError },
+      release: (kind) => service.manager.release(kind),
+    });
+    const service: SluiceService = new SluiceService({
       ...{ session, log, health, requests, resolvers, disabled, housekeeping: false, diskBudget, signal },
       // Requests wait for the repositories that they are about.
       ...(role === 'controllers' ? {} : { openings }),
@@ -130,7 +136,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       reportedSteps: role === 'both' ? 'all' : role === 'api' ? 'own' : 'own-and-foreign',
       ...(webhooks === undefined ? {} : { webhooks }),
       leadership: options.leadership,
-      cluster: client,
+      ...{ cluster: client, kinds },
       ...(key === undefined ? {} : { canSign: key.isUsable }),
       unread: () => unread.ids(),
       serve: async (parts) => {

@@ -8,7 +8,7 @@ import { watchLedger } from './ledger-watch.ts';
 import { objectWarnings } from './object-warnings.ts';
 import { type ClusterSession, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
-import { RepositoryFollower } from './repository-follower.ts';
+import { RepositoryFollower } from './repositories/repository-follower.ts';
 
 export interface StandbyOptions
   extends Pick<ReplicaOptions, 'namespace' | 'cache' | 'signing' | 'network' | 'functions'> {

@@ -5,9 +5,12 @@ import { deliveryController } from '../../../controllers/delivery/delivery-contr
 import { dependencyRefreshController } from '../../../controllers/dependency-refresh/dependency-refresh-controller.ts';
 import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
 import { doraController } from '../../../controllers/dora/dora-controller.ts';
+import { DraftRates } from '../../../controllers/draft-rates.ts';
 import { notificationController } from '../../../controllers/notification/notification-controller.ts';
 import { postToHost } from '../../../controllers/notification/post-to-host.ts';
+import { packagePolicyController } from '../../../controllers/package-policy/package-policy-controller.ts';
 import { packageVariantController } from '../../../controllers/package-variant/package-variant-controller.ts';
+import type { SelectableKinds } from '../../../controllers/package-variant/selectable-kind.ts';
 import { packageVariantSetController } from '../../../controllers/package-variant-set/package-variant-set-controller.ts';
 import type { PolicyScope } from '../../../controllers/proposal/pending-revisions.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
@@ -35,15 +38,17 @@ import { httpProbe } from '../../../controllers/wave-plan/targets/probe-target.t
 import { WAVE_PLAN_ACTOR, wavePlanController } from '../../../controllers/wave-plan/wave-plan-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
+import { SharedLists } from '../../forge/shared-lists.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { addressGroup } from '../../git/open/repository-address.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
-import { reviewsOf } from '../../package/store/policy-objects.ts';
+import { reviewsOf } from '../../package/store/policies/policy-objects.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { keyOf, type ObjectKey } from '../../resource/object/object.ts';
 import { policyOf } from '../policies/session-policy.ts';
-import { sharingRepositories } from '../policies/shared-repositories.ts';
+import { BY_ADDRESS, sharingRepositories } from '../policies/shared-repositories.ts';
 import type { Session } from '../session/session.ts';
 import { deploymentSources } from './deployment-sources.ts';
 import { openForges } from './forges.ts';
@@ -68,6 +73,7 @@ export const MOVERS = [
   'notification',
   'rollback',
   'dora',
+  'package-policy',
 ] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
@@ -99,6 +105,8 @@ export interface ControllerSettings extends ControllerChoice {
   readonly mayCreate: MayCreate | undefined;
   /** The cluster that Sluice runs in, whose engines it reads. */
   readonly cluster?: Client | undefined;
+  /** The kinds whose objects are injected and selected. Default: those of the session. */
+  readonly kinds?: SelectableKinds;
 }
 
 /** Throws InvalidInput for a name that no controller has which can run. */
@@ -143,8 +151,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   });
   const { delivered } = readers;
   const healthy = healthyResolver({ store, targets: () => readers.targets.list(), delivered, clock, requiredGates });
+  const sharing = (key: ObjectKey) => {
+    const repository = readers.repositories.get(key);
+    return repository === undefined ? [] : sharingRepositories(readers.sharing, repository).map(keyOf);
+  };
   const providers = {
-    ...{ store, clock, delivered },
+    ...{ store, clock, delivered, sharing },
     repositoryOf: (key: ObjectKey) => readers.repositories.get(key),
     targets: (namespace: string) => readers.targets.listIn(namespace),
   };
@@ -156,17 +168,17 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
   const scope: PolicyScope = {
-    sharing: (key) => {
-      const repository = readers.repositories.get(key);
-      return repository === undefined ? [] : sharingRepositories(readers.sharing, repository).map(keyOf);
-    },
+    sharing,
     onPolicyChange: (listener) => readers.repositoryPolicies.onChange(listener),
     systemNamespace: readers.systemNamespace,
   };
+  const rates = new DraftRates(clock);
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
   const post = postToHost(session.network);
   const changedFolders = new ChangedFolders();
   const forges = openForges({ client, network: session.network, clock });
+  const lists = new SharedLists(clock);
+  const { kinds = session.registry } = choice;
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -177,9 +189,9 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         listOf: (key) => readers.lists.get(key),
         readPolicies: (object) => readers.repositoryPolicies.report(object),
         dependentsOf: (revision) => store.dependentsOf(revision),
+        registered: (address) => readers.repositories.byIndex(BY_ADDRESS, addressGroup(address)),
         ...(session.objects.database === undefined
           ? {
-              registered: () => readers.repositories.list(),
               find: (key) => readers.repositories.get(key),
               // Of many namespaces, whose users do not trust each other.
               limitsSlow: true,
@@ -197,11 +209,14 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         scope,
         sources: [...ipam.sources, ...deliverable.sources, ...dependency.sources, ...healthy.sources],
       }),
-    'package-variant-set': () => packageVariantSetController({ client, store, clock, kinds: session.registry }),
-    'package-variant': () =>
-      packageVariantController({ client, store, clock, kinds: session.registry, sharing: scope.sharing }),
+    'package-variant-set': () => packageVariantSetController({ client, store, clock, kinds }),
+    'package-variant': () => packageVariantController({ client, store, clock, kinds, sharing, rates }),
     proposal: () => proposalController({ client, store, clock, scope, applicableResolvers: applicableResolversOf }),
-    approval: () => approvalController({ client, store, clock, scope, applicableResolvers: applicableResolversOf }),
+    approval: () =>
+      approvalController({
+        ...{ client, store, clock, scope, applicableResolvers: applicableResolversOf },
+        holds: session.holds,
+      }),
     'wave-plan': () =>
       wavePlanController({
         ...{ client, store, clock, scope, delivered, applicableResolvers: applicableResolversOf },
@@ -215,12 +230,16 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
         renderer: session.renderer,
         openForge: forges.forReview,
+        lists,
+        holds: session.holds,
+        shown: session.shownProposals,
       }),
     'user-pull-request': () =>
       userPullRequestController({
         ...{ client, store, clock, requests: choice.requests },
         ...{ mayCreate: choice.mayCreate, mayApprove: choice.mayApprove },
         openForge: forges.forReview,
+        lists,
         renderer: session.renderer,
         restrictedRenderer: session.restrictedRenderer,
         reviewsOf: (repository) => reviewsOf(repository, readers.policies.listIn(repository.metadata.namespace ?? '')),
@@ -228,7 +247,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     'dependency-refresh': () =>
       dependencyRefreshController({
         ...providers,
-        client,
+        ...{ client, rates },
         unread: (signal) => unreadRepositories(client, store, signal),
       }),
     analysis: () => analysisController({ client, clock, fetch: fetchJson(session.network) }),
@@ -247,6 +266,15 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       syncTriggerController({ client, clock, post, changedFolders, openCluster: sources.openCluster }),
     notification: () => notificationController({ client, clock, post }),
     rollback: () => rollbackController({ client, store, clock, dataFolder, git, delivered }),
+    'package-policy': () =>
+      packagePolicyController({
+        ...{ client, store, clock, variants: readers.variantReader },
+        policies: (namespace) => readers.policies.listIn(namespace),
+        repositories: (namespace) => readers.repositories.listIn(namespace),
+        variantSets: (namespace) => readers.variantSets.listIn(namespace),
+        readsBindings: session.objects.database !== undefined,
+        mayApprove: session.objects.database === undefined ? undefined : choice.mayApprove,
+      }),
     dora: () => doraController({ client, store, clock, dataFolder, git, delivered }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());

@@ -4,9 +4,9 @@ import { DeliveredPackages } from '../../delivery/delivered/delivered-packages.t
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { FreezeRule } from '../../package/model/policy/approval-rules.ts';
-import { freezeRuleOf } from '../../package/store/freeze-objects.ts';
-import type { SourcedPolicy } from '../../package/store/policy-objects.ts';
-import type { VariantReader } from '../../package/store/selected-packages.ts';
+import { freezeRuleOf } from '../../package/store/policies/freeze-objects.ts';
+import type { SourcedPolicy } from '../../package/store/policies/policy-objects.ts';
+import type { VariantReader } from '../../package/store/policies/selected-packages.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { SYSTEM_NAMESPACE } from '../../resource/kinds/core/namespace.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
@@ -28,6 +28,8 @@ import {
 } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { isActive } from '../../rollout/wave/plan-selection.ts';
+import { type FreezeMemory, FreezeTimes } from './freeze-times.ts';
+import { BY_PLACE, repositoryPlaces, targetPlaces } from './host-places.ts';
 import { NamedLists } from './named-lists.ts';
 import type { PackagesInFlight } from './packages-in-flight.ts';
 import { RepositoryPolicies } from './repository/repository-policies.ts';
@@ -45,6 +47,8 @@ export interface ObjectReadersOptions {
   readonly hasRead?: ((id: string) => boolean) | undefined;
   /** The namespace whose freezes are in force in all. */
   readonly systemNamespace?: string | undefined;
+  /** What outlives the process of freezes. Default: nothing. */
+  readonly freezeMemory?: FreezeMemory | undefined;
   /** Called with every failed list and watch. */
   readonly onError?: (error: unknown) => void;
 }
@@ -57,6 +61,7 @@ export class ObjectReaders {
   readonly repositoryPolicies;
   readonly functionPolicies;
   readonly freezes;
+  readonly freezeTimes: FreezeTimes;
   /** By whose downstream packages and sets policies select. */
   readonly variants;
   readonly variantSets;
@@ -76,7 +81,7 @@ export class ObjectReaders {
   readonly sharing: RepositoryReader;
   readonly #readsNamespaces: boolean;
 
-  constructor({ client, clock, signingSecret, hasRead, systemNamespace, onError }: ObjectReadersOptions) {
+  constructor({ client, clock, signingSecret, hasRead, systemNamespace, freezeMemory, onError }: ObjectReadersOptions) {
     const report = (error: unknown) => {
       // An informer that lists again has lost no events.
       if (!isSluiceError(error, 'Expired')) onError?.(error);
@@ -85,6 +90,7 @@ export class ObjectReaders {
     const reader = <T extends KubernetesObject>(kind: Kind<T>) => new ObjectReader({ ...common, kind });
     this.repositories = reader(repositoryKind);
     this.repositories.informer.addIndex(BY_ADDRESS, addressIndex);
+    this.repositories.informer.addIndex(BY_PLACE, repositoryPlaces);
     this.#readsNamespaces = hasRead !== undefined;
     this.sharing = {
       get: (key) => this.repositories.get(key),
@@ -107,9 +113,11 @@ export class ObjectReaders {
     this.wavePlans = reader(wavePlanKind);
     this.wavePlans.informer.addIndex(ACTIVE, (plan) => (isActive(plan) ? [plan.metadata.namespace ?? ''] : []));
     this.systemNamespace = systemNamespace ?? SYSTEM_NAMESPACE;
+    this.freezeTimes = new FreezeTimes(this.freezes.informer, clock, this.systemNamespace, freezeMemory, onError);
     this.lists = new NamedLists({ ...common, repositories: this.repositories.informer });
     this.repositoryPolicies = new RepositoryPolicies({ repositories: this.repositories.informer, clock });
     this.targets = reader(deliveryTargetKind);
+    this.targets.informer.addIndex(BY_PLACE, targetPlaces);
     this.deliveries = reader(packageDeliveryKind);
     this.delivered.follow(this.deliveries.informer);
     this.signingSecret =
@@ -127,10 +135,12 @@ export class ObjectReaders {
   /** Resolves when all objects are loaded. */
   async start(): Promise<void> {
     await Promise.all(this.#all().map((reader) => reader.start()));
+    this.freezeTimes.settle();
     await this.lists.loaded();
   }
 
   async stop(): Promise<void> {
+    this.freezeTimes.stop();
     await Promise.all([...this.#all().map((reader) => reader.stop()), this.lists.stop()]);
   }
 
@@ -184,15 +194,19 @@ export class ObjectReaders {
   /** The plans of a namespace that hold what they select, as they are now. Rejects as `refresh` does. */
   async readActivePlans(namespace: string): Promise<readonly Stored<WavePlan>[]> {
     await this.wavePlans.refresh(namespace);
+    return this.activePlans(namespace);
+  }
+
+  /** The same as last read. */
+  activePlans(namespace: string): readonly Stored<WavePlan>[] {
     return this.wavePlans.byIndex(ACTIVE, namespace);
   }
 
   /** The freezes that apply in a namespace, also those whose end has passed. */
   freezesIn(namespace: string): FreezeRule[] {
     const namespaces = [...new Set([this.systemNamespace, namespace])];
-    return namespaces.flatMap((where) =>
-      this.freezes.listIn(where).map((freeze) => freezeRuleOf(freeze, this.systemNamespace)),
-    );
+    const present = namespaces.flatMap((where) => this.freezes.listIn(where));
+    return [...present.map((freeze) => freezeRuleOf(freeze, this.systemNamespace)), ...this.freezeTimes.in(namespaces)];
   }
 
   /** The freezes of all namespaces, also those whose end has passed. */

@@ -3,8 +3,8 @@ import type { DeliveredPackages } from '../../delivery/delivered/delivered-packa
 import { currentDeploymentOf, deploymentOf } from '../../delivery/status/target-deployment.ts';
 import type { RevisionInFlight } from '../../package/model/policy/approval-rules.ts';
 import { type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
+import { selects } from '../../package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
-import { selects } from '../../package/store/selected-packages.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';

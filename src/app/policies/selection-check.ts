@@ -1,23 +1,22 @@
 import type { SelectionCheck } from '../../package/api/requests/refuse-selection.ts';
 import { recordedOwners } from '../../package/model/record/owners.ts';
 import type { PolicySubject } from '../../package/model/revision/package-revision.ts';
-import { inFolderOf } from '../../package/store/concerned-revisions.ts';
-import type { SourcedPolicy } from '../../package/store/policy-objects.ts';
+import { inFolderOf } from '../../package/store/policies/concerned-revisions.ts';
+import type { SourcedPolicy } from '../../package/store/policies/policy-objects.ts';
 import {
-  isIn,
+  isPermittedBy,
   isSelectedBy,
-  mayApproveBy,
+  letsControllersApprove,
   type SelectedRevision,
-  selectsForApproval,
   type VariantSets,
   variantSetsOf,
-} from '../../package/store/selected-packages.ts';
+} from '../../package/store/policies/selected-packages.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
 import type { WavePlan } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { DeepReadonly, ObjectKey, Stored } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
-import { type PlaceInPlan, placeInPlan } from '../../rollout/wave/plan-selection.ts';
+import { type PlaceInPlan, placeInPlan, selectingOf } from '../../rollout/wave/plan-selection.ts';
 import type { ObjectReaders } from './object-readers.ts';
 import { readRepositories } from './shared-repositories.ts';
 
@@ -100,23 +99,22 @@ function ruleOfPolicy(policy: SourcedPolicy, repository: Stored<Repository>, set
   return {
     name: `PackagePolicy ${policy.metadata.name}`,
     selectors: [selector],
-    approves: (revision) => mayApproveBy(policy, revision, repository, setsOf(revision)),
+    approves: (revision) =>
+      letsControllersApprove(policy) && isPermittedBy(policy, revision, repository, setsOf(revision)),
     restricts: (revision) => isRestricting && isSelectedBy(policy, revision, repository, setsOf(revision)),
   };
 }
 
 /** While a plan is active, no other controller approves what it selects. What revisions were cloned from is no metadata. */
-function ruleOfPlan({ metadata, spec }: Stored<WavePlan>, repository: Stored<Repository>, setsOf: SetsOf): Rule {
-  const { variantSet, blueprint: _blueprint, ...selector } = spec.selector;
-  const isSelected = (revision: SelectedRevision) =>
-    selectsForApproval(selector, revision, repository) &&
-    isIn(variantSet === undefined ? undefined : [variantSet], () => setsOf(revision)().owning);
+function ruleOfPlan(plan: Stored<WavePlan>, repository: Stored<Repository>, setsOf: SetsOf): Rule {
+  const { metadata, spec } = plan;
+  const selecting = selectingOf(plan);
   return {
     name: `WavePlan ${metadata.name}`,
-    selectors: [selector, ...spec.waves.flatMap((wave) => wave.selector ?? [])],
+    selectors: [selecting.spec.selector, ...spec.waves.flatMap((wave) => wave.selector ?? [])],
     label: spec.order.label,
-    approves: isSelected,
-    restricts: isSelected,
+    approves: (revision) => isPermittedBy(selecting, revision, repository, setsOf(revision)),
+    restricts: (revision) => isSelectedBy(selecting, revision, repository, setsOf(revision)),
     placeOf: (revision) => placeInPlan(spec, revision, repository),
   };
 }

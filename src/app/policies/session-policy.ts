@@ -3,7 +3,7 @@ import type { HostUsers } from '../../package/model/policy/host-users.ts';
 import { NO_PEOPLE, type People } from '../../package/model/policy/people.ts';
 import type { EffectivePolicy } from '../../package/model/policy/policy.ts';
 import type { PolicySubject } from '../../package/model/revision/package-revision.ts';
-import { inFolderOf } from '../../package/store/concerned-revisions.ts';
+import { inFolderOf } from '../../package/store/policies/concerned-revisions.ts';
 import {
   allowedSignersOf,
   combinePolicies,
@@ -12,14 +12,14 @@ import {
   type PolicySurroundings,
   parseHostUsers,
   parsePeople,
-} from '../../package/store/policy-objects.ts';
-import { isSelectedBy, type SelectedRevision, variantSetsOf } from '../../package/store/selected-packages.ts';
+} from '../../package/store/policies/policy-objects.ts';
+import { isSelectedBy, type SelectedRevision, variantSetsOf } from '../../package/store/policies/selected-packages.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
 import type { DeepReadonly, Stored } from '../../resource/object/object.ts';
 import type { ObjectReaders } from './object-readers.ts';
 import type { SelectsPackage } from './packages-in-flight.ts';
-import { sharingRepositories } from './shared-repositories.ts';
+import { policyFoldersAt, sharingRepositories } from './shared-repositories.ts';
 
 /**
  * Returns the effective policy of a revision of a repository in this namespace. Throws Unavailable before policies were read. Rights
@@ -42,7 +42,12 @@ export function policyOf(readers: ObjectReaders, revision: PolicySubject, namesp
     variantSets: () => variantSetsOf(readers.variantReader, there, where),
     inFlight: (policy) => inFlightUnder(readers, policy, { ...revision, namespace: where }),
   });
-  const own = effectivePolicy(revision, repository, policiesOf(namespace), surroundingsIn(namespace, repository));
+  const policyFolders = () =>
+    repository === undefined ? [] : policyFoldersAt(readers.sharing, repository, revision.path);
+  const own = effectivePolicy(revision, repository, policiesOf(namespace), {
+    ...surroundingsIn(namespace, repository),
+    policyFolders,
+  });
   if (repository === undefined) return own;
   return sharingRepositories(readers.sharing, repository).reduce((policy, other) => {
     const there = inFolderOf(other, revision);

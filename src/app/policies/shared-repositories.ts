@@ -1,7 +1,8 @@
 import type { ObjectReader } from '../../controller/object-reader.ts';
 import { LruCache } from '../../foundation/lru-cache.ts';
 import { addressGroup, canonicalAddressNow, foldersOverlap } from '../../git/open/repository-address.ts';
-import type { Repository } from '../../resource/kinds/porch/repository.ts';
+import type { PolicyFolder } from '../../package/model/policy/policy.ts';
+import { policyFolderOf, policyFolderProblem, type Repository } from '../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 
 /** Milliseconds for which the canonical form of an address is cached. */
@@ -40,15 +41,43 @@ export function sharingRepositories(reader: RepositoryReader, own: Stored<Reposi
   const { git } = own.spec;
   if (git === undefined) return [];
   const candidates = reader.byIndex(BY_ADDRESS, addressGroup(git.repo)).filter((other) => {
-    const { metadata, spec, status } = other;
+    const { metadata, spec } = other;
     if (metadata.namespace === own.metadata.namespace || spec.git === undefined) return false;
     if (!foldersOverlap(spec.git.directory, git.directory)) return false;
-    return status?.lastFullSyncTime != null || reader.hasRead(keyText(keyOf(other)));
+    return isRead(reader, other);
   });
   if (candidates.length === 0) return [];
   const address = addressOf(git.repo);
   const sharing = candidates.filter(({ spec }) => spec.git !== undefined && addressOf(spec.git.repo) === address);
   return sharing.sort((left, right) => (keyText(keyOf(left)) < keyText(keyOf(right)) ? -1 : 1));
+}
+
+/**
+ * The folders with policies on the branch of a Repository that a path in it is equal to, above or below. Of other namespaces those count that
+ * `sharingRepositories` has, whatever their directories are.
+ */
+export function policyFoldersAt(reader: RepositoryReader, own: Stored<Repository>, path: string): PolicyFolder[] {
+  const { git } = own.spec;
+  if (git === undefined) return [];
+  const named = reader.byIndex(BY_ADDRESS, addressGroup(git.repo)).flatMap((other) => {
+    const folder = policyFolderOf(other);
+    if (folder === undefined || policyFolderProblem(folder) !== undefined || !foldersOverlap(folder, path)) return [];
+    const isOwn = other.metadata.namespace === own.metadata.namespace;
+    if ((other.spec.git?.branch ?? 'main') !== (git.branch ?? 'main') || !(isOwn || isRead(reader, other))) return [];
+    return { other, folder };
+  });
+  if (named.length === 0) return [];
+  const address = addressOf(git.repo);
+  return named
+    .filter(({ other: { spec } }) => spec.git !== undefined && addressOf(spec.git.repo) === address)
+    .map(({ other: { metadata }, folder }) => {
+      const { namespace = '', name: repository } = metadata;
+      return { namespace, repository, folder };
+    });
+}
+
+function isRead(reader: RepositoryReader, repository: Stored<Repository>): boolean {
+  return repository.status?.lastFullSyncTime != null || reader.hasRead(keyText(keyOf(repository)));
 }
 
 function addressOf(address: string): string {

@@ -14,9 +14,12 @@ import type { Kind } from '../../resource/schema/kind.ts';
 import { startTestServer, type TestServer } from '../../server/testing.ts';
 import { SeenFile } from '../../server/webhooks/seen/seen-file.ts';
 import { WebhookEndpoint } from '../../server/webhooks/webhook-endpoint.ts';
+import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
+import { repositoryPlaces, targetPlaces } from '../policies/host-places.ts';
 import { appWebhooks, targetsIn } from './app-webhooks.ts';
 
 const SECRET = 'the secret of the App';
+const HOOK_SECRET = 'the secret of the webhooks of repositories';
 const COMMIT = 'a'.repeat(40);
 
 let server: TestServer;
@@ -33,8 +36,10 @@ beforeEach(async () => {
   const kinds = [repositoryKind, secretKind, packagePolicyKind, deliveryTargetKind] as unknown as readonly Kind[];
   server = await startTestServer({ webhooks: async (asked) => endpoint?.handle(asked) }, kinds);
   const client = new RegistryClient(server.registry, { name: 'admin' }, 'api');
+  const annotations = { [WEBHOOK_SECRET_ANNOTATION]: 'hook' };
+  await client.create(secretKind, { metadata: { name: 'hook' }, stringData: { token: HOOK_SECRET } });
   const repository = (namespace: string, name: string, repo: string) =>
-    client.create(repositoryKind, { metadata: { namespace, name }, spec: { git: { repo } } });
+    client.create(repositoryKind, { metadata: { namespace, name, annotations }, spec: { git: { repo } } });
   const repositories = [
     await repository('default', 'apps', 'https://github.com/acme/apps.git'),
     await repository('default', 'infra', 'git@github.com:acme/infra.git'),
@@ -68,13 +73,18 @@ beforeEach(async () => {
       spec: { selector: {}, git: { repo: 'https://github.com/acme/infra', directory: 'pushed' } },
     }),
   ];
-  const reader = <T extends KubernetesObject>(objects: readonly T[]) =>
+  const reader = <T extends KubernetesObject>(objects: readonly T[], placesOf: (one: T) => string[] = () => []) =>
     ({
       listIn: (where: string) => objects.filter(({ metadata }) => metadata.namespace === where),
       get: ({ namespace, name }: ObjectKey) =>
         objects.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
+      byIndex: (_: string, value: string) => objects.filter((one) => placesOf(one).includes(value)),
     }) as never;
-  readers = { repositories: reader(repositories), policies: reader(policies), targets: reader(targets) };
+  readers = {
+    repositories: reader(repositories, repositoryPlaces),
+    policies: reader(policies),
+    targets: reader(targets, targetPlaces),
+  };
   restart = () => {
     const file = new SeenFile(join(folder, 'webhooks.db'), (error) => {
       throw error;
@@ -85,6 +95,7 @@ beforeEach(async () => {
       onMessage: ({ namespace, name }, scope, event) =>
         reported.push(`${namespace}/${name} ${scope} ${JSON.stringify(event?.hint)}`),
       onTarget: ({ namespace, name }) => reported.push(`target ${namespace}/${name}`),
+      onPush: async ({ namespace, name }) => void reported.push(`pusher of ${namespace}/${name}`),
       apps: appWebhooks(readers),
     });
   };
@@ -129,10 +140,54 @@ test('an App reports on the repositories that it reviews, in the namespace of it
   ]);
 });
 
+test('the webhook of a repository reports on that one alone, whichever repository its messages are about', async () => {
+  const messages = [
+    ['check_run', { action: 'rerequested', check_run: { head_sha: COMMIT } }],
+    ['merge_group', { action: 'checks_requested', merge_group: { head_sha: COMMIT } }],
+    ['pull_request', { action: 'closed', number: 7, pull_request: { number: 7, state: 'closed' } }],
+    ['push', { ref: 'refs/heads/main', before: 'b'.repeat(40), after: COMMIT, pusher: { name: 'eve' } }],
+    ['installation', { action: 'suspend', installation: { account: { html_url: 'https://github.com/acme' } } }],
+  ] as const;
+  for (const [event, message] of messages) {
+    const other = { ...repository('infra').repository, full_name: 'acme/infra' };
+    const about = { ...message, repository: other, sender: { login: 'eve' } };
+    expect(await post('git/default/apps', about, { event, secret: HOOK_SECRET })).toBe('202 accepted');
+    // One of an App is none of a repository, and the other way round.
+    expect(await post('git/default/apps', about, { event })).toMatch(/^401/);
+    expect(await post('github-app/default/github', about, { event, secret: HOOK_SECRET })).toMatch(/^401/);
+  }
+  expect(reported.length).toBeGreaterThanOrEqual(messages.length);
+  expect(reported).toContainEqual(expect.stringContaining(COMMIT));
+  expect(reported).toContain('pusher of default/apps');
+  expect(reported.filter((one) => !/^(pusher of )?default\/apps\b/.test(one))).toEqual([]);
+});
+
 test('an App reports on the targets that it delivers to, whether or not it reviews', async () => {
   expect(await post('github-app/default/deliveries', repository('site'))).toBe('202 accepted');
   expect(await post('github-app/default/deliveries', repository('infra'))).toBe('202 accepted');
   expect(reported).toEqual(['target default/site']);
+});
+
+test('checks that Sluice has set lead to no search, and those of others to one in an index', async () => {
+  const places: string[] = [];
+  const scan = () => {
+    throw new Error('all objects are read');
+  };
+  for (const kind of ['repositories', 'targets'] as const) {
+    const reader = readers[kind] as unknown as { byIndex(name: string, value: string): unknown };
+    const byIndex = reader.byIndex.bind(reader);
+    reader.byIndex = (name, value) => {
+      places.push(value);
+      return byIndex(name, value);
+    };
+  }
+  Object.assign(readers.repositories, { listIn: scan });
+  const check = (name: string) => ({ check_run: { name, head_sha: COMMIT }, ...repository('infra') });
+  expect(await post('github-app/default/github', check('sluice/ready'))).toBe('202 accepted');
+  expect(places).toEqual([]);
+  expect(await post('github-app/default/github', check('build'))).toBe('202 accepted');
+  expect(places).toEqual(Array(2).fill('default at github.com/acme/infra'));
+  expect(reported).toEqual(['default/infra undefined undefined', 'target default/edge']);
 });
 
 test('the webhook of a repository reports on targets of its namespace that deliver to it by pull requests', () => {

@@ -1,36 +1,51 @@
-import { comparableAddress } from '../../git/open/repository-address.ts';
+import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
+import type { ObjectReader } from '../../controller/object-reader.ts';
 import type { ReviewPolicy } from '../../package/model/policy/review-policy.ts';
-import { keyOf, type ObjectKey } from '../../resource/object/object.ts';
-import { isAbout } from '../../server/webhooks/host/host-event.ts';
-import type { AppWebhookOptions } from '../../server/webhooks/webhook-endpoint.ts';
+import { type KubernetesObject, keyOf, type ObjectKey, type Stored } from '../../resource/object/object.ts';
+import { placeOf } from '../../server/webhooks/host/host-event.ts';
+import type { AppWebhookOptions, WebhookOptions } from '../../server/webhooks/webhook-endpoint.ts';
+import { addressKey, BY_PLACE, placeKey } from '../policies/host-places.ts';
 import type { ObjectReaders } from '../policies/object-readers.ts';
+
+type Readers = Pick<ObjectReaders, 'policies' | 'repositories' | 'targets'>;
+
+/** What genuine messages wake: who reads a repository and its pull requests, and the targets that deliver to it by pull requests. */
+export function webhookReceivers(
+  readers: Readers,
+  { requests, targetRequests }: { readonly requests: SyncRequests; readonly targetRequests: SyncRequests },
+): Required<Pick<WebhookOptions, 'onMessage' | 'onTarget' | 'apps'>> {
+  return {
+    onMessage: (repository, scope, event) => {
+      // Sluice writes the most of them itself.
+      if (event?.isCheckReport === true && scope === undefined) return;
+      if (event?.written !== undefined) requests.addWritten(repository, event.written);
+      if (event?.pull !== undefined) requests.addReview(repository, { pull: event.pull });
+      if (event?.hint !== undefined) requests.addReview(repository, event.hint);
+      requests.add(repository, scope);
+      for (const target of targetsIn(readers, repository)) targetRequests.wake(target);
+    },
+    onTarget: (target) => targetRequests.wake(target),
+    apps: appWebhooks(readers),
+  };
+}
 
 /**
  * What the webhook of a GitHub App reports on: repositories of the namespace of its Secret, which a policy of that namespace names for its
  * reviews, and targets there that name it for their deliveries, at the host and path that the message names. A message is never about an object of
  * another namespace.
  */
-export function appWebhooks({
-  policies,
-  repositories,
-  targets,
-}: Pick<ObjectReaders, 'policies' | 'repositories' | 'targets'>): AppWebhookOptions {
+export function appWebhooks({ policies, repositories, targets }: Readers): AppWebhookOptions {
   const isReviewed = ({ namespace = '', name }: ObjectKey) =>
     policies.listIn(namespace).some(({ spec }) => isForge(spec.review?.forge, name));
-  const targetsOf = ({ namespace = '', name }: ObjectKey) =>
-    targets.listIn(namespace).filter(({ spec }) => isForge(spec.pullRequest?.forge, name));
+  const isDelivered = ({ namespace = '', name }: ObjectKey) =>
+    targets.listIn(namespace).some(({ spec }) => isForge(spec.pullRequest?.forge, name));
   return {
-    isUsed: (secret) => isReviewed(secret) || targetsOf(secret).length > 0,
+    isUsed: (secret) => isReviewed(secret) || isDelivered(secret),
     repositories: (secret, event) =>
-      isReviewed(secret)
-        ? repositories
-            .listIn(secret.namespace ?? '')
-            .filter(({ spec }) => spec.git?.repo !== undefined && isAbout(event, spec.git.repo))
-            .map(keyOf)
-        : [],
+      isReviewed(secret) ? foundAt(repositories, secret, placeOf(event)).map(keyOf) : [],
     targets: (secret, event) =>
-      targetsOf(secret)
-        .filter(({ spec }) => isAbout(event, spec.git.repo))
+      foundAt(targets, secret, placeOf(event))
+        .filter(({ spec }) => isForge(spec.pullRequest?.forge, secret.name))
         .map(keyOf),
   };
 }
@@ -42,11 +57,15 @@ export function targetsIn(
 ): ObjectKey[] {
   const address = repositories.get(repository)?.spec.git?.repo;
   if (address === undefined) return [];
-  const own = comparableAddress(address);
-  return targets
-    .listIn(repository.namespace ?? '')
-    .filter(({ spec }) => spec.pullRequest !== undefined && comparableAddress(spec.git.repo) === own)
-    .map(keyOf);
+  return targets.byIndex(BY_PLACE, addressKey(repository.namespace, address)).map(keyOf);
+}
+
+function foundAt<T extends KubernetesObject>(
+  reader: Pick<ObjectReader<T>, 'byIndex'>,
+  { namespace }: ObjectKey,
+  place: string | undefined,
+): Stored<T>[] {
+  return place === undefined ? [] : reader.byIndex(BY_PLACE, placeKey(namespace, place));
 }
 
 function isForge(forge: ReviewPolicy['forge'] | undefined, secret: string): boolean {

@@ -3,6 +3,7 @@ import type { InformerHandler } from '../../controller/informer.ts';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { type Freeze, freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import type { Stored } from '../../resource/object/object.ts';
+import { FreezeTimes } from '../policies/freeze-times.ts';
 import { followFreezes } from './follow-freezes.ts';
 import type { LogEntry } from './log-entry.ts';
 
@@ -11,14 +12,16 @@ test('the log and the events have the beginning and the end of each freeze, once
   const logged: LogEntry[] = [];
   const recorded: string[] = [];
   let handle: InformerHandler<Freeze> = () => undefined;
-  const stop = followFreezes({
-    freezes: {
-      addHandler: (handler) => {
-        handle = handler;
-        return () => undefined;
-      },
+  const informer = {
+    addHandler: (handler: InformerHandler<Freeze>) => {
+      handle = handler;
+      return () => undefined;
     },
-    ...{ systemNamespace: 'platform', clock, log: (entry) => logged.push(entry) },
+  };
+  const times = new FreezeTimes(informer, clock, 'platform');
+  const stop = followFreezes({
+    freezes: times,
+    ...{ clock, log: (entry) => logged.push(entry) },
     events: { record: (_object, type, reason, message) => void recorded.push(`${type} ${reason}: ${message}`) },
   });
   const freeze = (namespace: string, until?: string) => {

@@ -7,6 +7,7 @@ import { packageRevisionKind } from '../../resource/kinds/porch/package-revision
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { dataFolder } from '../data/data-folder.ts';
 import { Session } from '../session/session.ts';
 import { followRules } from './follow-rules.ts';
@@ -122,4 +123,36 @@ test('a freeze has the proposals of its namespace evaluated, one of the installa
   });
   const all = await evaluated('default/apps.web.v1');
   expect(all).not.toContain('default/apps.shop.v1');
+});
+
+test('a plan has the proposals evaluated that it may hold, which report the hold until it ends', async () => {
+  const { client, store } = session;
+  const context = session.context();
+  for (const id of ['default/apps.web.v1', 'default/core.dns.v1']) {
+    await store.change(id, { conditions: [{ type: 'tested', status: 'True' }] }, context);
+    await store.update(id, { action: 'propose' }, context);
+  }
+  const shown = async (name: string) =>
+    (await client.get(packageRevisionKind, { namespace: 'default', name })).status?.conditions?.find(
+      ({ type }) => type === 'sluice.dev/ApprovalAllowed',
+    );
+  expect(await shown('apps.web.v1')).toBeUndefined();
+  evaluations = [];
+  const spec = { selector: { repositories: ['apps'] }, waves: [{ name: 'all', percent: 100 }] };
+  const plan = { name: 'fleet', namespace: 'default' };
+  await client.create(wavePlanKind, { metadata: plan, spec });
+  expect(await evaluated('default/apps.web.v1')).toEqual(['default/apps.web.v1']);
+  expect(await shown('apps.web.v1')).toMatchObject({
+    ...{ status: 'False', reason: 'Wave' },
+    message: expect.stringMatching(
+      /^WavePlan fleet holds it.*; blocked since 20.*; it is resolved by WavePlan fleet in its waves/,
+    ),
+  });
+  expect(await shown('core.dns.v1')).toBeUndefined();
+  evaluations = [];
+  // Neither another approval of a wave nor a list of objects for each revision.
+  await client.patch(wavePlanKind, plan, { spec: { promotePast: 'all' } });
+  await client.patch(wavePlanKind, plan, { spec: { abort: true } });
+  expect(await evaluated('default/apps.web.v1')).toEqual(['default/apps.web.v1']);
+  expect(await shown('apps.web.v1')).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import { doraResults } from '../../../controllers/dora/dora-controller.ts';
 import { notificationAttempts } from '../../../controllers/notification/notification-controller.ts';
+import { hostMerges } from '../../../controllers/pull-request/ending/host-merges.ts';
 import { syncTriggers } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
-import { hostMerges } from '../../../controllers/user-pull-request/merges/host-merges.ts';
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { statusCounts } from '../../delivery/status/target-deployment.ts';
@@ -61,7 +61,7 @@ export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop
     forgeRequests.subscribe((request) => metrics.forges.requested(request)),
     syncTriggers.subscribe(({ type, outcome }) => metrics.packages.syncTriggered(type, outcome)),
     ...clientSubscriptions(metrics),
-    hostMerges.subscribe(({ result }) => metrics.packages.merged(result)),
+    hostMerges.subscribe(({ origin, result }) => metrics.packages.merged(origin, result)),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
     store.subscribe((changes) => {
       for (const change of changes) {

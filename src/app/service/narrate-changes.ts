@@ -21,6 +21,8 @@ const UNKNOWN_ACTOR = 'an actor that is not known: its record is older than the 
 export interface NarrationOptions {
   /** True for a revision that an earlier process knew in the same state. */
   readonly wasKnown?: (revision: PackageRevision) => boolean;
+  /** True for a package on the main branch with what the Git host was to merge, and that is published in a moment. */
+  readonly isMerge?: (onMain: PackageRevision) => boolean;
   /** False for the id of a repository that is not registered any more. */
   readonly isRegistered?: (repositoryId: string) => boolean;
 }
@@ -32,7 +34,7 @@ export interface NarrationOptions {
 export function narrateChanges(
   changes: readonly IndexChange[],
   now: number,
-  { wasKnown = () => false, isRegistered = () => true }: NarrationOptions = {},
+  { wasKnown = () => false, isMerge = () => false, isRegistered = () => true }: NarrationOptions = {},
 ): LogEntry[] {
   const gone = changes.flatMap(({ before, after }) =>
     after === undefined && before !== undefined && !isRegistered(repositoryIdOf(before)) ? [before] : [],
@@ -41,14 +43,18 @@ export function narrateChanges(
   const isKnown = ({ before, after }: IndexChange) => before === undefined && after !== undefined && wasKnown(after);
   const [known, news] = [changes.filter(isKnown), changes.filter((change) => !isKnown(change))];
   const shown = known.flatMap(({ after }) => after ?? []).filter((row) => !isPlaceholder(row));
-  return [...summarise(shown, now, 'as before'), ...describeBatch(news, now)];
+  return [...summarise(shown, now, 'as before'), ...describeBatch(news, now, isMerge)];
 }
 
-function describeBatch(changes: readonly IndexChange[], now: number): LogEntry[] {
+function describeBatch(
+  changes: readonly IndexChange[],
+  now: number,
+  isMerge: (onMain: PackageRevision) => boolean,
+): LogEntry[] {
   const real = changes.filter(({ before, after }) => {
     const row = after ?? before;
     if (row === undefined || !isPlaceholder(row)) return row !== undefined;
-    return changedOnMain({ before, after });
+    return changedOnMain({ before, after }) && !isMerge(row);
   });
   const onMain = real.filter(
     ({ before, after }) => before !== undefined && after !== undefined && isPlaceholder(after),

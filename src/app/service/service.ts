@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { SelectableKinds } from '../../../controllers/package-variant/selectable-kind.ts';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder, flushEvents } from '../../controller/event-recorder.ts';
@@ -6,8 +7,10 @@ import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
+import { unlessRepeated } from '../../foundation/time/unless-repeated.ts';
 import { freezesAt } from '../../package/model/policy/approval-rules.ts';
-import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
+import { type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
+import { isMergeOfDecision } from '../../package/store/approve-by-merge.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -19,7 +22,7 @@ import type { Metrics } from '../../server/metrics/metrics.ts';
 import type { PathHandler } from '../../server/request/path-handler.ts';
 import { addControllers, type ControllerChoice } from '../controllers/controllers.ts';
 import type { Session } from '../session/session.ts';
-import { appWebhooks, targetsIn } from './app-webhooks.ts';
+import { webhookReceivers } from './app-webhooks.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
 import { followFreezes } from './follow-freezes.ts';
@@ -53,6 +56,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly health?: HealthChecks;
   /** The cluster that Sluice runs in. */
   readonly cluster?: Client;
+  /** In a cluster: the kinds whose objects variants inject and sets select. */
+  readonly kinds?: SelectableKinds;
   /** False if the caller has a check of its own for when it is ready. Default true. */
   readonly reportsReady?: boolean;
   /** Separate address of the webhooks; see RunOptions. */
@@ -126,13 +131,17 @@ export class SluiceService {
       this.#health.add('readyz', 'controllers', () => {
         if (!this.#started) throw new Error('they start');
       });
+    const isNews = unlessRepeated(clock);
     this.manager = new Manager({
       client: session.client,
       clock: session.clock,
       onReconcile: (record) => this.#note(record),
       onError: (error, where) => {
         // An informer that lists again has lost no events.
-        if (!isSluiceError(error, 'Expired')) this.#warn('Error', where, messageOf(error));
+        if (isSluiceError(error, 'Expired')) return;
+        const message = messageOf(error);
+        // An informer without the right is tried again for ever, since it may be granted.
+        if (!isSluiceError(error, 'Refused') || isNews(`${where}: ${message}`)) this.#warn('Error', where, message);
       },
     });
     this.manager.add({ name: 'heartbeat', start: (signal) => void this.#beat(signal) });
@@ -166,6 +175,8 @@ export class SluiceService {
         recovery?.count(changes);
         const narration = {
           wasKnown: (revision: PackageRevision) => session.wasKnown(revision),
+          isMerge: (onMain: PackageRevision) =>
+            isMergeOfDecision(onMain, session.store.findRepository(repositoryIdOf(onMain))),
           isRegistered: (id: string) => session.store.findRepository(id) !== undefined,
         };
         for (const entry of narrateChanges(changes, now(), narration)) {
@@ -187,10 +198,9 @@ export class SluiceService {
       );
     await this.manager.start();
     this.#started = true;
-    const { freezes, systemNamespace } = session.readers;
     const { clock: ofFreezes } = session;
     this.#unsubscribe.push(
-      followFreezes({ freezes: freezes.informer, systemNamespace, clock: ofFreezes, log, events: this.#events }),
+      followFreezes({ freezes: session.readers.freezeTimes, clock: ofFreezes, log, events: this.#events }),
     );
     if (recovery !== undefined) this.#reportWhenFinished(recovery);
     const { serve, webhooks, signal, disabled, openings } = this.#options;
@@ -209,17 +219,7 @@ export class SluiceService {
       client: client.as({ name: 'sluice' }, 'api'),
       clock,
       isRegistered: (repository) => session.readers.repositories.get(repository) !== undefined,
-      onMessage: (repository, scope, event) => {
-        // Sluice writes the most of them itself.
-        if (event?.isCheckReport === true && scope === undefined) return;
-        if (event?.written !== undefined) this.#requests.addWritten(repository, event.written);
-        if (event?.pull !== undefined) this.#requests.addReview(repository, { pull: event.pull });
-        if (event?.hint !== undefined) this.#requests.addReview(repository, event.hint);
-        this.#requests.add(repository, scope);
-        for (const target of targetsIn(session.readers, repository)) this.#targetRequests.wake(target);
-      },
-      onTarget: (target) => this.#targetRequests.wake(target),
-      apps: appWebhooks(session.readers),
+      ...webhookReceivers(session.readers, { requests: this.#requests, targetRequests: this.#targetRequests }),
       seenFile,
       onPush: async (repository, push) => {
         // The message triggers a sync of the repository in any case.

@@ -6,6 +6,7 @@ import { lostTag, lostTagExplainer } from '../../../controllers/delivery/lost-ta
 import { packageVariantExplainer } from '../../../controllers/package-variant/explain-package-variant.ts';
 import { proposalExplainer } from '../../../controllers/proposal/explain-proposal.ts';
 import { pullRequestExplainer } from '../../../controllers/pull-request/explain-pull-request.ts';
+import type { ShownProposals } from '../../../controllers/pull-request/shown-proposals.ts';
 import { gateExplainer } from '../../../controllers/revision/explain-gates.ts';
 import { obstacleExplainer } from '../../../controllers/revision/explain-obstacles.ts';
 import { resolverExplainer } from '../../../controllers/revision/explain-resolvers.ts';
@@ -23,7 +24,7 @@ export class RevisionExplanations {
   readonly #options: DeliveryExplainerOptions;
   readonly #explainers: readonly Explainer[];
 
-  constructor(options: DeliveryExplainerOptions) {
+  constructor(options: DeliveryExplainerOptions, shown: ShownProposals) {
     this.#options = options;
     this.#explainers = [
       freezeExplainer,
@@ -38,7 +39,7 @@ export class RevisionExplanations {
       proposalExplainer,
       waveExplainer(options),
       approvalExplainer,
-      pullRequestExplainer(options.store),
+      pullRequestExplainer(options.store, shown),
       resolverExplainer(BUILT_IN_RESOLVERS),
     ];
   }

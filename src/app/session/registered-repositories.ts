@@ -3,15 +3,15 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { canonicalAddress, canonicalAddressNow } from '../../git/open/repository-address.ts';
-import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
+import type { ServerTrust } from '../../package/store/opening/open-repository-trust.ts';
 import {
   type AvailableOpening,
   type AvailableRepository,
   RepositoryOpener,
-} from '../../package/store/repository-opener.ts';
+} from '../../package/store/opening/repository-opener.ts';
+import { Signers } from '../../package/store/opening/signing.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import type { OpenPurpose } from '../../package/store/revision-store-options.ts';
-import { Signers } from '../../package/store/signing.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../../cli/testing.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { dataFolder } from '../data/data-folder.ts';
 import { Session } from './session.ts';
 
@@ -121,4 +122,21 @@ test('a repository that is empty or unregistered after a restart ends the watche
   const fifth = await start();
   expect(await bookmark(fifth, quiet)).toBe('quiet');
   await fifth.close();
+});
+
+test('the end of a freeze by a command is known to later processes', async () => {
+  const freeze = freezeKind.complete({ metadata: { name: 'core', namespace: 'default' }, spec: { reason: 'repair' } });
+  const ended = (session: Session) => session.readers.freezeTimes.in(['default']).map(({ name }) => name);
+  const first = await start();
+  await first.client.create(freezeKind, freeze);
+  await first.close();
+  const second = await start();
+  expect(ended(second)).toEqual([]);
+  await second.client.delete(freezeKind, { namespace: 'default', name: 'core' });
+  const before = Date.now() + 1000;
+  await second.close();
+  const third = await start();
+  expect(ended(third)).toEqual(['core']);
+  expect(third.readers.freezeTimes.in(['default'])[0]?.until).toBeLessThan(before);
+  await third.close();
 });

@@ -2,6 +2,7 @@ import type { DeliveryExplainerOptions } from '../../../controllers/delivery/exp
 import type { DeliveryPreviews } from '../../../controllers/delivery/preview/preview-delivery.ts';
 import { TargetObjects } from '../../../controllers/delivery/target/target-objects.ts';
 import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
+import { ShownProposals } from '../../../controllers/pull-request/shown-proposals.ts';
 import {
   createDeliverabilityCheck,
   DELIVERABLE_TYPE,
@@ -19,9 +20,10 @@ import type { RevisionTable } from '../../package/api/table/revision-table.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import { type PackageRevision, revisionId } from '../../package/model/revision/package-revision.ts';
 import type { RevisionPreview } from '../../package/model/revision/revision-readings.ts';
-import { concernedRevisions, type RuleChange } from '../../package/store/concerned-revisions.ts';
-import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
+import type { ServerTrust } from '../../package/store/opening/open-repository-trust.ts';
+import { concernedRevisions, type RuleChange } from '../../package/store/policies/concerned-revisions.ts';
 import { RevisionStore } from '../../package/store/revision-store.ts';
+import type { ApprovalHolds } from '../../package/store/unmet-rules.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
@@ -48,8 +50,10 @@ import { runningUp, type UpAbout } from '../data/up-lock.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/function-settings.ts';
 import { renderPrograms } from '../functions/render-programs.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
+import type { FreezeMemory } from '../policies/freeze-times.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
 import { PackagesInFlight } from '../policies/packages-in-flight.ts';
+import { planHolds } from '../policies/plan-holds.ts';
 import { mainBranches } from '../policies/repository/policy-folder.ts';
 import { readSelectionCheck } from '../policies/selection-check.ts';
 import { policyOf } from '../policies/session-policy.ts';
@@ -123,7 +127,11 @@ export class Session {
   readonly readers: ObjectReaders;
   /** Filled by the delivery controller of this process. */
   readonly targetObjects = new TargetObjects();
+  /** Filled by the controller of pull requests of this process. */
+  readonly shownProposals: ShownProposals;
   readonly store: RevisionStore;
+  /** The plans that hold revisions, as last read. */
+  readonly holds: ApprovalHolds;
   readonly repositories: RegisteredRepositories;
   readonly registry: Registry;
   readonly client: Client;
@@ -200,11 +208,16 @@ export class Session {
         return unhealthy ?? changedProvider(revision, this.store);
       },
     });
+    // Not that of the registry, where a watch may open repositories.
+    const reading = objects.client({ name: 'sluice' }).as({ name: 'sluice' }, 'controller');
+    this.holds = planHolds({ store: this.store, readers: () => this.readers, client: reading });
     this.registry = new Registry();
     for (const storage of objects.storages())
       this.registry.register(options.opens === true ? storage : this.#onDemand(storage));
     this.#memory =
-      options.write === true && objects.database !== undefined ? new PackageMemory(objects.database) : undefined;
+      options.write === true && objects.database !== undefined
+        ? new PackageMemory(objects.database, options.onError)
+        : undefined;
     const { revisions, resources, packages } = packageStorages({
       ...{ store: this.store, log: this.log, clock },
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
@@ -213,9 +226,14 @@ export class Session {
       deployments: (revision) =>
         deploymentsOf(revision, this.readers.targets.listIn(revision.namespace), this.readers.delivered),
       selection: (repository) => readSelectionCheck(this.readers, repository),
+      holds: this.holds,
+      freezes: (namespace) => (namespace === undefined ? this.readers.allFreezes() : this.readers.freezesIn(namespace)),
       ...this.#memory,
     });
     this.#revisions = revisions.table;
+    this.shownProposals = new ShownProposals(
+      options.write === true ? objects.database?.notes('shown-proposals') : undefined,
+    );
     const onDemand: RepositoriesOnDemand = {
       open: (id) => this.store.reach(id),
       openAll: () => this.store.reachAll(),
@@ -230,14 +248,14 @@ export class Session {
     this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
     this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
     this.readers = new ObjectReaders({
-      // Not those of the registry, where a watch may open repositories.
-      client: objects.client({ name: 'sluice' }).as({ name: 'sluice' }, 'controller'),
+      client: reading,
       clock,
       signingSecret: options.signing?.secret,
       ...(objects.database === undefined
         ? { hasRead: (id: string) => this.store.findRepository(id) !== undefined }
         : {}),
       systemNamespace: options.systemNamespace,
+      freezeMemory: freezeMemory(options, objects),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
     const functions = options.functions ?? DEFAULT_FUNCTION_SETTINGS;
@@ -316,7 +334,7 @@ export class Session {
     // Packages of other repositories may come from it.
     if (this.store.find(id)?.lifecycle === 'DeletionProposed') await this.store.reachAll();
     const { RevisionExplanations } = await import('./explain-revision.ts');
-    this.#explanations ??= new RevisionExplanations(this.#targetReading());
+    this.#explanations ??= new RevisionExplanations(this.#targetReading(), this.shownProposals);
     const about = this.#about ?? (await runningUp(this.folder));
     return this.#explanations.explain(key, {
       resolvers: about?.resolvers ?? BUILT_IN_RESOLVERS,
@@ -423,6 +441,12 @@ export class Session {
       () => this.objects.close(),
     ]);
   }
+}
+
+/** Sessions that only read the objects see what others have written, and keep nothing. */
+function freezeMemory({ write = false }: SessionOptions, { database }: SessionObjects): FreezeMemory | undefined {
+  const notes = database?.notes('freezes');
+  return write || notes === undefined ? notes : new Map(notes.entries());
 }
 
 /** Runs all steps, in order. Throws the error of the first one that failed. */

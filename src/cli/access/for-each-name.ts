@@ -3,8 +3,8 @@ import type { CommandResult, Invocation, PlaceOptions } from '../output/invocati
 import { printable, printableLines } from '../output/printable.ts';
 import { isExpected } from '../output/report-error.ts';
 import type { Access } from './access.ts';
-import { commandFor, placedHints } from './command-for.ts';
-import { nextCommands } from './next-commands.ts';
+import { commandFor, placedHints } from './hints/command-for.ts';
+import { nextCommands } from './hints/next-commands.ts';
 
 /**
  * Runs one operation for each name, one after the other, and continues after a failure: `<name> proposed` on stdout,

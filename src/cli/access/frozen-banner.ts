@@ -1,6 +1,6 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { freezesAt, freezeText } from '../../package/model/policy/approval-rules.ts';
-import { freezeRuleOf, freezesInForce } from '../../package/store/freeze-objects.ts';
+import { freezesAt, freezeWarnings } from '../../package/model/policy/approval-rules.ts';
+import { freezeRuleOf, freezesInForce } from '../../package/store/policies/freeze-objects.ts';
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
@@ -25,8 +25,8 @@ export async function printFreezes(
             now,
           )
         : await freezesInForce(client, { namespace, systemNamespace }, now);
-    for (const freeze of freezes)
-      terminal.note(terminal.style('red', `FROZEN: ${printable(freezeText(freeze))}`, terminal.err));
+    for (const text of freezeWarnings(freezes, now))
+      terminal.note(terminal.style('red', printable(text), terminal.err));
   } catch (error) {
     // A command that only shows something does not fail for the lack of a banner.
     if (!UNKNOWN.some((code) => isSluiceError(error, code))) throw error;

@@ -1,23 +1,35 @@
 import { describeFailure, type OpenFailure } from '../../app/repositories/open-failure.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { FROZEN_PREFIX } from '../../package/model/policy/approval-rules.ts';
 import type { ActorOptions, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import type { Access } from './access.ts';
-import { commandFor, placedHints } from './command-for.ts';
-import { nextCommands } from './next-commands.ts';
+import { commandFor, placedHints } from './hints/command-for.ts';
+import { nextCommands } from './hints/next-commands.ts';
+import { roleHint } from './hints/role-hint.ts';
 import { openAccess } from './open-access.ts';
 
-/** Runs a command on the server or the data folder that its command line means, and always closes what it opened. */
+/**
+ * Runs a command on the server or the data folder that its command line means, and always closes what it opened. `run` gets the
+ * warnings about its requests too, for its output; they are printed as they come.
+ */
 export async function inAccess<Result>(
   options: PlaceOptions & ActorOptions,
   invocation: Invocation,
-  run: (access: Access) => Promise<Result>,
+  run: (access: Access, warnings: readonly string[]) => Promise<Result>,
   write = false,
 ): Promise<Result> {
   const { terminal, environment } = invocation;
   const note = (label: string) => (text: string) =>
     terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(text)}`);
-  const onWarning = note('warning:');
+  const warn = note('warning:');
+  const warnings: string[] = [];
+  const onWarning = (text: string) => {
+    // The banner of the command says so.
+    if (text.startsWith(FROZEN_PREFIX)) return;
+    warnings.push(text);
+    warn(text);
+  };
   const onOpenFailure = (failure: OpenFailure) => {
     const label = terminal.style('yellow', 'warning:', terminal.err);
     terminal.note(`${label} ${printableLines(describeFailure(failure))}`);
@@ -25,27 +37,29 @@ export async function inAccess<Result>(
   const access = await openAccess({ options, environment, write, onNote: note('note:'), onWarning, onOpenFailure });
   try {
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
-    return await run(access);
+    return await run(access, warnings);
   } catch (error) {
-    throw located(error, access, options, commandFor(options, invocation));
+    throw await located(error, access, options, commandFor(options, invocation));
   } finally {
     await access.close();
   }
 }
 
 /**
- * Adds the server to the error of a refusal or a missing object, since the user may have meant another server, and the next commands to a
- * refusal that names none.
+ * Adds the server to the error of a refusal or a missing object, since the user may have meant another server, the next commands to a
+ * refusal that names none, and to one for a missing right the roles that have it.
  */
-function located(
+async function located(
   error: unknown,
-  { server, where }: Access,
+  { server, where, isOwnServer }: Access,
   options: PlaceOptions,
   commandOf: (...words: string[]) => string,
-): unknown {
+): Promise<unknown> {
   if (!isSluiceError(error) || error.code === 'Internal') return error;
   const next = nextCommands(error.message, undefined).map((words) => `\nNext: ${commandOf(...words)}`);
-  const message = `${placedHints(error.message, options)}${leaderHint(error.message)}${scopeHint(error.message)}`;
+  const scope = scopeHint(error.message);
+  const hint = scope === '' && isOwnServer ? await roleHint(error.message) : scope;
+  const message = `${placedHints(error.message, options)}${leaderHint(error.message)}${hint}`;
   const asked = server === undefined || message.includes(server) ? '' : ` (server: ${where})`;
   if (asked === '' && next.length === 0 && message === error.message) return error;
   return new SluiceError(error.code, `${message}${asked}${next.join('')}`, { cause: error, details: error.details });

@@ -27,9 +27,9 @@ describe('sluice check', () => {
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
-  function git(...words: string[]): void {
+  function git(...words: string[]): string {
     const identity = ['-c', 'user.name=anna', '-c', 'user.email=anna@example.com'];
-    execFileSync('git', ['-C', root, ...identity, ...words], { stdio: 'pipe' });
+    return execFileSync('git', ['-C', root, ...identity, ...words], { stdio: 'pipe', encoding: 'utf8' });
   }
   async function write(path: string, text: string): Promise<void> {
     await mkdir(dirname(join(root, path)), { recursive: true });
@@ -127,10 +127,27 @@ describe('sluice check', () => {
     commit();
     const { found } = await findings();
     expect(found).toEqual([expect.objectContaining({ severity: 'warning', code: 'Skipped' })]);
-    expect((await check('--base', 'nowhere')).stderr).toMatch(
-      /git diff failed: .*nowhere.*; fetch the base first, or use --all/s,
-    );
+    expect((await check('--base', 'nowhere')).stderr).toContain('there is no commit "nowhere"; fetch it first');
     expect((await check('--base', '--output=x')).code).toBe(2);
+  });
+
+  test('says what a clone lacks', async () => {
+    await write('web/a.yaml', SERVICE());
+    commit();
+    const apart = () => git('commit-tree', '-m', 'other', 'HEAD^{tree}').trim();
+    expect((await check('--base', apart())).stderr).toMatch(/no commit in common; name a base of the same history/);
+    const whole = root;
+    root = `${whole}-shallow`;
+    try {
+      execFileSync('git', ['clone', '--quiet', '--depth=1', `file://${whole}`, root]);
+      const before = await check('--merge', '--base', 'HEAD^1');
+      expect(before.stderr).toMatch(/this shallow clone has no commit "HEAD\^1"; .*--unshallow/);
+      const other = await check('--merge', '--base', apart());
+      expect(other.stderr).toMatch(/no commit in common; the clone is shallow: /);
+    } finally {
+      await rm(root, { recursive: true, force: true });
+      root = whole;
+    }
   });
 
   test('--all checks every package below a folder, in Git or not', async () => {

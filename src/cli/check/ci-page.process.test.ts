@@ -52,7 +52,7 @@ describe('docs/ci.md and its action', () => {
       expect((await cli.run('rpkg', ...words)).stderr).toBe('');
     shell = await PageShell.create(cli.folder, '/dev/null', {
       // The package is not installed: this is its program.
-      npx: `sh -c 'shift 2; exec "${process.execPath}" "${join(CHECKOUT, 'bin/sluice.js')}" "$@"' npx`,
+      npx: `sh -c 'shift 5; exec "${process.execPath}" "${join(CHECKOUT, 'bin/sluice.js')}" "$@"' npx`,
     });
     const keys = await cli.run('key', 'show', '--allowed-signers');
     writeFileSync(join(cli.folder, 'allowed-signers'), keys.stdout);
@@ -113,7 +113,7 @@ describe('docs/ci.md and its action', () => {
   test('the action annotates the lines of the merge, and verifies with the keys of the base', async () => {
     git('checkout', '--quiet', '--detach', 'origin/main');
     git('merge', '--quiet', '--no-ff', '--message', 'Merge the pull request', 'change');
-    const outputs = await runAction({ 'allowed-signers': 'keys', 'require-gates': 'true' });
+    const outputs = await runAction({ package: 'sluice.tgz', 'allowed-signers': 'keys', 'require-gates': 'true' });
     expect(outputs).toHaveLength(2);
     expect(outputs[0]).toMatch(
       /^::error file=packages\/web\/config\.yaml,line=\d,col=\d,title=InvalidYaml::not valid YAML: /m,
@@ -124,7 +124,7 @@ describe('docs/ci.md and its action', () => {
     // What was pushed past the server is reported, and the published revision counts.
     expect(outputs[1]).toContain('refs/heads/main:packages/other');
     expect(outputs[1]).toContain('2 in band, 2 out of band');
-    const [first, ...others] = await runAction({});
+    const [first, ...others] = await runAction({ package: 'sluice.tgz' });
     expect([first, others]).toEqual([expect.stringMatching(/^exit 1$/m), []]);
   });
 

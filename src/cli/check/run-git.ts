@@ -20,7 +20,7 @@ export async function runGit(
   if (error === null || permitted.some((code) => code === error.code)) return stdout.toString('utf8');
   if (error.code === 'ENOENT') throw new SluiceError('Unavailable', 'git is not installed');
   const said = stderr.trim() === '' ? messageOf(error) : stderr.trim();
-  throw new SluiceError('InvalidInput', `git ${args[0]} failed: ${said}; fetch the base first, or use --all`);
+  throw new SluiceError('InvalidInput', `git ${args[0]} failed: ${said}`);
 }
 
 /** Reads blobs, in this order. Throws LimitExceeded if they have more bytes together. */

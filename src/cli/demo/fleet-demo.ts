@@ -13,7 +13,7 @@ import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { commandLine } from '../../foundation/text/command-line.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
-import { hostedFolder } from '../../package/store/open-package-repository.ts';
+import { hostedFolder } from '../../package/store/opening/open-package-repository.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
@@ -21,7 +21,7 @@ import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/deliver
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { actorOf } from '../access/actor.ts';
-import { commandFor } from '../access/command-for.ts';
+import { commandFor } from '../access/hints/command-for.ts';
 import type { CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { timelineSink } from '../up/log-sinks.ts';

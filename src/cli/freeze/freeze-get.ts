@@ -1,6 +1,6 @@
 import { age } from '../../foundation/time/age.ts';
 import { freezesAt } from '../../package/model/policy/approval-rules.ts';
-import { freezeRuleOf } from '../../package/store/freeze-objects.ts';
+import { freezeRuleOf } from '../../package/store/policies/freeze-objects.ts';
 import { type Freeze, freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';

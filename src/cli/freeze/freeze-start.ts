@@ -2,8 +2,9 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
+import type { Access } from '../access/access.ts';
 import { actorOf } from '../access/actor.ts';
-import { commandFor } from '../access/command-for.ts';
+import { commandFor } from '../access/hints/command-for.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
@@ -29,8 +30,10 @@ export async function freezeStart(options: FreezeStartOptions, invocation: Invoc
       const end = until === undefined ? undefined : endOf(until, now);
       const namespace = freezeNamespace(access, options);
       const name = options.name ?? `freeze-${timestamp(now).replace(/[-:Z]/g, '').replace('T', '-')}`;
+      const startedBy = await userOf(access, options, environment);
       const spec = {
-        ...{ reason, startedBy: actorOf(options, environment, access.server !== undefined).name },
+        ...{ reason },
+        ...(startedBy === undefined ? {} : { startedBy }),
         ...(end === undefined ? {} : { until: end }),
       };
       const command = commandFor(options, invocation);
@@ -50,6 +53,22 @@ export async function freezeStart(options: FreezeStartOptions, invocation: Invoc
     },
     true,
   );
+}
+
+/** The user as the server knows them. A data folder authenticates no user, so that it is what the command reports. */
+async function userOf(
+  access: Access,
+  options: FreezeStartOptions,
+  environment: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
+  if (access.server === undefined) return actorOf(options, environment).name;
+  try {
+    return (await access.caller()).name;
+  } catch (error) {
+    // The name only informs, and a server may not report it.
+    if (isSluiceError(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Converts a duration or a time to a time in RFC 3339. */

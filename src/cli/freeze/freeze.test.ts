@@ -26,14 +26,28 @@ test('a freeze stops approvals, is shown by every command about it, and ends', a
   expect(targets.stderr).toMatch(banner);
   expect(JSON.parse(targets.stdout)).toMatchObject({ items: [] });
   expect((await cli.run('rpkg', 'get', '-n', 'team')).stderr).toMatch(/^FROZEN: all namespaces/);
+  for (const words of [
+    ['rpkg', 'tree'],
+    ['rpkg', 'history', 'one.web.v1'],
+    ['rpkg', 'diff', 'one.web.v1'],
+    ['rpkg', 'pull', 'one.web.v1'],
+    ['rpkg', 'reject', 'one.web.v1'],
+    ['rpkg', 'propose', 'one.web.v1'],
+    ['repo', 'get'],
+    ['wave', 'get', '-o', 'json'],
+    ['why', 'freeze/core'],
+  ])
+    expect((await cli.run(...words)).stderr, words.join(' ')).toMatch(banner);
+  // The explanation of a revision begins with it.
   const why = await cli.run('why', 'one.web.v1');
+  expect(why.stderr).toBe('');
   expect(why.stdout).toMatch(/FROZEN: namespace default/);
   expect(why.stdout).toMatch(/resolved by users who may delete Freeze default\/core/);
   const { reasons } = JSON.parse((await cli.run('why', 'one.web.v1', '-o', 'json')).stdout);
   expect(reasons[0]).toMatchObject({ reason: 'Frozen', since: expect.any(String), resolvedBy: expect.any(String) });
   expect(await cli.run('rpkg', 'approve', 'one.web.v1')).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^one.web.v1 failed \(cannot approve one.web.v1: all namespaces are frozen/),
+    stderr: expect.stringMatching(/^one.web.v1 failed \(cannot approve one.web.v1: all namespaces are frozen/m),
   });
   const list = await cli.run('freeze', 'get');
   expect(list.stdout).toMatch(/^year +all namespaces +in force .*\ncore +default +in force /m);

@@ -14,6 +14,8 @@ export interface PrintOptions {
   readonly now: number;
   /** Begin each row with the namespace, as kubectl does with -A. */
   readonly showNamespace?: boolean;
+  /** A column of wide tables that a narrow one has too. */
+  readonly alsoColumn?: string | undefined;
   /** Print a single object as itself, not as a List. */
   readonly single?: boolean;
 }
@@ -41,7 +43,10 @@ export function printObjects<T extends KubernetesObject>(
     terminal.note('No resources found');
     return;
   }
-  const columns = kind.printerColumns.filter((column) => output === 'wide' || (column.priority ?? 0) === 0);
+  const { alsoColumn } = options;
+  const columns = kind.printerColumns.filter(
+    ({ name, priority = 0 }) => output === 'wide' || priority === 0 || name === alsoColumn,
+  );
   const isShown = options.showNamespace === true;
   const rows = objects.map((object) => [
     ...(isShown ? [object.metadata.namespace ?? ''] : []),

@@ -4,7 +4,7 @@ import { POLICIES_CONDITION, type Repository, repositoryKind } from '../../resou
 import { findCondition } from '../../resource/object/condition.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { withStatus } from '../access/repository-status.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
@@ -17,9 +17,11 @@ export interface GetOptions extends PlaceOptions {
   readonly allNamespaces?: boolean;
 }
 
+const NOT_REPORTED = 'its state was not reported yet; is the controller "repository" running?';
+
 /** `sluice repo get`. A data folder has no status of before, so that Ready says how each repository is now. */
 export function repoGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const wanted =
       names.length > 0
@@ -29,7 +31,9 @@ export function repoGet(names: readonly string[], options: GetOptions, invocatio
       wanted.map(async (one) => {
         const { object, problem } = await withStatus(access, one);
         const label = terminal.style('yellow', 'warning:', terminal.err);
-        if (problem !== undefined) terminal.note(`${label} ${one.metadata.name}: ${printableLines(problem)}`);
+        const unread = readyOf(object) === undefined ? NOT_REPORTED : undefined;
+        const text = problem ?? unread;
+        if (text !== undefined) terminal.note(`${label} ${one.metadata.name}: ${printableLines(text)}`);
         const policies = findCondition(object.status?.conditions, POLICIES_CONDITION);
         if (policies?.status === 'False')
           terminal.note(`${label} ${one.metadata.name}: ${printableLines(policies.message)}`);
@@ -40,11 +44,16 @@ export function repoGet(names: readonly string[], options: GetOptions, invocatio
       output: options.output,
       headers: options.headers,
       now: access.clock.now(),
+      alsoColumn: shown.every((one) => readyOf(one)?.status === 'True') ? undefined : 'Reason',
       showNamespace: options.allNamespaces === true && names.length === 0,
       single: names.length === 1,
     });
     return 0;
   });
+}
+
+function readyOf({ status }: Repository) {
+  return findCondition(status?.conditions, 'Ready');
 }
 
 /** A registered repository by name; NotFound with what may have been meant. */

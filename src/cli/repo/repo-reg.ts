@@ -3,7 +3,7 @@ import { conflictingRepository } from '../../../controllers/repository/repositor
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { counted } from '../../foundation/text/counted.ts';
 import { looksLikeSsh } from '../../git/network/ssh-address.ts';
-import { isCopyMessage } from '../../package/store/open-repository-trust.ts';
+import { isCopyMessage } from '../../package/store/opening/open-repository-trust.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import { keyOf, keyText } from '../../resource/object/object.ts';

@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { counted } from '../../foundation/text/counted.ts';
 import { revisionsOf } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { syncRepository } from '../access/repository-status.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { expectRepository, repositoriesOf } from './repo-get.ts';
@@ -17,7 +17,7 @@ export function repoSync(
   options: SyncOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     if (names.length === 0 && options.all !== true) {
       throw new SluiceError('InvalidInput', 'name repositories to read, or give --all');
     }

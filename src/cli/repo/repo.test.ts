@@ -138,8 +138,12 @@ describe('registered repositories', () => {
     );
     expect(reg.code).toBe(0);
     expect(await cli.run('repo', 'get', 'edge')).toMatchObject({
+      stdout: expect.stringMatching(/ADDRESS +REASON +AGE\nedge .* False .* Error +/),
       stderr: expect.stringContaining('private key for ssh: invalid PEM'),
     });
+    expect((await cli.run('repo', 'get', '-o', 'wide')).stdout).toMatch(
+      /REASON +MESSAGE .*\n.* private key for ssh: invalid PEM/,
+    );
     expect(reg.stdout + reg.stderr).not.toContain('s3cr3t');
     const object = (await cli.run('repo', 'get', 'edge', '-o', 'yaml')).stdout;
     expect(object).toContain('repo: git@127.0.0.1:team/edge.git');

@@ -5,7 +5,6 @@ import type { IssuedCondition } from '../../package/model/gates/verdict.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
-import { printFreezes } from '../access/frozen-banner.ts';
 import { writeCondition } from '../access/write-conditions.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
@@ -34,7 +33,6 @@ export async function setOnSelected(
   condition: IssuedCondition,
   { terminal }: Invocation,
 ): Promise<CommandResult> {
-  await printFreezes(access, terminal, access.namespace);
   const byRepository = Map.groupBy(await select(access, selection), ({ spec }) => spec.repository);
   const total = [...byRepository.values()].reduce((sum, { length }) => sum + length, 0);
   if (total === 0) {

@@ -244,10 +244,11 @@ resource-merge merges resource by resource, field by field; fast-forward goes on
 force-delete-replace discards local changes; copy-merge replaces the files that upstream has and keeps the others.`,
     );
   examples(
-    withActor(withPlace(upgrade)),
+    withOutput(withActor(withPlace(upgrade)), ['table', 'json', 'yaml']),
     'sluice rpkg upgrade edge.upf.v1 --workspace v2',
     'sluice rpkg upgrade edge.upf.v1 --workspace v2 --revision 3 --strategy copy-merge',
     'sluice rpkg upgrade --discover=upstream',
+    'sluice rpkg upgrade --discover=downstream -o json',
   ).action(async (names, options) => {
     finish(await (await import('./rpkg-upgrade.ts')).rpkgUpgrade(names, options, invocation));
   });

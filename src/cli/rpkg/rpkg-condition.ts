@@ -4,7 +4,7 @@ import type { IssuedCondition } from '../../package/model/gates/verdict.ts';
 import type { Access } from '../access/access.ts';
 import { conditionStatus } from '../access/condition-status.ts';
 import { forEachName } from '../access/for-each-name.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { withdrawCondition, writeCondition } from '../access/write-conditions.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
@@ -38,8 +38,13 @@ export function rpkgConditionSet(
   const [type, word, extra] = words;
   if (extra !== undefined)
     throw new SluiceError('InvalidInput', 'give either the name of a revision or a selector (-l), not both');
+  if (selector.trim() === '')
+    throw new SluiceError(
+      'InvalidInput',
+      'the selector of -l is empty, which would match every revision; name a label',
+    );
   const condition = conditionFor(type, word, options, '<revision>');
-  return inAccess(options, invocation, (access) =>
+  return inPackages(options, invocation, (access) =>
     setOnSelected(access, { ...options, selector }, condition, invocation),
   );
 }
@@ -56,7 +61,7 @@ function setOnNames(
     await writeCondition(access, name, condition);
     return `condition ${printable(type)} is ${condition.status}`;
   };
-  return inAccess(options, invocation, (access) => forEachName(names, invocation, access, set(access), options));
+  return inPackages(options, invocation, (access) => forEachName(names, invocation, access, set(access), options));
 }
 
 function conditionFor(
@@ -86,7 +91,7 @@ export function rpkgConditionRemove(
   options: PlaceOptions & ActorOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(options, invocation, (access) =>
+  return inPackages(options, invocation, (access) =>
     forEachName(
       [revision],
       invocation,

@@ -1,7 +1,7 @@
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { type UpstreamOptions, upstreamAddress } from './upstream-argument.ts';
@@ -27,7 +27,7 @@ export interface CloneOptions extends PlaceOptions, ActorOptions, UpstreamOption
 
 /** `sluice rpkg init` */
 export function rpkgInit(path: string, options: InitOptions, invocation: Invocation): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { repository, workspace, description, keywords, site } = options;
     const init = {
       description,
@@ -49,7 +49,7 @@ export function rpkgClone(
   invocation: Invocation,
 ): Promise<CommandResult> {
   const git = upstreamAddress(source, options);
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { repository, workspace } = options;
     const upstreamRef =
       git === undefined
@@ -62,7 +62,7 @@ export function rpkgClone(
 
 /** `sluice rpkg copy` */
 export function rpkgCopy(sourceName: string, options: CopyOptions, invocation: Invocation): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { metadata, spec } = await findRevision(access, sourceName);
     const place = { repository: spec.repository, path: spec.packageName, workspace: options.workspace };
     return printCreated(

@@ -5,7 +5,7 @@ import { fileChanges } from '../../package/model/diff/file-diff.ts';
 import { diffSchema } from '../../package/model/revision/revision-readings.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision, revisionsOf } from '../access/find-revision.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { readFiles } from '../access/package-contents.ts';
 import { readRevision } from '../access/read-revision.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
@@ -31,7 +31,7 @@ export function rpkgDiff(
   options: DiffOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const comparison = access.isSluice
       ? await readRevision(access, name, 'diff', diffSchema, { with: await expectBase(access, other) })

@@ -5,8 +5,7 @@ import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
-import { printFreezes } from '../access/frozen-banner.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
@@ -33,9 +32,8 @@ const ANY_REVISION = -2;
 
 /** `sluice rpkg get`. Exit code 1 if a repository could not be read, so that a list is never taken for complete when it is not. */
 export function rpkgGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     if (options.showKptfile === true) return showKptfile(access, names, invocation);
-    await printFreezes(access, invocation.terminal, options.allNamespaces === true ? undefined : access.namespace);
     const found = await select(access, names, options);
     const shows = ['wide', 'json', 'yaml'].includes(options.output);
     const items = shows && access.server === undefined ? await evaluated(access, found) : found;

@@ -1,5 +1,5 @@
 import { historySchema } from '../../package/model/revision/revision-readings.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { readRevision } from '../access/read-revision.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
@@ -15,7 +15,7 @@ const SHORT_COMMIT = 10;
 
 /** `sluice rpkg history` */
 export function rpkgHistory(name: string, options: HistoryOptions, invocation: Invocation): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const { entries } = await readRevision(access, name, 'history', historySchema, { limit: String(options.limit) });
     if (options.output === 'json') terminal.out.write(toJson(entries));

@@ -3,7 +3,7 @@ import {
   type RevisionPreview,
   type TargetPreview,
 } from '../../package/model/revision/revision-readings.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { readRevision } from '../access/read-revision.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printPatch } from '../output/print-patch.ts';
@@ -18,7 +18,7 @@ export interface PreviewOptions extends PlaceOptions {
 
 /** `sluice rpkg preview`. Exit code 1 if a target cannot be read. */
 export function rpkgPreview(name: string, options: PreviewOptions, invocation: Invocation): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const parameters = options.target === undefined ? {} : { target: options.target };
     const preview = await readRevision(access, name, 'preview', previewSchema, parameters);

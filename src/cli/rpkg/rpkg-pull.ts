@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { isYamlPath, type KrmObject, readKrmFile } from '../../package/model/krm/krm.ts';
 import { findRevision } from '../access/find-revision.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { METADATA_FILE, readFiles } from '../access/package-contents.ts';
 import { COMMIT_ANNOTATION, metadataText, type PulledFrom, writeNew, writePackage } from '../kptfile/local-package.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
@@ -15,7 +15,7 @@ export function rpkgPull(
   options: PlaceOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const revision = await findRevision(access, name);
     const { files, omitted, state } = await readFiles(access, revision);

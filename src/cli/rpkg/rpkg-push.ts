@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { METADATA_FILE, pushFiles } from '../access/package-contents.ts';
 import { checkLocalPackage } from '../kptfile/check-local-package.ts';
 import { metadataText, readLocalPackage, readPulledFrom, writeNew } from '../kptfile/local-package.ts';
@@ -21,7 +21,7 @@ export function rpkgPush(
   options: PushOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(options, invocation, (access) =>
+  return inPackages(options, invocation, (access) =>
     forEachName(
       [revisionName],
       invocation,

@@ -68,6 +68,15 @@ test('the edit of the main branch gets into the draft, which can be approved the
   expect(ofPublished.stdout).not.toContain('Edit of the main branch');
 });
 
+test('a warning has the value of each field of the draft that the main branch has overwritten', async () => {
+  const config = (value: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  key: ${value}\n`;
+  await draftFile('c.yaml', config('mine'));
+  editMain(['c.yaml', '100644', config('theirs')]);
+  expect((await cli.run('rpkg', 'rebase', NAME)).stderr).toContain(
+    'warning: overwritten by the main branch: ConfigMap/c data.key (was mine) in c.yaml\n',
+  );
+});
+
 test('with --keep the files of the draft stay, and a revision that is none or is published is refused', async () => {
   await draftFile('app.yaml', 'a: 2\n');
   editMain(['app.yaml', '100644', 'a: 3\n']);

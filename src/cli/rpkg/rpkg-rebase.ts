@@ -5,7 +5,7 @@ import { packageRevisionKind } from '../../resource/kinds/porch/package-revision
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { commitOf } from '../access/package-contents.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 
@@ -31,7 +31,7 @@ export function rpkgRebase(
     const made = await client.update(packageRevisionKind, request, reason);
     return commitOf(made) === commitOf(revision) ? 'has the package of the main branch already' : 'rebased';
   };
-  return inAccess(options, invocation, (access) =>
+  return inPackages(options, invocation, (access) =>
     forEachName(names, invocation, access, (name) => rebase(access, name), options),
   );
 }

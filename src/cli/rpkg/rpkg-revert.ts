@@ -10,9 +10,9 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Access } from '../access/access.ts';
-import { commandFor } from '../access/command-for.ts';
 import { findRevision } from '../access/find-revision.ts';
-import { inAccess } from '../access/in-access.ts';
+import { commandFor } from '../access/hints/command-for.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { createRevision } from './rpkg-create.ts';
@@ -33,7 +33,7 @@ const MAX_NAMED = 5;
 
 /** `sluice rpkg revert`: the content is copied from a published revision, so its record names the source as for any copy. */
 export function rpkgRevert(name: string, options: RevertOptions, invocation: Invocation): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const command = commandFor(options, invocation);
     const reverted = await findRevision(access, name);

@@ -6,10 +6,10 @@ import { explainSchema } from '../../package/model/revision/revision-readings.ts
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
-import { commandFor } from '../access/command-for.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
-import { inAccess } from '../access/in-access.ts';
+import { commandFor } from '../access/hints/command-for.ts';
+import { inPackages } from '../access/in-packages.ts';
 import { commitOf } from '../access/package-contents.ts';
 import { readRevision } from '../access/read-revision.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
@@ -66,7 +66,7 @@ export function rpkgStep(
     return outcome;
   };
   // Publishing with closed gates writes an event, where this process does it.
-  return inAccess(options, invocation, work, options.breakGlass === true);
+  return inPackages(options, invocation, work, options.breakGlass === true);
 }
 
 /** Repeats a step that lost against a concurrent writer. A refusal because of closed gates names the command that explains it. */

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type PackageNode, packageTree } from '../../package/upstream/package-tree.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
@@ -19,7 +19,7 @@ export function rpkgTree(
   options: TreeOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const { items } = await access.client.list(packageRevisionKind, { namespace: access.namespace });
     const packages = new Map(

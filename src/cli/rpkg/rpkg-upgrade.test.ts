@@ -75,6 +75,14 @@ test('clone, discover, upgrade', async () => {
     ['edge.edge-upf.v1', 'blueprints', 'v2, v3'],
     [''],
   ]);
+  const listed = await cli.run('rpkg', 'upgrade', 'blueprints.upf.v3', '--discover=downstream', '-o', 'json');
+  expect(JSON.parse(listed.stdout)).toContainEqual(
+    expect.objectContaining({ revision: 'blueprints.upf.v3', downstream: 'edge.edge-upf.v1', to: 'v3' }),
+  );
+  const named = await cli.run('rpkg', 'upgrade', 'edge.edge-upf.v1', '--discover=upstream', '-o', 'json');
+  expect(JSON.parse(named.stdout)).toMatchObject([
+    { revision: 'edge.edge-upf.v1', upstreamRepository: 'blueprints', updates: expect.any(Array) },
+  ]);
   expect(rows((await cli.run('rpkg', 'upgrade', 'blueprints.upf.v3', '--discover=downstream')).stdout)).toEqual([
     ['PACKAGE REVISION', 'DOWNSTREAM PACKAGE', 'DOWNSTREAM UPDATE'],
     ['blueprints.upf.v3', 'edge.edge-upf.v1', 'v1->v3'],
@@ -106,6 +114,26 @@ test('clone, discover, upgrade', async () => {
   // What others come from is not deleted.
   await cli.run('rpkg', 'propose-delete', 'blueprints.upf.v1');
   expect((await cli.run('rpkg', 'del', 'blueprints.upf.v1')).stderr).toContain('edge.edge-upf.v1');
+});
+
+test('an upgrade reports the local values that upstream has overwritten, also in its structured output', async () => {
+  const config = (value: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  key: ${value}\n`;
+  await cli.run('rpkg', 'init', 'smf', '--repository', 'blueprints', '--workspace', 'v1');
+  await edit('blueprints.smf.v1', 'c.yaml', config('one'));
+  await publish('blueprints.smf.v1');
+  await cli.run('rpkg', 'clone', 'blueprints.smf.v1', 'edge-smf', '--repository', 'edge');
+  await edit('edge.edge-smf.v1', 'c.yaml', config('mine'));
+  await publish('edge.edge-smf.v1');
+  await cli.run('rpkg', 'copy', 'blueprints.smf.v1', '--workspace', 'v2');
+  await edit('blueprints.smf.v2', 'c.yaml', config('two'));
+  await publish('blueprints.smf.v2');
+  const warning = 'changed on both sides, and overwritten by upstream: ConfigMap/c data.key (was mine) in c.yaml';
+  const upgrade = (workspace: string, ...words: string[]) =>
+    cli.run('rpkg', 'upgrade', 'edge.edge-smf.v1', '--workspace', workspace, ...words);
+  expect(await upgrade('v2')).toMatchObject({ code: 0, stderr: `warning: ${warning}\n` });
+  const upgraded = { upgradedFrom: 'edge.edge-smf.v1', upstream: 'blueprints.smf.v2', warnings: [warning] };
+  expect(JSON.parse((await upgrade('v3', '-o', 'json')).stdout)).toEqual({ revision: 'edge.edge-smf.v3', ...upgraded });
+  expect((await upgrade('v4', '-o', 'yaml')).stdout).toContain(`warnings:\n  - '${warning}'\n`);
 });
 
 test('a package of a repository that is not registered', async () => {

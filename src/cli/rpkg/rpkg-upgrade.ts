@@ -5,9 +5,10 @@ import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
+import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
 import { createRevision } from './rpkg-create.ts';
 
@@ -19,6 +20,18 @@ export interface UpgradeOptions extends PlaceOptions, ActorOptions {
   readonly workspace?: string;
   readonly strategy: UpdateStrategy;
   readonly discover?: 'upstream' | 'downstream';
+  readonly output: 'table' | 'json' | 'yaml';
+}
+
+/** What was done, as it is printed. */
+interface Upgraded {
+  /** The new draft. */
+  readonly revision: string;
+  readonly upgradedFrom: string;
+  /** The upstream revision that it has the changes of. */
+  readonly upstream: string;
+  /** Such as local changes that upstream has overwritten. */
+  readonly warnings: readonly string[];
 }
 
 /** `sluice rpkg upgrade` */
@@ -34,16 +47,21 @@ export function rpkgUpgrade(
       throw new SluiceError('InvalidInput', '--workspace is required: it names the new draft');
     if (revision < 0) throw new SluiceError('InvalidInput', '--revision must be positive; 0 is the latest one');
   }
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access, warnings) => {
     // The upstream can be in any repository, and so can its downstream packages.
     const { items } = await access.client.list(packageRevisionKind, { namespace: access.namespace });
     const upstreamOf = upstreamFinder(items);
     if (discover === 'upstream') {
       const named = await Promise.all(names.map((name) => findRevision(access, name)));
       const all = currentRevisions(items).filter(({ status }) => status?.upstreamLock !== undefined);
-      printUpstreams(names.length === 0 ? all : named, upstreamOf, invocation);
-    } else if (discover === 'downstream') printDownstreams(currentRevisions(items), names, upstreamOf, invocation);
-    else return upgrade(access, names[0] ?? '', options, upstreamOf, invocation);
+      printUpstreams(names.length === 0 ? all : named, upstreamOf, options, invocation);
+    } else if (discover === 'downstream')
+      printDownstreams(currentRevisions(items), names, upstreamOf, options, invocation);
+    else {
+      const upgraded = await upgrade(access, names[0] ?? '', options, upstreamOf);
+      printUpgraded({ ...upgraded, warnings }, options, invocation);
+      return 0;
+    }
     return (await access.unreadRepositories(access.namespace)) === 0 ? 0 : 1;
   });
 }
@@ -67,8 +85,7 @@ async function upgrade(
   name: string,
   { revision, workspace = '', strategy }: UpgradeOptions,
   upstreamOf: UpstreamOf,
-  { terminal }: Invocation,
-): Promise<CommandResult> {
+): Promise<Omit<Upgraded, 'warnings'>> {
   const local = await findRevision(access, name);
   const { lifecycle, repository, packageName } = local.spec;
   if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') {
@@ -97,8 +114,13 @@ async function upgrade(
       },
     },
   );
-  terminal.line(`${printable(local.metadata.name)} upgraded to ${printable(created)}`);
-  return 0;
+  return { revision: created, upgradedFrom: local.metadata.name, upstream: target.metadata.name };
+}
+
+function printUpgraded(upgraded: Upgraded, { output }: PrintOptions, { terminal }: Invocation): void {
+  const { revision, upgradedFrom } = upgraded;
+  if (output === 'table') terminal.line(`${printable(upgradedFrom)} upgraded to ${printable(revision)}`);
+  else terminal.out.write(output === 'json' ? toJson(upgraded) : toYaml(upgraded));
 }
 
 function published(upstream: Upstream, revision: number): Revision {
@@ -123,12 +145,33 @@ function noUpstream({ metadata, status }: Revision, draft: string | undefined): 
   return new SluiceError('NotFound', `the upstream of ${name}, ${lock.repo}/${lock.directory}@${lock.ref}, ${why}`);
 }
 
+type PrintOptions = Pick<UpgradeOptions, 'output'>;
+
 /** Prints the upstream versions that revisions could be upgraded to. */
-function printUpstreams(revisions: readonly Revision[], upstreamOf: UpstreamOf, { terminal }: Invocation): void {
-  const rows = revisions.map((revision) => {
+function printUpstreams(
+  revisions: readonly Revision[],
+  upstreamOf: UpstreamOf,
+  { output }: PrintOptions,
+  { terminal }: Invocation,
+): void {
+  const found = revisions.map((revision) => {
     const upstream = upstreamOf(revision);
-    const newer = upstream?.newer.map(({ spec }) => `v${spec.revision}`).join(', ') ?? '';
-    return [revision.metadata.name, upstream?.repository ?? '', newer === '' ? 'No update available' : newer];
+    return {
+      revision: revision.metadata.name,
+      ...(upstream?.repository === undefined ? {} : { upstreamRepository: upstream.repository }),
+      updates: (upstream?.newer ?? []).map(({ metadata, spec }) => ({
+        revision: metadata.name,
+        number: spec.revision,
+      })),
+    };
+  });
+  if (output !== 'table') {
+    terminal.out.write(documentOf(found, output));
+    return;
+  }
+  const rows = found.map(({ revision, upstreamRepository = '', updates }) => {
+    const newer = updates.map(({ number }) => `v${number}`).join(', ');
+    return [revision, upstreamRepository, newer === '' ? 'No update available' : newer];
   });
   terminal.out.write(table(['Package revision', 'Upstream repository', 'Upstream updates'], rows));
 }
@@ -138,18 +181,29 @@ function printDownstreams(
   revisions: readonly Revision[],
   names: readonly string[],
   upstreamOf: UpstreamOf,
+  { output }: PrintOptions,
   { terminal }: Invocation,
 ): void {
-  const rows: string[][] = [];
-  for (const revision of revisions) {
+  const found = revisions.flatMap((revision) => {
     const { current, draft, newer = [] } = upstreamOf(revision) ?? {};
     const before = draft === undefined ? '?' : `(draft "${draft}")`;
     const from = current === undefined ? before : `v${current.spec.revision}`;
-    for (const { metadata, spec } of newer) {
-      if (names.length === 0 || names.includes(metadata.name))
-        rows.push([metadata.name, revision.metadata.name, `${from}->v${spec.revision}`]);
-    }
+    return newer
+      .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
+      .map(({ metadata, spec }) => ({
+        ...{ revision: metadata.name, downstream: revision.metadata.name },
+        ...{ from, to: `v${spec.revision}` },
+      }));
+  });
+  if (output !== 'table') {
+    terminal.out.write(documentOf(found, output));
+    return;
   }
+  const rows = found.map(({ revision, downstream, from, to }) => [revision, downstream, `${from}->${to}`]);
   if (rows.length === 0) terminal.line('All downstream packages are up to date.');
   else terminal.out.write(table(['Package revision', 'Downstream package', 'Downstream update'], rows.sort()));
+}
+
+function documentOf(list: readonly object[], output: 'json' | 'yaml'): string {
+  return output === 'json' ? toJson(list) : toYaml(list);
 }

@@ -4,8 +4,7 @@ import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
-import { printFreezes } from '../access/frozen-banner.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { table } from '../output/table.ts';
@@ -25,11 +24,10 @@ export function targetGet(
   options: TargetGetOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const { output, headers, allNamespaces = false } = options;
     const now = access.clock.now();
-    await printFreezes(access, terminal, allNamespaces ? undefined : access.namespace);
     const targets =
       names.length > 0
         ? await Promise.all(names.map((name) => expectTarget(access, name)))

@@ -2,7 +2,7 @@ import { RESUME_ANNOTATION, withResumed } from '../../delivery/rollback/resume.t
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { expectTarget } from './target-get.ts';
@@ -14,7 +14,7 @@ export function targetResume(
   options: PlaceOptions & ActorOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(
+  return inPackages(
     options,
     invocation,
     async (access) => {

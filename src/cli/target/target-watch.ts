@@ -1,14 +1,12 @@
-import { untilStopped } from '../../app/service/until-stopped.ts';
 import { Informer } from '../../controller/informer.ts';
 import { deliveredCount, isAbout } from '../../delivery/delivered/delivered-package.ts';
 import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
-import { parseDuration } from '../../resource/object/duration.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
-import { inAccess } from '../access/in-access.ts';
+import { watchInAccess } from '../access/watch-in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { expectTarget } from './target-get.ts';
@@ -29,10 +27,7 @@ const OBSTACLE_LASTS_MS = 5_000;
 
 /** `sluice target watch` */
 export function targetWatch(name: string, options: TargetWatchOptions, invocation: Invocation): Promise<CommandResult> {
-  const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout);
-  if (options.timeout !== undefined && timeoutMs === undefined)
-    throw new SluiceError('InvalidInput', `--timeout ${options.timeout} is no duration; use one such as 90s or 10m`);
-  return inAccess(options, invocation, async (access) => {
+  return watchInAccess(options, invocation, async (access, signal) => {
     const { terminal } = invocation;
     const first = await expectTarget(access, name);
     const { until } = options;
@@ -42,15 +37,7 @@ export function targetWatch(name: string, options: TargetWatchOptions, invocatio
     const goal = { until, wanted };
     if (access.server === undefined && (wanted !== undefined || !isReached(first, goal, undefined)))
       terminal.note(`no server runs on ${printable(access.where)}, so nothing changes; start "sluice up"`);
-    const stop = untilStopped(() => undefined);
-    const cancel =
-      timeoutMs === undefined ? () => undefined : access.clock.schedule(timeoutMs, () => stop.stop('timeout'));
-    try {
-      return await follow(access, name, options, goal, invocation, stop.signal);
-    } finally {
-      cancel();
-      stop.release();
-    }
+    return follow(access, name, options, goal, invocation, signal);
   });
 }
 
@@ -140,6 +127,7 @@ async function follow(
     }
     resolve(isWaiting ? NOT_REACHED : 0);
   };
+  if (signal.aborted) end();
   signal.addEventListener('abort', end, { once: true });
   informer.start();
   try {

@@ -13,7 +13,7 @@ import { counted } from '../../foundation/text/counted.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { actorOf } from '../access/actor.ts';
-import { commandFor, placedCommand } from '../access/command-for.ts';
+import { commandFor, placedCommand } from '../access/hints/command-for.ts';
 import { folderOf } from '../access/place.ts';
 import type { ActorOptions, CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { jsonSink, textSink } from './log-sinks.ts';

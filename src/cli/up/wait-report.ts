@@ -26,7 +26,7 @@ export interface WaitReport {
 }
 
 /** Controllers that run periodically, which does not count as waiting. */
-const LOOKING: ReadonlySet<string> = new Set(['repository', 'delivery', ...HOUSEKEEPERS]);
+const LOOKING: ReadonlySet<string> = new Set(['repository', 'delivery', 'package-policy', ...HOUSEKEEPERS]);
 
 /** So many revisions are explained one by one. */
 const MAX_LISTED = 50;

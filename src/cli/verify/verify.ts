@@ -10,7 +10,7 @@ import { openRepository } from '../../git/open/open-repository.ts';
 import type { Quarantine } from '../../git/process/git-process.ts';
 import { allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
 import { recordPrefixIn } from '../../package/model/identity/layout.ts';
-import { hostedFolder } from '../../package/store/open-package-repository.ts';
+import { hostedFolder } from '../../package/store/opening/open-package-repository.ts';
 import { takeRevokedKeys } from '../../package/trust/keys/revoked-key-line.ts';
 import type { TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';

@@ -1,11 +1,11 @@
 import { wavePlanApprovals } from '../../../controllers/wave-plan/plan-spec.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
-import { printFreezes } from '../access/frozen-banner.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { expectPlan } from './wave-get.ts';
+import { expectOpen } from './wave-step.ts';
 
 export interface WaveApproveOptions extends PlaceOptions, ActorOptions {
   readonly wave?: string;
@@ -14,13 +14,13 @@ export interface WaveApproveOptions extends PlaceOptions, ActorOptions {
 
 /** `sluice wave approve` */
 export function waveApprove(name: string, options: WaveApproveOptions, invocation: Invocation): Promise<CommandResult> {
-  return inAccess(
+  return inPackages(
     options,
     invocation,
     async (access) => {
       const plan = await expectPlan(access, name);
+      expectOpen(plan, 'approve', access.server !== undefined);
       const wave = waveOf(plan, options.wave);
-      await printFreezes(access, invocation.terminal, access.namespace);
       const { name: user, groups: own = [] } = await access.caller();
       const { approvals } = plan.spec;
       if (approvals.some((one) => one.wave === wave.name && one.user === user)) {
@@ -73,6 +73,6 @@ function expectCounted(
   if (from === undefined || from.includes(user) || own.some((group) => from.includes(`group:${group}`))) return;
   throw new SluiceError(
     'Refused',
-    `cannot approve wave ${name}: it counts approvals by ${from.join(', ')}, and you are ${user}`,
+    `cannot approve wave ${name}: it counts approvals by ${from.join(', ')}, and you are ${user}; let one of them approve, or a user who may change the plan list you in spec.waves[].approval.from`,
   );
 }

@@ -1,11 +1,13 @@
+import { isInProgress, specNotes, targetNotes } from '../../../controllers/wave-plan/describe-plan.ts';
+import { commandsOf, requestText, verificationText } from '../../../controllers/wave-plan/describe-waits.ts';
+import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { waveTargetKind } from '../../resource/kinds/sluice/wave/wave-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
-import { printFreezes } from '../access/frozen-banner.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inPackages } from '../access/in-packages.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printable } from '../output/printable.ts';
@@ -25,12 +27,11 @@ export function waveGet(
   options: WaveGetOptions,
   invocation: Invocation,
 ): Promise<CommandResult> {
-  return inAccess(options, invocation, async (access) => {
+  return inPackages(options, invocation, async (access) => {
     const { terminal } = invocation;
     const { output, headers, allNamespaces = false } = options;
     const now = access.clock.now();
     const namespace = allNamespaces ? undefined : access.namespace;
-    await printFreezes(access, terminal, namespace);
     const plans =
       names.length > 0
         ? await Promise.all(names.map((name) => expectPlan(access, name)))
@@ -54,10 +55,23 @@ export function waveGet(
     if (!single || plan === undefined) return 0;
     terminal.line('');
     terminal.out.write(table(WAVE_COLUMNS, waveRows(plan), { headers }));
-    const { message } = plan.status ?? {};
-    if (message !== undefined) terminal.line(`\n${printable(message)}`);
+    const notes = await notesOf(plan, access);
+    if (notes.length > 0) terminal.line(`\n${notes.map(printable).join('\n')}`);
+    const commands = commandsOf(plan);
+    if (commands.length > 0) terminal.line(`\nNext:\n${commands.map((one) => `  ${printable(one)}`).join('\n')}`);
     return 0;
   });
+}
+
+/** What a plan waits for, what is requested of it, what verifies its targets, and which of them are not done. */
+async function notesOf(plan: Stored<WavePlan>, { client, namespace, server }: Access): Promise<string[]> {
+  const { message } = plan.status ?? {};
+  const request = requestText(plan, server !== undefined);
+  const notes = [...(message === undefined ? [] : [message, ...specNotes(plan)]), ...(request ? [request] : [])];
+  if (!isInProgress(plan)) return notes;
+  const { items } = await client.list(waveTargetKind, { namespace, fieldSelector: `spec.plan=${plan.metadata.name}` });
+  const own = items.filter((target) => isOfPlan(target, plan));
+  return [...notes, verificationText(plan), ...targetNotes(plan, own)];
 }
 
 /** A plan by name; NotFound with what may have been meant. */

@@ -28,10 +28,17 @@ export function freezesText({ status }: WavePlan): string | undefined {
     .join('; ');
 }
 
-function stateOf({ completedMs, isPromoted, verifiedMs }: NonNullable<WavePlan['status']>['waves'][number]): string {
+/** A wave whose targets all have a result is not verified if one of them failed, although the plan may permit that. */
+function stateOf({
+  completedMs,
+  isPromoted,
+  verifiedMs,
+  failed,
+}: NonNullable<WavePlan['status']>['waves'][number]): string {
   if (isPromoted === true) return 'Passed';
-  if (completedMs !== undefined) return 'Completed';
-  return verifiedMs === undefined ? 'InProgress' : 'Verified';
+  if (completedMs !== undefined) return failed > 0 ? 'CompletedWithFailures' : 'Completed';
+  if (verifiedMs === undefined) return 'InProgress';
+  return failed > 0 ? 'HasFailures' : 'Verified';
 }
 
 function sizeText(wave: WavePlan['spec']['waves'][number] | undefined): string {

@@ -1,11 +1,8 @@
-import { untilStopped } from '../../app/service/until-stopped.ts';
 import { Informer } from '../../controller/informer.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
-import { parseDuration } from '../../resource/object/duration.ts';
 import type { Access } from '../access/access.ts';
-import { printFreezes } from '../access/frozen-banner.ts';
-import { inAccess } from '../access/in-access.ts';
+import { watchInAccess } from '../access/watch-in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { expectPlan } from './wave-get.ts';
@@ -20,23 +17,11 @@ const NOT_COMPLETED = 1;
 
 /** `sluice wave watch` */
 export function waveWatch(name: string, options: WaveWatchOptions, invocation: Invocation): Promise<CommandResult> {
-  const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout);
-  if (options.timeout !== undefined && timeoutMs === undefined)
-    throw new SluiceError('InvalidInput', `--timeout ${options.timeout} is no duration; use one such as 90s or 2h`);
-  return inAccess(options, invocation, async (access) => {
+  return watchInAccess(options, invocation, async (access, signal) => {
     const first = await expectPlan(access, name);
-    await printFreezes(access, invocation.terminal, access.namespace);
     if (access.server === undefined && endOf(first) === undefined)
       invocation.terminal.note(`no server runs on ${printable(access.where)}, so nothing changes; start "sluice up"`);
-    const stop = untilStopped(() => undefined);
-    const cancel =
-      timeoutMs === undefined ? () => undefined : access.clock.schedule(timeoutMs, () => stop.stop('timeout'));
-    try {
-      return await follow(access, name, options, invocation, stop.signal);
-    } finally {
-      cancel();
-      stop.release();
-    }
+    return follow(access, name, options, invocation, signal);
   });
 }
 
@@ -106,6 +91,7 @@ async function follow(
       );
     resolve(NOT_COMPLETED);
   };
+  if (signal.aborted) onAbort();
   signal.addEventListener('abort', onAbort, { once: true });
   informer.start();
   try {

@@ -60,6 +60,21 @@ test('get shows a plan, its waves and what it waits for', async () => {
   expect(await completeNames('plans', 'w', [], { SLUICE_DATA: cli.data })).toEqual(['web']);
 });
 
+test('a wave with failures that the plan permits is not shown as verified', async () => {
+  const [canary] = RUNNING.waves;
+  const results = async (times: object) => {
+    await report({
+      ...RUNNING,
+      waves: [{ ...canary, ...times, failed: 1, message: '1 failed, such as edge/web: down' }],
+    });
+    return (await cli.run('wave', 'get', 'web')).stdout;
+  };
+  expect(await results({ verifiedMs: 5 })).toMatch(
+    /^canary +1% +HasFailures +1 +0 +1 +1 failed, such as edge\/web: down$/m,
+  );
+  expect(await results({ verifiedMs: 5, completedMs: 6 })).toMatch(/^canary +1% +CompletedWithFailures +1 +0 +1 /m);
+});
+
 test('get shows no wave of a plan that has ended as one in progress', async () => {
   await report({ ...RUNNING, phase: 'Aborted', message: 'a user aborted it' });
   const { stdout } = await cli.run('wave', 'get', 'web');
@@ -67,17 +82,43 @@ test('get shows no wave of a plan that has ended as one in progress', async () =
   expect(stdout).toMatch(/^rest +100% +Ended *$/m);
 });
 
+test('get shows a request that no server carries out, what verifies targets, and the next step', async () => {
+  await cli.run('wave', 'promote', 'web');
+  const { stdout } = await cli.run('wave', 'get', 'web');
+  expect(stdout).toContain('\nrequested: promote past wave canary, which takes effect once "sluice up" runs\n');
+  expect(stdout).toContain('\na target is verified once the engine of each DeliveryTarget that delivers it reports it');
+  expect(stdout).not.toContain('\nNext:');
+  const { stdout: why } = await cli.run('why', 'waveplan/web');
+  expect(why).toContain('  - requested: promote past wave canary, which takes effect once "sluice up" runs\n');
+  await report({ ...RUNNING, phase: 'Paused', pause: { cause: 'MaxFailures', message: 'two' } });
+  expect((await cli.run('wave', 'get', 'web')).stdout).toContain(
+    '\nNext:\n  sluice wave resume web\n  sluice wave abort web\n',
+  );
+});
+
 test('steps are fields of the plan', async () => {
   await cli.run('wave', 'pause', 'web');
-  expect(await spec()).toMatchObject({ paused: true });
+  expect(await spec()).toMatchObject({ paused: true, pausedBy: 'anna' });
+  expect((await cli.run('wave', 'pause', 'web')).stdout).toBe(
+    'web is paused already; continue it with "sluice wave resume"\n',
+  );
   const { stdout } = await cli.run('wave', 'resume', 'web');
   expect(stdout).toBe('web continues once "sluice up" runs\n');
   expect(await spec()).toMatchObject({ paused: false, resume: 1 });
+  expect(await spec()).not.toHaveProperty('pausedBy');
+  expect((await cli.run('wave', 'resume', 'web')).stdout).toBe('web is not paused\n');
+  await report({ ...RUNNING, phase: 'Paused', pause: { cause: 'MaxFailures', message: 'two' } });
+  expect((await cli.run('wave', 'resume', 'web')).stdout).toBe('web was requested to continue already\n');
+  await report(RUNNING);
   await cli.run('wave', 'promote', 'web');
   expect(await spec()).toMatchObject({ promotePast: 'canary' });
+  expect((await cli.run('wave', 'promote', 'web')).stdout).toBe(
+    'web was requested already not to wait for wave canary\n',
+  );
   expect((await cli.run('wave', 'promote', 'web', '--past', 'none')).stderr).toContain('its waves are canary, rest');
   await cli.run('wave', 'rollback', 'web');
   expect(await spec()).toMatchObject({ rollback: true });
+  expect((await cli.run('wave', 'rollback', 'web')).stdout).toMatch(/^web was requested to be rolled back already; /);
   await report({ ...RUNNING, phase: 'Completed' });
   expect(await cli.run('wave', 'promote', 'web', '--past', 'none')).toMatchObject({
     code: 1,
@@ -96,7 +137,9 @@ test('approve counts each user once, and only those whom the wave counts', async
   expect((await cli.run('wave', 'approve', 'web')).stdout).toBe('anna has approved wave rest of web already\n');
   expect(await cli.run('wave', 'approve', 'web', '--as', 'mallory')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('it counts approvals by anna, ben, and you are mallory'),
+    stderr: expect.stringContaining(
+      'it counts approvals by anna, ben, and you are mallory; let one of them approve, or a user who may change the plan',
+    ),
   });
   await cli.run('wave', 'approve', 'web', '--as', 'ben', '--reason', 'fine');
   expect((await spec()).approvals).toEqual([
@@ -130,4 +173,25 @@ test('watch prints a line for each wave and ends with the plan', async () => {
   );
   await report({ ...RUNNING, phase: 'Completed' });
   expect((await cli.run('wave', 'watch', 'web', '-o', 'json')).code).toBe(0);
+});
+
+test('what a plan does not carry out any more is refused, with what holds it and the next step', async () => {
+  expect((await cli.run('wave', 'rollback', 'web')).code).toBe(0);
+  for (const words of [['resume'], ['pause'], ['promote', '--past', 'canary'], ['approve']]) {
+    const [verb = '', ...options] = words;
+    expect(await cli.run('wave', verb, 'web', ...options)).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringContaining(
+        `cannot ${verb} web: a user requested its rollback, which ends it once "sluice up" runs: start it; create another WavePlan`,
+      ),
+    });
+  }
+  expect((await cli.run('wave', 'abort', 'web')).code).toBe(0);
+  const { approvals, paused, promotePast } = await spec();
+  expect({ approvals, paused, promotePast }).toEqual({ approvals: [], paused: false, promotePast: undefined });
+  expect(await cli.run('wave', 'rollback', 'web')).toMatchObject({
+    ...{ code: 1, stderr: expect.stringContaining('cannot rollback web: a user requested its abort') },
+  });
+  await report({ ...RUNNING, phase: 'Completed' });
+  expect((await cli.run('wave', 'approve', 'web')).stderr).toContain('cannot approve web: it is Completed');
 });

@@ -1,5 +1,6 @@
 import { age } from '../../foundation/time/age.ts';
 import { PUSH_ACTOR } from '../../package/model/gates/verdict.ts';
+import { claimedName } from '../../package/model/revision/attribution.ts';
 import type { DeliveryExplanation, Explanation, GateExplanation } from '../../package/model/revision/explanation.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
@@ -29,7 +30,9 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
   const commit = explanation.commit.slice(0, 12);
   if (last === undefined) terminal.line(`  the main branch at ${commit}`);
   else
-    terminal.line(`  commit ${commit}, last ${printable(last.action)} by ${printable(last.by)} ${since(last.at, now)}`);
+    terminal.line(
+      `  commit ${commit}, last ${printable(last.action)} ${printable(byText(last.by))} ${since(last.at, now)}`,
+    );
   if (explanation.enforcement !== 'enforce') {
     terminal.line(
       `  gates are not enforced in this repository (sluice.dev/gates: ${printable(explanation.enforcement)})`,
@@ -63,6 +66,12 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
   }
   printCommands(terminal, 'Next:', next);
   printCommands(terminal, next.length > 0 ? 'Alternatives:' : 'Next:', explanation.alternatives ?? []);
+}
+
+/** A name that anyone can write into a commit is shown as a claim. */
+function byText(by: string): string {
+  const name = claimedName(by);
+  return name === undefined ? `by ${by}` : `by an unknown user (its commit names ${name}, unproven)`;
 }
 
 function printCommands(terminal: Terminal, title: string, commands: readonly string[]): void {

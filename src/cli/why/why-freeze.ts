@@ -1,7 +1,7 @@
 import { describeFreeze } from '../../../controllers/approval/describe-freeze.ts';
 import type { ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { freezeRuleOf } from '../../package/store/freeze-objects.ts';
+import { freezeRuleOf } from '../../package/store/policies/freeze-objects.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';

@@ -116,8 +116,8 @@ metadata: {name: misspelt}
 spec: {selector: {repositories: [packages, packges], variantSets: [fleet, other]}}
 `);
   const plan = await cli.run('why', 'waveplan/misspelt');
-  expect(plan.stdout).toContain('names the repository package, which is not registered; did you mean packages?\n');
-  expect(plan.stdout).toContain('names the PackageVariantSet flet, which does not exist; did you mean fleet?\n');
+  expect(plan.stdout).toContain('names the repository package, which is not registered; did you mean packages?');
+  expect(plan.stdout).toContain('names the PackageVariantSet flet, which does not exist; did you mean fleet?');
   const { reasons } = JSON.parse((await cli.run('why', 'packagepolicy/misspelt', '-o', 'json')).stdout);
   expect(reasons.filter((reason: string) => reason.startsWith('its selector names'))).toEqual([
     'its selector names the repository packges, which is not registered; did you mean packages?',

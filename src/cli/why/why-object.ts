@@ -1,6 +1,7 @@
 import { describeRun } from '../../../controllers/analysis/describe-run.ts';
 import { describeVariant, type ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
 import { describeSet } from '../../../controllers/package-variant-set/describe-set.ts';
+import { readUnknownNames } from '../../../controllers/unknown-names.ts';
 import { describePlan } from '../../../controllers/wave-plan/describe-plan.ts';
 import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -16,7 +17,6 @@ import type { Access } from '../access/access.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
 import { expectObject } from './expect-object.ts';
-import { withUnknownNames } from './unknown-names.ts';
 import { explainFreeze } from './why-freeze.ts';
 import { explainPolicy } from './why-policy.ts';
 
@@ -41,7 +41,7 @@ const EXPLAINED: Readonly<Record<string, Explain>> = {
     const targets = items.filter((target) => isOfPlan(target, plan));
     const { repositories, variantSet } = plan.spec.selector ?? {};
     const names = { repositories, variantSets: variantSet === undefined ? [] : [variantSet] };
-    return withUnknownNames(access, describePlan(plan, targets), names);
+    return describePlan(plan, targets, await readUnknownNames(client, namespace, names), access.server !== undefined);
   }),
   ...named(analysisRunKind, async (access, name) => describeRun(await expectObject(access, analysisRunKind, name))),
   ...named(packagePolicyKind, explainPolicy),

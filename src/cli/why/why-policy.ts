@@ -1,8 +1,13 @@
 import { describePolicy } from '../../../controllers/approval/describe-policy.ts';
+import { boundGroups } from '../../../controllers/package-policy/bound-groups.ts';
+import { unknownGroups, unknownTypes } from '../../../controllers/package-policy/policy-names.ts';
+import { QUORUM_REACHABLE } from '../../../controllers/package-policy/quorum-rights.ts';
 import type { ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
-import { unlessMissing } from '../../foundation/sluice-error.ts';
-import type { SourcedPolicy } from '../../package/store/policy-objects.ts';
-import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { readUnknownNames } from '../../../controllers/unknown-names.ts';
+import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import type { SourcedPolicy } from '../../package/store/policies/policy-objects.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import {
   POLICIES_CONDITION,
@@ -11,13 +16,15 @@ import {
   type Repository,
   repositoryKind,
 } from '../../resource/kinds/porch/repository.ts';
-import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { type PackagePolicy, packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { withStatus } from '../access/repository-status.ts';
 import { missingObject } from './expect-object.ts';
-import { withUnknownNames } from './unknown-names.ts';
+
+/** Refusals of a server that does not have a kind, or whose caller may not read it. */
+const UNREADABLE = ['Refused', 'NotFound', 'Unsupported'] as const;
 
 /** A policy in a folder that a Repository names, as the status of the Repository reports it. */
 interface Found {
@@ -68,20 +75,62 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
     .filter((one) => !isOfRepository || one !== first)
     .map((one) => `packagepolicy/${reference(one)}`);
   const { selector } = policy.spec;
-  return withUnknownNames(
-    access,
-    {
-      ...explanation,
-      reasons: [
-        ...(isOfRepository && first.policy.spec === undefined
-          ? [...explanation.reasons.slice(0, 1), unshown]
-          : explanation.reasons),
-        ...(isOfRepository ? problemOf(first.repository) : []),
-      ],
-      next: [...explanation.next, ...further],
-    },
-    { ...selector },
-  );
+  const types = new Set(revisions.items.flatMap(typesOf));
+  const groups = await unlessUnreadable(boundGroups(client, namespace));
+  return {
+    ...explanation,
+    reasons: [
+      ...(isOfRepository && first.policy.spec === undefined
+        ? [...explanation.reasons.slice(0, 1), unshown]
+        : explanation.reasons),
+      ...(isOfRepository ? problemOf(first.repository) : []),
+      ...(await readUnknownNames(client, namespace, { ...selector })),
+      ...(types.size === 0 ? [] : unknownTypes(policy.spec, types)),
+      ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
+      ...quorumNotes(object),
+      ...(await missingSecret(access, policy.spec)),
+    ],
+    next: [...explanation.next, ...further],
+  };
+}
+
+/** What a server reports of the rights of the users of a quorum. */
+function quorumNotes(policy: PackagePolicy | undefined): string[] {
+  const message = findCondition(policy?.status?.conditions, QUORUM_REACHABLE)?.message ?? '';
+  return message === '' ? [] : [message];
+}
+
+/** Types of the conditions and gates of a revision. */
+function typesOf({ spec, status }: PackageRevision): string[] {
+  const gates = (spec.readinessGates ?? []).map(({ conditionType }) => conditionType);
+  return [...gates, ...(status?.conditions ?? []).map(({ type }) => type)];
+}
+
+/** The Secret with the token for the Git host, if it is not there. */
+async function missingSecret(
+  { client, namespace }: Access,
+  { review }: Pick<SourcedPolicy['spec'], 'review'>,
+): Promise<string[]> {
+  if (review === undefined) return [];
+  const { name, key } = review.forge.secretRef;
+  const found = await unlessUnreadable(client.find(secretKind, { namespace, name }).then((secret) => ({ secret })));
+  if (found === undefined) return [];
+  const { data } = found.secret ?? {};
+  if (data !== undefined && (Object.hasOwn(data, key) || Object.hasOwn(data, 'githubAppID'))) return [];
+  const what = found.secret === undefined ? 'does not exist' : `has neither ${key} nor githubAppID`;
+  return [
+    `Secret ${name} of spec.review.forge.secretRef ${what}, so that no proposal gets a pull request: create it with a token of the Git host, as "kubectl create secret generic ${name} --from-literal=${key}=..."`,
+  ];
+}
+
+/** Undefined where the server does not have a kind, or the caller may not read it. */
+async function unlessUnreadable<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (UNREADABLE.some((code) => isSluiceError(error, code))) return undefined;
+    throw error;
+  }
 }
 
 function reference({ repository, policy }: Found): string {

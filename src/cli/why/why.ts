@@ -1,5 +1,6 @@
 import { explainSchema } from '../../package/model/revision/revision-readings.ts';
-import { placedCommand } from '../access/command-for.ts';
+import { printFreezes } from '../access/frozen-banner.ts';
+import { placedCommand } from '../access/hints/command-for.ts';
 import { inAccess } from '../access/in-access.ts';
 import { placeOf } from '../access/place.ts';
 import { placedExplanation } from '../access/placed-explanation.ts';
@@ -21,6 +22,8 @@ export function why(name: string, options: WhyOptions, invocation: Invocation): 
     const place = placedCommand(options, invocation, isServer);
     const found = await explainObject(access, name);
     if (found !== undefined) {
+      // The explanation of a revision begins with them.
+      await printFreezes(access, terminal, access.namespace);
       const { commands } = found;
       const object = commands === undefined ? found : { ...found, commands: commands.map(place) };
       if (options.output === 'json') terminal.out.write(toJson(object));

@@ -68,6 +68,17 @@ export class DeliveredPackages {
     return object !== undefined && isOwnedBy(object, metadata.uid) ? deliveredIn(object) : undefined;
   }
 
+  /** The highest revision of each package that the targets of a namespace deliver, by `packageKey`. The cost is that of all packages. */
+  highestIn(namespace: string): ReadonlyMap<string, number> {
+    const highest = new Map<string, number>();
+    const prefix = targetKey(namespace, '');
+    for (const [key, { byPackage }] of this.#byTarget)
+      if (key.startsWith(prefix))
+        for (const [name, { status }] of byPackage)
+          if (status !== undefined) highest.set(name, Math.max(highest.get(name) ?? 0, status.revision));
+    return highest;
+  }
+
   /** The objects with the name of a target, also those of an earlier target with this name, by `packageKey`. */
   objectsOf({ metadata }: Pick<TargetOf, 'metadata'>): ReadonlyMap<string, Stored<PackageDelivery>> {
     return this.#byTarget.get(targetKey(metadata.namespace, metadata.name))?.byPackage ?? new Map();

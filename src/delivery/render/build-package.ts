@@ -75,11 +75,11 @@ export function packageBuilder(programs: RenderPrograms): BuildPackage {
       const run = () =>
         limiter.run(`namespace ${namespace}`, async () => {
           // Another one that waited may have found it meanwhile.
-          timeouts.check(digest, program.clock.now());
+          timeouts.check(digest, program.clock.monotonic());
           try {
             return await runProgram(render, program, source, path);
           } catch (error) {
-            if (isSluiceError(error, 'Timeout')) timeouts.add(digest, error.message, program.clock.now());
+            if (isSluiceError(error, 'Timeout')) timeouts.add(digest, error.message, program.clock.monotonic());
             throw error;
           }
         });

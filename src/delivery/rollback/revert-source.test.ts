@@ -49,6 +49,28 @@ test('a revert prefers what a target went back to, and warns where everything fa
   expect(revertSource(REVISIONS[0] as Revision, REVISIONS, [])).toBeUndefined();
 });
 
+test('a revert goes back to the last revision that was delivered, and to the highest one where none is recorded', () => {
+  const delivered = (...numbers: number[]) => {
+    const changes = numbers.map((number) => ({ ...WEB, revision: number, deliveredAt: '' }));
+    return { history: { commit: '', observedFrom: '', completeFrom: '', changes } };
+  };
+  const west = target('west', delivered(5, 8));
+  expect(result([west])).toEqual([
+    5,
+    ['skipped v6, whose delivery is not recorded', 'skipped v7, whose delivery is not recorded'],
+  ]);
+  expect(result([west, target('east', delivered(6))])).toEqual([6, ['skipped v7, whose delivery is not recorded']]);
+  expect(result([target('east', { ...delivered(5, 6), failedRevisions: [failed(6)] })])).toEqual([
+    5,
+    ['skipped v6, which failed on east', 'skipped v7, whose delivery is not recorded'],
+  ]);
+  expect(revertSource(V8, REVISIONS, [west])?.isDelivered).toBe(true);
+  expect(revertSource(V8, REVISIONS, [west], 6)).toMatchObject({ revision: REVISIONS[1], isDelivered: true });
+  expect(revertSource(V8, REVISIONS, [target('east', delivered(8))])).toMatchObject({
+    ...{ revision: REVISIONS[2], isDelivered: false, notes: [] },
+  });
+});
+
 test('a named revision is found by name and by number, and must be another published one', () => {
   const targets = [target('east', { failedRevisions: [failed(6)] })];
   expect(namedSource('packages.web.w5', V8, REVISIONS, targets)).toMatchObject({ revision: REVISIONS[0], notes: [] });

@@ -8,35 +8,44 @@ export type Revision = Stored<PackageRevision>;
 /** What a revert copies, and what the caller should know about it. */
 export interface RevertSource {
   readonly revision: Revision;
+  /** False if no delivery of an earlier revision that did not fail is recorded, so that it is the highest one of these. */
+  readonly isDelivered: boolean;
   readonly notes: readonly string[];
 }
 
 /**
- * The revision whose content replaces a reverted one: the one that a target went back to, else the highest earlier one that did not fail
- * on a target. Undefined if none precedes it. `revisions` are those of the package, the lowest first.
+ * The revision whose content replaces a reverted one: the one that a target went back to, else the highest earlier one that was delivered and did
+ * not fail on a target. Where no delivery of such a revision is recorded, the highest earlier one that did not fail. Undefined if none precedes
+ * it. `revisions` are those of the package, the lowest first; `delivered` is the number of one whose delivery is recorded elsewhere.
  */
 export function revertSource(
   reverted: Revision,
   revisions: readonly Revision[],
   targets: readonly DeliveryTarget[],
+  delivered?: number,
 ): RevertSource | undefined {
   const earlier = revisions.filter((one) => isPublished(one) && numberOf(one) < numberOf(reverted));
   const failedOn = failuresOf(reverted, targets);
   const sound = earlier.filter((one) => !failedOn.has(numberOf(one)));
   const isOfPackage = isAbout(reverted);
-  const returned = targets
-    .flatMap(({ status }) => status?.rollbacks ?? [])
-    .filter((one) => isOfPackage(one) && one.from === numberOf(reverted))
-    .map(({ to }) => to);
-  const revision = sound.findLast((one) => returned.includes(numberOf(one))) ?? sound.at(-1) ?? earlier.at(-1);
+  const rollbacks = targets.flatMap(({ status }) => status?.rollbacks ?? []).filter(isOfPackage);
+  const returned = new Set(rollbacks.filter(({ from }) => from === numberOf(reverted)).map(({ to }) => to));
+  const changes = targets.flatMap(({ status }) => status?.history?.changes ?? []).filter(isOfPackage);
+  const recorded = new Set([delivered, ...rollbacks.map(({ to }) => to), ...changes.map((one) => one.revision)]);
+  const lastOf = (numbers: ReadonlySet<number | undefined>) => sound.findLast((one) => numbers.has(numberOf(one)));
+  const goal = lastOf(returned);
+  const known = goal ?? lastOf(recorded);
+  const revision = known ?? sound.at(-1) ?? earlier.at(-1);
   if (revision === undefined) return undefined;
   const skipped = earlier
     .filter((one) => numberOf(one) > numberOf(revision))
-    .flatMap((one) => failureText(one, failedOn) ?? []);
+    .flatMap(
+      (one) => failureText(one, failedOn) ?? (goal === undefined && known !== undefined ? undeliveredText(one) : []),
+    );
   const notes = skipped.map((text) => `skipped ${text}`);
   const own = failureText(revision, failedOn);
   if (own !== undefined) notes.push(`every earlier revision failed on a target: ${own}; choose another one with --to`);
-  return { revision, notes };
+  return { revision, isDelivered: known !== undefined, notes };
 }
 
 /** A published revision of the package that the caller names: its full name, or its number such as v3. */
@@ -45,7 +54,7 @@ export function namedSource(
   reverted: Revision,
   revisions: readonly Revision[],
   targets: readonly DeliveryTarget[],
-): RevertSource {
+): Pick<RevertSource, 'revision' | 'notes'> {
   const found = revisions.find(
     (one) => isPublished(one) && (one.metadata.name === name || `v${numberOf(one)}` === name),
   );
@@ -89,4 +98,8 @@ function failuresOf(reverted: Revision, targets: readonly DeliveryTarget[]): Rea
 function failureText(revision: Revision, failedOn: ReadonlyMap<number, readonly string[]>): string | undefined {
   const names = failedOn.get(numberOf(revision));
   return names === undefined ? undefined : `v${numberOf(revision)}, which failed on ${names.join(', ')}`;
+}
+
+function undeliveredText(revision: Revision): string {
+  return `v${numberOf(revision)}, whose delivery is not recorded`;
 }

@@ -3,7 +3,7 @@ import { cleanAddress } from '../clean-address.ts';
 import type { Comment, ForgeErrorDetails } from '../forge.ts';
 import type { ForgeHttp } from '../http/forge-http.ts';
 import { readPages } from '../read-pages.ts';
-import { commentText, type HostComment, setTopicComment, withoutOwner } from '../topic-comment.ts';
+import { commentsAbout, commentText, type HostComment, setTopicComment, withoutOwner } from '../topic-comment.ts';
 import {
   commentSchema,
   commentsSchema,
@@ -53,6 +53,12 @@ export class GiteaComments {
       },
     };
     return setTopicComment(comments, topic, text);
+  }
+
+  async find(number: number, topic: string, signal: AbortSignal): Promise<Comment | undefined> {
+    const { login } = await this.#http.json(ownUserSchema, 'GET', '/user', { signal });
+    const [found] = commentsAbout(await this.#read(number, '', MAX_COMMENTS, login, signal), topic);
+    return found === undefined ? undefined : withoutOwner(found);
   }
 
   async mayWrite(user: string, signal: AbortSignal): Promise<boolean | undefined> {

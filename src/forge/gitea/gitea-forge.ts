@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { SharedCall } from '../../foundation/concurrency/shared-call.ts';
 import { isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
+import type { BudgetUsage } from '../budget-usage.ts';
 import { cleanAddress } from '../clean-address.ts';
 import {
   type Check,
@@ -8,6 +10,7 @@ import {
   COMMENT_AGE_MS,
   type Comment,
   type Forge,
+  type MergedState,
   type NewPullRequest,
   type PullRequest,
   type PullRequestChange,
@@ -19,6 +22,7 @@ import {
   type BranchRules,
   MAX_ENDED,
   type Mergeability,
+  type MergeMethod,
   type MergeOutcome,
   type MergeRequest,
 } from '../forge-merging.ts';
@@ -32,7 +36,8 @@ import { teamName } from '../team-name.ts';
 import { GiteaComments } from './gitea-comments.ts';
 import { GiteaIssues } from './gitea-issues.ts';
 import { GiteaLabels } from './gitea-labels.ts';
-import { branchRulesOf, mergePull } from './gitea-merge.ts';
+import { branchRulesOf, mergePull, methodsOf } from './gitea-merge.ts';
+import { scheduledIn } from './gitea-schedule.ts';
 import {
   branchSchema,
   type CommitStatus,
@@ -40,6 +45,7 @@ import {
   type GiteaPull,
   type GiteaReview,
   memberSchema,
+  methodsSchema,
   pullSchema,
   pullsSchema,
   reviewsSchema,
@@ -54,6 +60,8 @@ const PAGE = 50;
 const MAX_TITLE_CHARACTERS = 255;
 /** Requests at the same time end within this. */
 const RACE_MS = 60_000;
+/** Until others that are being opened are waited for no longer. */
+const MAX_OPENING_MS = 5000;
 /** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
 const MAX_PAGES = 20;
 
@@ -72,6 +80,8 @@ export class GiteaForge implements Forge {
   readonly address: string;
   readonly opensWithLabels = true;
   readonly batchesReads = false;
+  /** Through the API; its page requires the branch. */
+  readonly reopensWithoutBranch = true;
   readonly issues: ForgeIssues;
   readonly #http: ForgeHttp;
   readonly #path: string;
@@ -80,6 +90,8 @@ export class GiteaForge implements Forge {
   readonly #mergedBy = new MergedBy();
   readonly #comments: GiteaComments;
   readonly #labels: GiteaLabels;
+  /** Those that are being opened. */
+  readonly #opening = new Set<Promise<GiteaPull>>();
   /** Those that were opened and wait for the next list of the others. */
   #opened: PullRequest[] = [];
   /** Open pull requests that changed last, as that list has them. */
@@ -95,6 +107,10 @@ export class GiteaForge implements Forge {
     const api = options.api.replace(/\/+$/, '');
     this.address = `${api}${this.#path}`;
     this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
+  }
+
+  budget(): BudgetUsage | undefined {
+    return this.#http.usage;
   }
 
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
@@ -114,7 +130,9 @@ export class GiteaForge implements Forge {
     try {
       const ids = labels.length === 0 ? {} : { labels: await this.#labels.idsOf(labels, signal) };
       const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body, ...ids };
-      const opened = await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal });
+      const opening = this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal });
+      this.#opening.add(opening);
+      const opened = await opening.finally(() => this.#opening.delete(opening));
       const pull = await this.#onlyOne(this.#pullOf(opened), signal);
       // A label was deleted, and possibly created again.
       if (labels.some((name) => !pull.labels.includes(name))) {
@@ -134,13 +152,15 @@ export class GiteaForge implements Forge {
   /**
    * Gitea opens one for each of several requests at the same time. Another process may have opened one a moment ago, which is then among those
    * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it. All
-   * that are opened at the same time share one list, which is read after each of them was opened.
+   * that are opened at the same time share one list, which is read after each of them was opened: Gitea opens one after the other.
    */
   async #onlyOne(opened: PullRequest, signal: AbortSignal): Promise<PullRequest> {
     const { head, base } = opened;
     const isSame = (pull: PullRequest) =>
       pull.head.isSameRepository && pull.head.branch === head.branch && pull.base.branch === base.branch;
     this.#opened.push(opened);
+    const others = Promise.allSettled(this.#opening);
+    await Promise.race([others, delay(MAX_OPENING_MS, undefined, { ref: false, signal })]);
     await this.#readRecent.call();
     const [first] = this.#recent.filter(isSame).sort((one, other) => one.number - other.number);
     if (first === undefined || first.number >= opened.number) return opened;
@@ -178,6 +198,17 @@ export class GiteaForge implements Forge {
       const { entries, total } = await this.#http.page(reviewsSchema, `${path}?page=${page}&limit=${PAGE}`, { signal });
       return { reviews: entries.map(reviewOf), total };
     });
+  }
+
+  async mergedState({ number }: PullRequest, signal: AbortSignal): Promise<MergedState> {
+    // Without the number of a page, Gitea returns all entries: a part of them would hide a push.
+    const path = `${this.#path}/issues/${number}/timeline`;
+    const [reviews, entries] = await Promise.all([
+      this.reviews(number, signal),
+      this.#http.json(timelineSchema, 'GET', path, { signal }),
+    ]);
+    const scheduled = scheduledIn(entries);
+    return { reviews, ...(scheduled === undefined ? {} : { scheduled }) };
   }
 
   async closing(
@@ -277,6 +308,10 @@ export class GiteaForge implements Forge {
   }
 
   /** Gitea has one value for a conflict and for a check that has not ended; rules it states only to who tries to merge. */
+  async dequeue(): Promise<'absent'> {
+    return 'absent';
+  }
+
   async mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
     const path = `${this.#path}/pulls/${number}`;
     const { mergeable, draft } = await this.#http.json(pullSchema, 'GET', path, { signal });
@@ -287,6 +322,10 @@ export class GiteaForge implements Forge {
   async branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
     const path = `${this.#path}/branches/${encodeURIComponent(branch)}`;
     return branchRulesOf(await this.#http.json(branchSchema, 'GET', path, { signal }));
+  }
+
+  async mergeMethods(_branch: string, signal: AbortSignal): Promise<readonly MergeMethod[]> {
+    return methodsOf(await this.#http.json(methodsSchema, 'GET', this.#path, { signal }));
   }
 
   /** The history of edits is not in the API, and times have whole seconds. */
@@ -300,6 +339,10 @@ export class GiteaForge implements Forge {
 
   setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
     return this.#comments.set(number, topic, body, signal);
+  }
+
+  findComment(number: number, topic: string, signal: AbortSignal): Promise<Comment | undefined> {
+    return this.#comments.find(number, topic, signal);
   }
 
   async isTeamMember(team: string, user: string, signal: AbortSignal): Promise<boolean> {

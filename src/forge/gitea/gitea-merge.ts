@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { ForgeErrorDetails, PullRequest } from '../forge.ts';
-import type { BranchRules, MergeObstacle, MergeOutcome, MergeRequest } from '../forge-merging.ts';
-import type { branchSchema } from './gitea-schemas.ts';
+import type { BranchRules, MergeMethod, MergeObstacle, MergeOutcome, MergeRequest } from '../forge-merging.ts';
+import type { branchSchema, methodsSchema } from './gitea-schemas.ts';
 
 /** Texts of Gitea's and Forgejo's refusals, in the order in which they are looked for. */
 const OBSTACLES: readonly (readonly [RegExp, MergeObstacle])[] = [
@@ -52,4 +52,13 @@ export function branchRulesOf(branch: z.infer<typeof branchSchema>): BranchRules
   if (!branch.protected) return { requiresPullRequest: false, requiresUpToDate: false, hasMergeQueue: false };
   const { user_can_push: mayPush } = branch;
   return { hasMergeQueue: false, ...(typeof mayPush === 'boolean' ? { requiresPullRequest: !mayPush } : {}) };
+}
+
+export function methodsOf(repository: z.infer<typeof methodsSchema>): readonly MergeMethod[] {
+  const { allow_merge_commits: merge, allow_squash_merge: squash, allow_rebase: rebase } = repository;
+  return [
+    ...(merge ? ['merge' as const] : []),
+    ...(squash ? ['squash' as const] : []),
+    ...(rebase ? ['rebase' as const] : []),
+  ];
 }

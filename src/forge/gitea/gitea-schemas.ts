@@ -47,12 +47,22 @@ const reviewSchema = z.object({
 export const reviewsSchema = z.array(reviewSchema);
 export type GiteaReview = z.infer<typeof reviewSchema>;
 
-const timelineEntrySchema = z.object({ type: z.string(), user: user.nullish(), body: z.string().nullish() });
+const timelineEntrySchema = z.object({
+  type: z.string(),
+  user: user.nullish(),
+  body: z.string().nullish(),
+  created_at: z.string().nullish(),
+});
 export const timelineSchema = z
   .array(timelineEntrySchema)
   .nullable()
   .transform((entries) => entries ?? []);
 export type Timeline = z.infer<typeof timelineEntrySchema>;
+/** The text of an entry about a push. */
+export const pushedSchema = z.object({
+  is_force_push: z.boolean().nullish(),
+  commit_ids: z.array(z.string()).nullish(),
+});
 
 export const commentSchema = z.object({
   id: z.int().positive(),
@@ -108,3 +118,9 @@ export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema).n
 export type CommitStatus = z.infer<typeof statusSchema>;
 
 export const branchSchema = z.object({ protected: z.boolean(), user_can_push: z.boolean().nullish() });
+/** Methods of merging that a repository permits. */
+export const methodsSchema = z.object({
+  allow_merge_commits: z.boolean(),
+  allow_squash_merge: z.boolean(),
+  allow_rebase: z.boolean(),
+});

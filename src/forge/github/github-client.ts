@@ -2,6 +2,7 @@ import type { Octokit } from 'octokit';
 import type { ZodType } from 'zod';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../../foundation/text/clean-text.ts';
+import type { BudgetUsage } from '../budget-usage.ts';
 import { checkedForm } from '../http/checked-form.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
 import { tokenAccount } from '../http/token-account.ts';
@@ -84,6 +85,11 @@ export class GitHubClient {
   async app(signal: AbortSignal): Promise<number | undefined> {
     const credentials = await this.#credentials.read(signal);
     return 'app' in credentials ? credentials.app.id : undefined;
+  }
+
+  /** See `ForgeTransport`. */
+  get usage(): BudgetUsage | undefined {
+    return this.#transport.usage;
   }
 
   close(): Promise<void> {

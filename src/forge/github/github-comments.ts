@@ -2,7 +2,7 @@ import { unlessMissing } from '../../foundation/sluice-error.ts';
 import { cleanAddress } from '../clean-address.ts';
 import type { Comment } from '../forge.ts';
 import { readPages } from '../read-pages.ts';
-import { commentText, type HostComment, setTopicComment, withoutOwner } from '../topic-comment.ts';
+import { commentsAbout, commentText, type HostComment, setTopicComment, withoutOwner } from '../topic-comment.ts';
 import { type Account, readAccount } from './github-account.ts';
 import type { GitHubClient } from './github-client.ts';
 import {
@@ -67,6 +67,12 @@ export class GitHubComments {
       },
     };
     return setTopicComment(comments, topic, text);
+  }
+
+  async find(number: number, topic: string, signal: AbortSignal): Promise<Comment | undefined> {
+    const { isOwn } = await readAccount(this.#client, signal);
+    const [found] = commentsAbout(await this.#read(number, {}, MAX_COMMENTS, isOwn, signal), topic);
+    return found === undefined ? undefined : withoutOwner(found);
   }
 
   async mayWrite(username: string, signal: AbortSignal): Promise<boolean> {

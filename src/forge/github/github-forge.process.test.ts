@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import { describeForge } from '../../../test/support/forge/forge-conformance.ts';
-import { openGitHub } from '../../../test/support/github/github-host.ts';
+import { countingBudgets, openGitHub } from '../../../test/support/github/github-host.ts';
 import { GitHubServer } from '../../../test/support/github/github-server.ts';
 
 const server = new GitHubServer();
@@ -11,4 +11,7 @@ afterAll(async () => {
 });
 
 // The same as for an App, which the quick suite has.
-describeForge('pull requests of GitHub, as a user', { open: () => openGitHub(server, 'user'), pageSize: 100 });
+describeForge('pull requests of GitHub, as a user', {
+  open: () => openGitHub(server, 'user', countingBudgets()),
+  pageSize: 100,
+});

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { describeForge } from '../../../test/support/forge/forge-conformance.ts';
 import type { ForgeHost } from '../../../test/support/forge/forge-host.ts';
-import { openGitHub } from '../../../test/support/github/github-host.ts';
+import { countingBudgets, openGitHub } from '../../../test/support/github/github-host.ts';
 import { APP, type Fault, GitHubServer, GRANTED } from '../../../test/support/github/github-server.ts';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
@@ -36,7 +36,10 @@ function documentedPermissions(): Record<string, string> {
 
 const open = (kind: 'app' | 'user') => openGitHub(server, kind);
 
-describeForge('pull requests of GitHub, as an App', { open: () => open('app'), pageSize: PAGE_SIZE });
+describeForge('pull requests of GitHub, as an App', {
+  open: () => openGitHub(server, 'app', countingBudgets()),
+  pageSize: PAGE_SIZE,
+});
 
 /** The SluiceError that a call rejects with, which contains no secret. */
 async function failure(
@@ -221,6 +224,28 @@ describe('failures of GitHub', () => {
     };
     const error = await failure(forge.reviews(number, NO_SIGNAL));
     expect([error.code, error.message]).toEqual(['LimitExceeded', expect.stringMatching(/200 pages.*; close it/)]);
+  });
+
+  test('reviews that a query returns in part are read by themselves', async () => {
+    const { forge, repository, names } = await start();
+    const { number } = await forge.open(wanted, NO_SIGNAL);
+    const pull = repository.pulls.find((one) => one.number === number);
+    const review = { id: 11, user: names.anna, state: 'APPROVED', body: '', commit: pull?.head.commit ?? '' };
+    pull?.reviews.push({ ...review, at: '2026-01-01T00:00:00Z' });
+    const login = names.anna;
+    const author = { __typename: 'User', login };
+    const read = {
+      ...{ number, url: 'https://github.test/1', state: 'OPEN', title: '', body: '', author, isCrossRepository: false },
+      ...{ headRefName: 'x', headRefOid: review.commit, baseRefName: 'main', baseRefOid: review.commit },
+      ...{ createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z', comments: { totalCount: 0 } },
+      isInMergeQueue: false,
+    };
+    for (const reviews of [null, { totalCount: 1, nodes: [null] }, { totalCount: 1, nodes: null }]) {
+      const body = JSON.stringify({ data: { repository: { [`p${number}`]: { ...read, reviews } } } });
+      server.fault = ({ url }) => (url.endsWith('/graphql') ? { status: 200, body } : undefined);
+      const state = await forge.state(number, NO_SIGNAL);
+      expect(state.reviews.map((one) => [one.author, one.state])).toEqual([[login, 'approved']]);
+    }
   });
 
   test('addresses of pages are one line without control characters, and bounded', async () => {

@@ -1,4 +1,5 @@
 import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import type { BudgetUsage } from '../budget-usage.ts';
 import { cleanAddress } from '../clean-address.ts';
 import {
   type Check,
@@ -6,6 +7,7 @@ import {
   COMMENT_AGE_MS,
   type Comment,
   type Forge,
+  type MergedState,
   type NewPullRequest,
   type PullRequest,
   type PullRequestChange,
@@ -17,6 +19,7 @@ import {
   type BranchRules,
   MAX_ENDED,
   type Mergeability,
+  type MergeMethod,
   type MergeOutcome,
   type MergeRequest,
 } from '../forge-merging.ts';
@@ -63,6 +66,7 @@ export class GitHubForge implements Forge {
   readonly address: string;
   readonly opensWithLabels = false;
   readonly batchesReads = true;
+  readonly reopensWithoutBranch = false;
   readonly mergeQueue: MergeQueue;
   readonly issues: ForgeIssues;
   readonly #client: GitHubClient;
@@ -84,6 +88,10 @@ export class GitHubForge implements Forge {
     this.issues = new GitHubIssues(this.#client, this.#repository, this.#labels);
     this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#merging = new GitHubMerging(this.#client, this.#repository, (number, signal) => this.get(number, signal));
+  }
+
+  budget(): BudgetUsage | undefined {
+    return this.#client.usage;
   }
 
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
@@ -133,9 +141,17 @@ export class GitHubForge implements Forge {
   }
 
   async state(number: number, signal: AbortSignal): Promise<PullState> {
-    const { pull, reviews } = await this.#states.state(number, signal);
+    const { pull, reviews, ...state } = await this.#states.state(number, signal);
     // Where there are more than one page of them.
-    return { pull: this.#mergedBy.complete(pull), reviews: reviews ?? (await this.reviews(number, signal)) };
+    return { ...state, pull: this.#mergedBy.complete(pull), reviews: reviews ?? (await this.reviews(number, signal)) };
+  }
+
+  async mergedState({ number }: PullRequest, signal: AbortSignal): Promise<MergedState> {
+    const { scheduled, reviews } = await this.#states.merged(number, signal);
+    return {
+      reviews: reviews ?? (await this.reviews(number, signal)),
+      ...(scheduled === undefined ? {} : { scheduled }),
+    };
   }
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
@@ -211,12 +227,20 @@ export class GitHubForge implements Forge {
     return this.#merging.merge(number, wanted, signal);
   }
 
+  dequeue(number: number, signal: AbortSignal): Promise<'removed' | 'absent' | 'other'> {
+    return this.#merging.dequeue(number, signal);
+  }
+
   mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
     return this.#states.mergeability(number, signal);
   }
 
   branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
     return this.#merging.branchRules(branch, signal);
+  }
+
+  mergeMethods(branch: string, signal: AbortSignal): Promise<readonly MergeMethod[] | undefined> {
+    return this.#merging.mergeMethods(branch, signal);
   }
 
   isAsWritten(comment: Comment, signal: AbortSignal): Promise<boolean> {
@@ -229,6 +253,10 @@ export class GitHubForge implements Forge {
 
   setComment(number: number, topic: string, body: string, signal: AbortSignal): Promise<Comment> {
     return this.#comments.set(number, topic, body, signal);
+  }
+
+  findComment(number: number, topic: string, signal: AbortSignal): Promise<Comment | undefined> {
+    return this.#comments.find(number, topic, signal);
   }
 
   async isTeamMember(team: string, username: string, signal: AbortSignal): Promise<boolean> {

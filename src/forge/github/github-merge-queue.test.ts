@@ -28,7 +28,9 @@ test('finds what a merge queue waits for, and the folders of its commits', async
     const commit = repository.enqueue(pull);
     repository.branch(`gh-readonly-queue/main/next/pr-7-${head}`, head);
     repository.branch('gh-readonly-queue/main/other', head);
-    expect(await forge.mergeQueue.waiting('main', NO_SIGNAL)).toEqual([{ number, commit }]);
+    expect(await forge.mergeQueue.waiting('main', NO_SIGNAL)).toEqual([
+      { number, commit, branch: expect.stringMatching(`^gh-readonly-queue/main/pr-${number}-[0-9a-f]{40}$`) },
+    ]);
     const root = await forge.mergeQueue.treeOf(commit, '', NO_SIGNAL);
     expect(root).toMatch(/^[0-9a-f]{40}$/);
     expect(await forge.mergeQueue.treeOf(head, '', NO_SIGNAL)).toBe(root);

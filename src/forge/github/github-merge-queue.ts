@@ -26,7 +26,9 @@ export class GitHubMergeQueue implements MergeQueue {
     return refs.flatMap(({ ref, object }) => {
       // A branch of a name that begins with that of the base has a queue of its own.
       const number = ref.lastIndexOf('/') === `refs/${prefix}`.length - 1 ? MERGE.exec(ref)?.[1] : undefined;
-      return number === undefined ? [] : [{ number: Number(number), commit: object.sha }];
+      return number === undefined
+        ? []
+        : [{ number: Number(number), commit: object.sha, branch: ref.slice('refs/heads/'.length) }];
     });
   }
 

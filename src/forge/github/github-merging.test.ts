@@ -46,8 +46,10 @@ test('where the branch has a merge queue the pull request is put there once, wit
   repository.protections.set('main', { hasQueue: true });
   expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({ requiresPullRequest: true, hasMergeQueue: true });
   expect(await forge.mergeability(number, NO_SIGNAL)).toBe('mergeable');
+  expect((await forge.state(number, NO_SIGNAL)).isQueued).toBe(false);
   expect(await merge()).toEqual({ state: 'queued' });
   expect([...repository.queue]).toEqual([number]);
+  expect((await forge.state(number, NO_SIGNAL)).isQueued).toBe(true);
   expect(await forge.mergeability(number, NO_SIGNAL)).toBe('queued');
   expect(await merge()).toEqual({ state: 'queued' });
   await expect(merge('f'.repeat(40))).rejects.toMatchObject({ code: 'Conflict' });
@@ -55,6 +57,22 @@ test('where the branch has a merge queue the pull request is put there once, wit
   const [pull] = repository.pulls;
   const commit = pull && repository.merge(pull, head, 'github-merge-queue[bot]', { method: 'squash' });
   expect(await merge()).toEqual({ state: 'merged', commit });
+});
+
+test('a pull request leaves the merge queue if this account has put it there', async () => {
+  const { repository, forge, number, merge } = await open();
+  repository.protections.set('main', { hasQueue: true });
+  expect(await forge.dequeue(number, NO_SIGNAL)).toBe('absent');
+  expect(await forge.dequeue(999, NO_SIGNAL)).toBe('absent');
+  expect(await merge()).toEqual({ state: 'queued' });
+  repository.queuedBy.set(number, 'anna');
+  expect(await forge.dequeue(number, NO_SIGNAL)).toBe('other');
+  expect([...repository.queue]).toEqual([number]);
+  repository.queuedBy.clear();
+  expect(await forge.dequeue(number, NO_SIGNAL)).toBe('removed');
+  expect([...repository.queue]).toEqual([]);
+  expect(await forge.dequeue(number, NO_SIGNAL)).toBe('absent');
+  expect(await merge()).toEqual({ state: 'queued' });
 });
 
 test('a head that moves on the way to the queue is not put there', async () => {
@@ -103,6 +121,50 @@ test('a method that the repository does not permit, and a base that moved, are t
   server.fault = ({ method }) => (method === 'PUT' ? { status: 405, body } : undefined);
   expect(await merge()).toMatchObject({ state: 'refused', obstacle: 'unknown' });
   expect((await forge.get(number, NO_SIGNAL)).state).toBe('open');
+});
+
+test('what classic protection requires is left out of the rules, and is found by the merge', async () => {
+  const { repository, forge, head, number, merge } = await open();
+  const rules = { check: 'sluice/ready', isStrict: true };
+  repository.protections.set('main', { ...rules, isClassic: true });
+  // Not even that there is no merge queue.
+  expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({});
+  expect(await merge()).toMatchObject({
+    state: 'refused',
+    obstacle: 'blocked',
+    message: expect.stringContaining('sluice/ready'),
+  });
+  const moved = repository.commit('main');
+  expect(await forge.mergeability(number, NO_SIGNAL)).toBe('behind');
+  expect(await merge()).toMatchObject({ state: 'refused', obstacle: 'behind' });
+  repository.protections.set('main', rules);
+  expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({
+    ...{ requiresPullRequest: true, requiresUpToDate: true, hasMergeQueue: false },
+  });
+  repository.protections.set('main', { check: 'sluice/ready', isClassic: true });
+  await forge.setChecks(head, [{ name: 'sluice/ready', state: 'success', title: 'ready' }], NO_SIGNAL);
+  expect(await merge()).toMatchObject({ state: 'merged' });
+  expect(repository.head('main')).not.toBe(moved);
+});
+
+test('rules can permit fewer methods than the repository, and GitHub states them only to users who may push', async () => {
+  const { repository, forge, merge } = await open();
+  repository.protections.set('main', { methods: ['squash', 'rebase'] });
+  repository.methods = ['merge', 'squash'];
+  expect(await forge.mergeMethods('main', NO_SIGNAL)).toEqual(['squash']);
+  expect(await merge()).toMatchObject({ state: 'refused', obstacle: 'method' });
+  repository.statesMethods = false;
+  expect(await forge.mergeMethods('main', NO_SIGNAL)).toBeUndefined();
+});
+
+test('a merge that is refused although GitHub states that it is possible is tried again', async () => {
+  const { forge, number, merge } = await open();
+  const body = JSON.stringify({ message: 'Pull Request is not mergeable' });
+  server.fault = ({ method }) => (method === 'PUT' ? { status: 405, body } : undefined);
+  expect(await forge.mergeability(number, NO_SIGNAL)).toBe('mergeable');
+  expect(await merge()).toMatchObject({ state: 'refused', obstacle: 'unknown' });
+  server.fault = () => undefined;
+  expect(await merge()).toMatchObject({ state: 'merged' });
 });
 
 test('a merge whose response was lost is found by the next call', async () => {

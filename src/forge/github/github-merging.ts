@@ -1,15 +1,25 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { ForgeErrorDetails, PullRequest } from '../forge.ts';
-import type { BranchRules, Mergeability, MergeObstacle, MergeOutcome, MergeRequest } from '../forge-merging.ts';
+import type {
+  BranchRules,
+  Mergeability,
+  MergeMethod,
+  MergeObstacle,
+  MergeOutcome,
+  MergeRequest,
+} from '../forge-merging.ts';
 import type { GitHubClient } from './github-client.ts';
 import {
   anySchema,
+  type BranchRule,
   branchRulesSchema,
   branchSchema,
   type MergeState,
   mergeResultSchema,
   mergeStateSchema,
+  methodsSchema,
   queuedSchema,
+  queueEntrySchema,
 } from './github-schemas.ts';
 
 /** Texts of GitHub's refusals, in the order in which they are looked for. The first ones are reports of an old state. */
@@ -26,12 +36,21 @@ const STATES: Readonly<Record<string, Mergeability>> = {
   ...{ dirty: 'conflict', behind: 'behind', blocked: 'blocked', draft: 'draft' },
 };
 const RULES_PER_PAGE = 100;
+const METHODS = ['merge', 'squash', 'rebase'] as const;
 
 const IS_QUEUED = `query ($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) { isInMergeQueue } }
 }`;
 const ENQUEUE = `mutation ($id: ID!, $head: GitObjectID!) {
   enqueuePullRequest(input: { pullRequestId: $id, expectedHeadOid: $head }) { mergeQueueEntry { id } }
+}`;
+
+const QUEUE_ENTRY = `query ($owner: String!, $name: String!, $number: Int!) {
+  viewer { login }
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) { id mergeQueueEntry { enqueuer { login } } } }
+}`;
+const DEQUEUE = `mutation ($id: ID!) {
+  dequeuePullRequest(input: { id: $id }) { mergeQueueEntry { id } }
 }`;
 
 type ReadPull = (number: number, signal: AbortSignal) => Promise<PullRequest>;
@@ -76,22 +95,65 @@ export class GitHubMerging {
     return { state: 'refused', obstacle: await this.#obstacleOf(number, refusal, signal), message: refusal.message };
   }
 
+  async dequeue(number: number, signal: AbortSignal): Promise<'removed' | 'absent' | 'other'> {
+    const { owner, repo: name } = this.#repository;
+    const asked = { name: 'the query of the merge queue', query: QUEUE_ENTRY, variables: { owner, name, number } };
+    const { viewer, repository } = await this.#client.graphql(queueEntrySchema, asked, signal, ['NOT_FOUND']);
+    const { id, mergeQueueEntry: entry } = repository?.pullRequest ?? {};
+    if (id === undefined || entry === undefined || entry === null) return 'absent';
+    if (nameOf(entry.enqueuer?.login) !== nameOf(viewer.login)) return 'other';
+    try {
+      const request = { name: 'dequeuePullRequest', query: DEQUEUE, variables: { id } };
+      await this.#client.graphql(anySchema, request, signal);
+      return 'removed';
+    } catch (error) {
+      if (!isSluiceError(error) || !['InvalidInput', 'Conflict'].includes(error.code)) throw error;
+      // It may have left the queue meanwhile.
+      if (!(await this.#isQueued(number, signal))) return 'absent';
+      throw error;
+    }
+  }
+
   /** Rules of rulesets are open to readers; of classic protections only that there is one. */
   async branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
-    const { protected: isProtected } = await this.#client.call(branchSchema, signal, ({ repos }, options) =>
+    const { protected: isProtected, protection } = await this.#client.call(branchSchema, signal, ({ repos }, options) =>
       repos.getBranch({ ...this.#repository, branch, ...options }),
     );
     if (!isProtected) return { requiresPullRequest: false, requiresUpToDate: false, hasMergeQueue: false };
-    const rules = await this.#client.call(branchRulesSchema, signal, ({ repos }, options) =>
-      repos.getBranchRules({ ...this.#repository, branch, per_page: RULES_PER_PAGE, ...options }),
-    );
+    const rules = await this.#rules(branch, signal);
+    const isClassic = rules.length === 0 || protection?.enabled === true;
     const has = (type: string) => rules.some((rule) => rule.type === type);
     const isStrict = rules.some(({ parameters }) => parameters?.strict_required_status_checks_policy === true);
     return {
       ...(has('pull_request') || has('merge_queue') ? { requiresPullRequest: true } : {}),
       ...(isStrict ? { requiresUpToDate: true } : {}),
-      hasMergeQueue: has('merge_queue'),
+      ...(has('merge_queue') || !isClassic ? { hasMergeQueue: has('merge_queue') } : {}),
     };
+  }
+
+  /** Those of the repository that no ruleset excludes; GitHub states them to users and Apps that may push. */
+  async mergeMethods(branch: string, signal: AbortSignal): Promise<readonly MergeMethod[] | undefined> {
+    const stated = await this.#client.call(methodsSchema, signal, ({ repos }, options) =>
+      repos.get({ ...this.#repository, ...options }),
+    );
+    const isPermitted: Readonly<Record<MergeMethod, boolean | null | undefined>> = {
+      ...{ merge: stated.allow_merge_commit, squash: stated.allow_squash_merge, rebase: stated.allow_rebase_merge },
+    };
+    if (Object.values(isPermitted).some((one) => typeof one !== 'boolean')) return undefined;
+    const rules = await this.#rules(branch, signal);
+    const isLinear = rules.some(({ type }) => type === 'required_linear_history');
+    return METHODS.filter(
+      (method) =>
+        isPermitted[method] === true &&
+        !(isLinear && method === 'merge') &&
+        rules.every(({ parameters }) => parameters?.allowed_merge_methods?.includes(method) !== false),
+    );
+  }
+
+  #rules(branch: string, signal: AbortSignal): Promise<readonly BranchRule[]> {
+    return this.#client.call(branchRulesSchema, signal, ({ repos }, options) =>
+      repos.getBranchRules({ ...this.#repository, branch, per_page: RULES_PER_PAGE, ...options }),
+    );
   }
 
   #state(number: number, signal: AbortSignal): Promise<MergeState> {
@@ -131,6 +193,11 @@ export class GitHubMerging {
     if (state === 'mergeable' || state === 'queued') return /not mergeable/i.test(message) ? 'unknown' : 'blocked';
     return state;
   }
+}
+
+/** An App has an ending in its own name that it does not have as an actor. */
+function nameOf(login: string | undefined): string | undefined {
+  return login?.replace(/\[bot\]$/, '').toLowerCase();
 }
 
 function mergeabilityOf({ draft, mergeable, mergeable_state: state }: MergeState): Mergeability {

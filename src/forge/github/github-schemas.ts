@@ -122,17 +122,45 @@ export type MergeState = z.infer<typeof mergeStateSchema>;
 export const mergeResultSchema = z.object({ sha: z.string(), merged: z.boolean() });
 
 /** One rule of the rulesets that apply to a branch. */
-export const branchRulesSchema = z.array(
-  z.object({
-    type: z.string(),
-    parameters: z.object({ strict_required_status_checks_policy: z.boolean().nullish() }).nullish(),
-  }),
-);
+const branchRuleSchema = z.object({
+  type: z.string(),
+  parameters: z
+    .object({
+      strict_required_status_checks_policy: z.boolean().nullish(),
+      allowed_merge_methods: z.array(z.string()).nullish(),
+    })
+    .nullish(),
+});
+export type BranchRule = z.infer<typeof branchRuleSchema>;
+export const branchRulesSchema = z.array(branchRuleSchema);
 
-export const branchSchema = z.object({ protected: z.boolean() });
+/** Methods of merging that a repository permits. */
+export const methodsSchema = z.object({
+  allow_merge_commit: z.boolean().nullish(),
+  allow_squash_merge: z.boolean().nullish(),
+  allow_rebase_merge: z.boolean().nullish(),
+});
+
+/** `protection` is the classic one; `protected` is set for rulesets too. */
+export const branchSchema = z.object({
+  protected: z.boolean(),
+  protection: z.object({ enabled: z.boolean().nullish() }).nullish(),
+});
 
 export const queuedSchema = z.object({
   repository: z.object({ pullRequest: z.object({ isInMergeQueue: z.boolean() }).nullish() }).nullish(),
+});
+
+const loginSchema = z.object({ login: z.string() });
+export const queueEntrySchema = z.object({
+  viewer: loginSchema,
+  repository: z
+    .object({
+      pullRequest: z
+        .object({ id: z.string(), mergeQueueEntry: z.object({ enqueuer: loginSchema.nullish() }).nullish() })
+        .nullish(),
+    })
+    .nullish(),
 });
 
 export const editedSchema = z.object({

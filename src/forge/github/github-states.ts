@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BatchedReads } from '../batched-reads.ts';
 import { cleanAddress } from '../clean-address.ts';
-import type { PullRequest, PullState, Review } from '../forge.ts';
+import type { PullRequest, PullState, Review, ScheduledMerge } from '../forge.ts';
 import type { Mergeability } from '../forge-merging.ts';
 import type { GitHubClient } from './github-client.ts';
+import { SCHEDULE, scheduledIn, scheduleSchema } from './github-schedule.ts';
 
 /** Pull requests of one query: GitHub ends a query after ten seconds, and a response with the longest texts is not too long. */
 const MAX_PULLS = 20;
@@ -13,7 +14,7 @@ const MAX_REVIEWS = 100;
 
 const STATE = `number url state title body author { ...Login } headRefName headRefOid isCrossRepository baseRefName baseRefOid
   labels(first: 100) { nodes { name } } mergedBy { ...Login } mergeCommit { oid } closedAt createdAt updatedAt
-  comments { totalCount }
+  comments { totalCount } isInMergeQueue
   reviews(last: ${MAX_REVIEWS}, states: [APPROVED, CHANGES_REQUESTED, DISMISSED]) {
     totalCount nodes { fullDatabaseId author { ...Login } state commit { oid } url submittedAt }
   }`;
@@ -49,6 +50,7 @@ const stateSchema = z.object({
   createdAt: z.string(),
   updatedAt: z.string(),
   comments: z.object({ totalCount: z.int() }),
+  isInMergeQueue: z.boolean(),
   reviews: z.object({ totalCount: z.int(), nodes: z.array(reviewSchema.nullish()).nullish() }).nullish(),
 });
 const mergeabilitySchema = z.object({
@@ -70,8 +72,14 @@ const MERGE_STATES: Readonly<Record<string, Mergeability>> = {
   ...{ DIRTY: 'conflict', BEHIND: 'behind', BLOCKED: 'blocked', DRAFT: 'draft' },
 };
 
-/** A state of which `reviews` is undefined where there are more than a page of them. */
-type ReadState = Pick<PullState, 'pull'> & { readonly reviews: readonly Review[] | undefined };
+/** A state of which `reviews` is undefined where it has not all of them. */
+type ReadState = Pick<PullState, 'pull' | 'isQueued'> & { readonly reviews: readonly Review[] | undefined };
+
+/** As a `ReadState`. */
+interface ReadMerge {
+  readonly reviews: readonly Review[] | undefined;
+  readonly scheduled: ScheduledMerge | undefined;
+}
 
 /** What a query reads of each pull request. */
 interface ReadKind<Read, Result> {
@@ -88,19 +96,33 @@ export class GitHubStates {
   readonly #client: GitHubClient;
   readonly #repository: { readonly owner: string; readonly repo: string };
   readonly #states: BatchedReads<number, ReadState>;
+  readonly #merges: BatchedReads<number, ReadMerge>;
   readonly #mergeabilities: BatchedReads<number, Mergeability>;
 
   constructor(client: GitHubClient, repository: { readonly owner: string; readonly repo: string }) {
     this.#client = client;
     this.#repository = repository;
     const state = { fields: STATE, fragment: LOGIN, schema: stateSchema, map: stateOf };
+    const fields = `${STATE} ${SCHEDULE}`;
+    const merged = {
+      fields,
+      fragment: LOGIN,
+      schema: stateSchema.extend({ timelineItems: scheduleSchema }),
+      map: mergeOf,
+    };
     const merge = { fields: MERGEABILITY, fragment: '', schema: mergeabilitySchema, map: mergeabilityOf };
     this.#states = new BatchedReads(MAX_PULLS, (numbers) => this.#read(numbers, state));
+    this.#merges = new BatchedReads(MAX_PULLS, (numbers) => this.#read(numbers, merged));
     this.#mergeabilities = new BatchedReads(MAX_PULLS, (numbers) => this.#read(numbers, merge));
   }
 
   state(number: number, signal: AbortSignal): Promise<ReadState> {
     return this.#states.read(number, signal);
+  }
+
+  /** Of a merged pull request. */
+  merged(number: number, signal: AbortSignal): Promise<ReadMerge> {
+    return this.#merges.read(number, signal);
   }
 
   mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
@@ -149,21 +171,33 @@ function stateOf(read: z.infer<typeof stateSchema>): ReadState {
     ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
     ...{ createdAt, updatedAt },
   };
-  const { totalCount = 0, nodes } = read.reviews ?? {};
-  if (totalCount > MAX_REVIEWS) return { pull, reviews: undefined };
+  const { isInMergeQueue: isQueued } = read;
+  const { totalCount, nodes } = read.reviews ?? {};
+  const found = (nodes ?? []).flatMap((one) => one ?? []);
+  // Nodes that could not be read are null: what is missing could be the review that an approval was recorded for.
+  if (totalCount !== found.length) return { pull, isQueued, reviews: undefined };
   // Of each author the last one.
   const last = new Map<string, Review>();
-  for (const review of (nodes ?? []).flatMap((one) => reviewOf(one) ?? [])) {
+  for (const review of found.flatMap((one) => reviewOf(one) ?? [])) {
     last.delete(review.author);
     last.set(review.author, review);
   }
-  return { pull, reviews: [...last.values()] };
+  return { pull, isQueued, reviews: [...last.values()] };
 }
 
-function reviewOf(review: z.infer<typeof reviewSchema> | null | undefined): Review | undefined {
-  const state = REVIEW_STATES[review?.state ?? ''];
-  const author = loginOf(review?.author);
-  if (review === undefined || review === null || state === undefined || author === undefined) return undefined;
+function mergeOf({
+  timelineItems,
+  ...state
+}: z.infer<typeof stateSchema> & { readonly timelineItems: z.infer<typeof scheduleSchema> }): ReadMerge {
+  const { pull, reviews } = stateOf(state);
+  const merge = { mergedAt: pull.closedAt ?? '', head: pull.head.commit };
+  return { reviews, scheduled: scheduledIn(timelineItems, merge) };
+}
+
+function reviewOf(review: z.infer<typeof reviewSchema>): Review | undefined {
+  const state = REVIEW_STATES[review.state];
+  const author = loginOf(review.author);
+  if (state === undefined || author === undefined) return undefined;
   const { fullDatabaseId: id, commit: of, url, submittedAt } = review;
   return {
     ...{ id: String(id ?? ''), author, state, commit: of?.oid },

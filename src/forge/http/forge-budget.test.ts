@@ -47,6 +47,21 @@ test('one limit pauses all requests of the account for the time that the host re
   expect(budget.usage.pausedMs).toBe(0);
 });
 
+test('a wall clock that was set ahead and back makes neither a pause nor a limit of content longer', async () => {
+  const { clock, budget, send } = start({ perMinute: 1, perHour: 10 });
+  clock.setBy(86_400_000);
+  await send(DONE, 'POST');
+  await send({ status: 429, headers: { 'retry-after': '7' }, text: '' });
+  clock.setBy(-86_400_000);
+  expect(budget.usage.pausedMs).toBe(7000);
+  expect((await failure(send())).details).toEqual({ retryAfterMs: 7000 });
+  clock.advance(7000);
+  expect(await send()).toBe(DONE);
+  expect((await failure(send(DONE, 'POST'))).details).toEqual({ retryAfterMs: 53_000 });
+  clock.advance(53_000);
+  expect(await send(DONE, 'POST')).toBe(DONE);
+});
+
 test('after a pause one request goes first, and the others follow only if the limit has ended', async () => {
   const { clock, send, sent } = start();
   await send({ status: 429, headers: { 'retry-after': '1' }, text: '' });

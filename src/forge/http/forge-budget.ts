@@ -3,9 +3,10 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { measurement } from '../../foundation/time/measurement.ts';
+import type { BudgetUsage, Rate } from '../budget-usage.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
 import type { ForgeResponse, Method } from './forge-response.ts';
-import { isRateLimit, type Rate, rateOf, retryAfter, UNKNOWN_LIMIT_MS } from './rate-limit.ts';
+import { isRateLimit, rateOf, retryAfter, UNKNOWN_LIMIT_MS } from './rate-limit.ts';
 
 /** As octokit; GitHub permits 100. */
 const MAX_CONCURRENT = 10;
@@ -43,16 +44,6 @@ export interface BudgetedRequest {
   readonly method: Method;
   readonly url: string;
   readonly signal: AbortSignal;
-}
-
-/** What an account has used. */
-export interface BudgetUsage {
-  /** By the last response; undefined where the host does not report it. */
-  readonly rate: Rate | undefined;
-  /** Requests that created content in the last minute, and hour. */
-  readonly content: { readonly minute: number; readonly hour: number };
-  /** Milliseconds until requests are sent again; 0 if they are. */
-  readonly pausedMs: number;
 }
 
 export interface ForgeRequestRecord {
@@ -106,7 +97,7 @@ export class ForgeBudget {
 
   get usage(): BudgetUsage {
     const { clock } = this.#options;
-    const now = clock.now();
+    const now = clock.monotonic();
     this.#dropOld(now);
     const minute = this.#created.filter((at) => now - at < MINUTE_MS).length;
     const pausedMs = Math.max(0, this.#pausedUntil - now);
@@ -138,10 +129,10 @@ export class ForgeBudget {
 
   #note(response: ForgeResponse): void {
     const { headers, status } = response;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     this.#rate = rateOf(headers) ?? this.#rate;
     const isLimit = isRateLimit(response);
-    const required = retryAfter(headers, now);
+    const required = retryAfter(headers, this.#options.clock.now());
     if (isLimit) {
       // Requests that were sent before the pause report the same limit.
       if (!this.#isPaused()) this.#pauses += 1;
@@ -154,13 +145,13 @@ export class ForgeBudget {
   }
 
   #isPaused(): boolean {
-    return this.#options.clock.now() < this.#pausedUntil;
+    return this.#options.clock.monotonic() < this.#pausedUntil;
   }
 
   #checkPause({ what }: BudgetedRequest): void {
     const { clock, name } = this.#options;
     if (!this.#isPaused()) return;
-    const retryAfterMs = this.#pausedUntil - clock.now();
+    const retryAfterMs = this.#pausedUntil - clock.monotonic();
     throw delayed(`${what}: not sent, as the host limits ${name}`, retryAfterMs);
   }
 
@@ -169,7 +160,7 @@ export class ForgeBudget {
     const { clock, content, name } = this.#options;
     if (content?.counts(method, url) !== true) return;
     for (let waited = 0; ; ) {
-      const now = clock.now();
+      const now = clock.monotonic();
       const waitMs = this.#untilTurn(content, now);
       if (waitMs === 0) {
         this.#created.push(now);
@@ -197,8 +188,7 @@ export class ForgeBudget {
   }
 
   #dropOld(now: number): void {
-    // After the clock was set back, later times count no more.
-    const from = this.#created.findIndex((at) => at <= now && now - at < HOUR_MS);
+    const from = this.#created.findIndex((at) => now - at < HOUR_MS);
     this.#created.splice(0, from === -1 ? this.#created.length : from);
   }
 

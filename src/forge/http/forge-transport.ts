@@ -3,7 +3,9 @@ import { cleanText } from '../../foundation/text/clean-text.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { checkRemoteUrl } from '../../git/network/remote-url.ts';
 import { ConnectionPool } from '../../git/remote/http/connection-pool.ts';
+import type { BudgetUsage } from '../budget-usage.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
+import type { ForgeBudget } from './forge-budget.ts';
 import type { ForgeBudgets } from './forge-budgets.ts';
 import type { ForgeResponse, Method } from './forge-response.ts';
 import { isRateLimit, retryAfter, UNKNOWN_LIMIT_MS } from './rate-limit.ts';
@@ -63,6 +65,8 @@ export class ForgeTransport {
   readonly api: string;
   readonly #options: ForgeTransportOptions;
   readonly #pool: ConnectionPool;
+  /** Of the last request. */
+  #budget: ForgeBudget | undefined;
 
   constructor(options: ForgeTransportOptions) {
     const { api, network } = options;
@@ -82,6 +86,7 @@ export class ForgeTransport {
     const { budgets, tokenName } = this.#options;
     if (budgets === undefined || account === undefined) return this.#send(request);
     const budget = budgets.of({ api: this.api, account, name: tokenName });
+    this.#budget = budget;
     return budget.run({ what: requestName(method, url), method, url, signal }, () => this.#send(request));
   }
 
@@ -107,6 +112,11 @@ export class ForgeTransport {
       throw new SluiceError('Unavailable', `${what}: ${withoutSecret(messageOf(error), secret)}`);
     }
     return response.status < 300 ? response : { ...response, text: withoutSecret(response.text, secret) };
+  }
+
+  /** What the account of the last request has used; undefined before it, and without `budgets`. */
+  get usage(): BudgetUsage | undefined {
+    return this.#budget?.usage;
   }
 
   close(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Rate } from '../budget-usage.ts';
 import type { ForgeResponse } from './forge-response.ts';
 
 const MAX_RETRY_AFTER_MS = 3_600_000;
@@ -20,14 +21,6 @@ export function retryAfter(headers: ForgeResponse['headers'], now: number): numb
   return remaining !== 0 || resetAt === undefined
     ? undefined
     : Math.min(Math.max(resetAt - now, 1000), MAX_RETRY_AFTER_MS);
-}
-
-export interface Rate {
-  /** Requests that the account may still send until `resetAt`. */
-  readonly remaining: number;
-  readonly limit: number | undefined;
-  /** Milliseconds since 1970. */
-  readonly resetAt: number | undefined;
 }
 
 /** The primary limit of the account, by the headers of GitHub; undefined where a host has none. */

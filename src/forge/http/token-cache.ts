@@ -7,7 +7,7 @@ export class TokenCache<Credentials> {
   readonly #now: () => number;
   #last: { readonly value: Credentials; readonly readAt: number } | undefined;
 
-  constructor(read: (signal: AbortSignal) => Promise<Credentials>, now: () => number = Date.now) {
+  constructor(read: (signal: AbortSignal) => Promise<Credentials>, now: () => number = () => performance.now()) {
     this.#read = read;
     this.#now = now;
   }

@@ -3,8 +3,8 @@ import type { Clock } from '../time/clock.ts';
 export interface LimiterOptions {
   /** Maximum number of concurrent sections, as long as none is slow. */
   readonly maxRunning: number;
-  /** Maximum number of concurrent sections including slow ones. Default: no bound. */
-  readonly maxWithSlow?: number;
+  /** Maximum number of concurrent sections including slow ones; after a change of a function's result call `update`. Default: no bound. */
+  readonly maxWithSlow?: number | (() => number);
   /**
    * Milliseconds after which a section counts as slow: it waits for another resource than the shared one, so others need not wait for
    * it.
@@ -57,6 +57,11 @@ export class Limiter {
     return this.#hold();
   }
 
+  /** Lets sections run for which there is more room now. */
+  update(): void {
+    this.#grant();
+  }
+
   /** Refuses all sections that wait or are requested later. */
   close(reason: unknown): void {
     this.#closed = { reason };
@@ -97,7 +102,8 @@ export class Limiter {
 
   #hasRoom(): boolean {
     const { maxRunning, maxWithSlow = Number.POSITIVE_INFINITY } = this.#options;
-    return this.#running - this.#slow < maxRunning && this.#running < maxWithSlow;
+    const most = typeof maxWithSlow === 'function' ? maxWithSlow() : maxWithSlow;
+    return this.#running - this.#slow < maxRunning && this.#running < most;
   }
 
   #grant(): void {

@@ -11,17 +11,32 @@ export function nearMisses(wanted: string, names: Iterable<string>, limit = 3): 
   return found.slice(0, limit).map(({ name }) => name);
 }
 
-/** Levenshtein distance, or more than `limit` if it is larger. */
+/** What may have been meant by a name that is unknown, as the end of a message; empty if no name is near. */
+export function nearHint(wanted: string, names: Iterable<string>): string {
+  const near = nearMisses(wanted, names);
+  return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+}
+
+/** Levenshtein distance, or more than `limit` if it is larger. Only cells that can be within the limit are computed. */
 function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) > limit) return limit + 1;
-  let previous = Array.from({ length: b.length + 1 }, (_unused, index) => index);
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const change = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(change, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+  const beyond = limit + 1;
+  if (Math.abs(a.length - b.length) > limit) return beyond;
+  let previous = Array.from({ length: b.length + 1 }, (_unused, column) => column);
+  let current = previous.map(() => beyond);
+  for (let row = 1; row <= a.length; row += 1) {
+    const [from, to] = [Math.max(1, row - limit), Math.min(b.length, row + limit)];
+    current[from - 1] = from === 1 ? row : beyond;
+    let least = current[from - 1] ?? beyond;
+    for (let column = from; column <= to; column += 1) {
+      const change = (previous[column - 1] ?? beyond) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      const distance = Math.min(change, (previous[column] ?? beyond) + 1, (current[column - 1] ?? beyond) + 1);
+      current[column] = distance;
+      least = Math.min(least, distance);
     }
-    previous = current;
+    if (to < b.length) current[to + 1] = beyond;
+    // No later row is nearer.
+    if (least > limit) return beyond;
+    [previous, current] = [current, previous];
   }
-  return previous[b.length] ?? limit + 1;
+  return Math.min(previous[b.length] ?? beyond, beyond);
 }

@@ -2,6 +2,11 @@
 export interface Clock {
   /** Wall-clock time, for display and storage. Milliseconds since the epoch. */
   now(): number;
+  /**
+   * Milliseconds of running time since an arbitrary start, which no correction of the wall clock changes: for pauses, ages and limits within one
+   * process.
+   */
+  monotonic(): number;
   /** Runs `action` once after `delay` milliseconds; the returned function cancels it. */
   schedule(delay: number, action: () => void): () => void;
 }
@@ -9,6 +14,7 @@ export interface Clock {
 /** The machine's own clock. Timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   schedule(delay, action) {
     // setTimeout takes at most 2^31-1 ms; a longer wait is re-armed by the level-triggered caller.
     const timer = setTimeout(action, Math.min(Math.max(0, delay), 2_147_483_647));

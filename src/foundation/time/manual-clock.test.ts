@@ -34,3 +34,15 @@ test('promises that a timer resolves run before the next timer', async () => {
   expect(seen).toEqual([10, 20, 30]);
   expect(clock.now()).toBe(35);
 });
+
+test('setting the wall clock makes no time pass', () => {
+  const clock = new ManualClock(1_000_000);
+  const seen: string[] = [];
+  clock.schedule(20, () => seen.push(`${clock.now()} ${clock.monotonic()}`));
+  clock.setBy(500);
+  clock.advance(10);
+  expect([clock.now(), clock.monotonic(), clock.nextDelay, seen]).toEqual([1_000_510, 10, 10, []]);
+  clock.setBy(-600);
+  clock.advance(10);
+  expect(seen).toEqual(['999920 20']);
+});

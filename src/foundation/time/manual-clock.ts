@@ -9,16 +9,28 @@ interface Timer {
 /** A clock that only a test or simulation advances. */
 export class ManualClock implements Clock {
   readonly #timers = new Set<Timer>();
+  readonly #start: number;
   #now: number;
+  #setBy = 0;
   #scheduled = 0;
 
   /** `start` in milliseconds since the epoch; default 2026-01-01T00:00:00Z. */
   constructor(start = Date.UTC(2026, 0, 1)) {
+    this.#start = start;
     this.#now = start;
   }
 
   now(): number {
-    return this.#now;
+    return this.#now + this.#setBy;
+  }
+
+  monotonic(): number {
+    return this.#now - this.#start;
+  }
+
+  /** Sets the wall clock ahead, or back by less than 0, as an operator or NTP does: no time passes. */
+  setBy(milliseconds: number): void {
+    this.#setBy += milliseconds;
   }
 
   schedule(delay: number, action: () => void): () => void {

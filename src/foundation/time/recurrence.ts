@@ -31,7 +31,6 @@ const REFERENCE_MS = 0;
 /** Several times the periods of a policy folder, so that the policies of one namespace do not evict those of another at each evaluation. */
 const MAX_CACHED = 10_000;
 const problems = new LruCache<string, string | false>({ maxEntries: MAX_CACHED });
-const schedules = new LruCache<string, Schedule>({ maxEntries: MAX_CACHED });
 /** The last state that was computed for a recurrence. It is the same at each time from `from` to before `to`. */
 const states = new LruCache<string, { readonly state: RecurrenceState; readonly from: number; readonly to: number }>({
   maxEntries: MAX_CACHED,
@@ -60,7 +59,7 @@ function findProblem({ cron, durationMs, timeZone }: Recurrence): string | undef
   let first: number | undefined;
   let after: Schedule['next'];
   try {
-    after = scheduleOf(cron, timeZone).next;
+    after = parseSchedule(cron, timeZone).next;
     first = after(REFERENCE_MS);
   } catch {
     return `cron ${JSON.stringify(cron)} is not a schedule: a field has a value that is out of its range`;
@@ -83,7 +82,7 @@ export function recurrenceAt(recurrence: Recurrence, now: number): RecurrenceSta
   const known = states.get(key);
   if (known !== undefined && known.from <= now && now < known.to) return known.state;
   const { cron, durationMs, timeZone } = recurrence;
-  const after = scheduleOf(cron, timeZone).next;
+  const after = parseSchedule(cron, timeZone).next;
   const first = after(now - durationMs);
   if (first === undefined || first > now) {
     const before = lastStart(after, now);
@@ -139,15 +138,6 @@ function lastStart(after: Schedule['next'], now: number): number | undefined {
     return found;
   }
   return undefined;
-}
-
-function scheduleOf(cron: string, timeZone: string): Schedule {
-  const key = `${timeZone} ${cron}`;
-  const known = schedules.get(key);
-  if (known !== undefined) return known;
-  const made = parseSchedule(cron, timeZone);
-  schedules.set(key, made);
-  return made;
 }
 
 function isTimeZone(name: string): boolean {

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { removeFile } from '../../foundation/files/file-system.ts';
 import { RefConflictError } from '../errors.ts';
-import type { ObjectStat, Oid, Ref } from '../git-repository.ts';
+import type { Ref } from '../git-repository.ts';
+import type { ObjectSource } from '../objects/object-source.ts';
+import { peelTags } from '../objects/peel-tags.ts';
 import { withPackedRefs } from '../refs/packed-refs-file.ts';
 import type { RefFiles } from '../refs/ref-files.ts';
 import { lockRef, removeEmptyParents, unlockRef } from '../refs/ref-lock.ts';
@@ -10,30 +12,15 @@ import { lockRef, removeEmptyParents, unlockRef } from '../refs/ref-lock.ts';
  * Moves loose refs outside `refs/heads/` into `packed-refs`, as `git pack-refs` does it (which in Git before 2.42 cannot leave refs
  * out). Branches stay loose: deleting a packed ref rewrites the whole file, and drafts are created and deleted often.
  */
-export async function packRefs(
-  refFiles: RefFiles,
-  statObjects: (specifications: readonly string[]) => Promise<(ObjectStat | undefined)[]>,
-): Promise<void> {
+export async function packRefs(refFiles: RefFiles, source: ObjectSource): Promise<void> {
   const packed = await withPackedRefs(refFiles, true, async (file) => {
     const loose = (await refFiles.listLoose('refs/')).filter(({ name }) => !name.startsWith('refs/heads/'));
     if (loose.length === 0) return loose;
-    const peeled = new Map(await peel(loose, statObjects));
-    await file.replace(file.refs.with(new Map(loose.map(({ name, oid }) => [name, oid])), peeled));
+    const values = new Map(loose.map(({ name, oid }) => [name, oid]));
+    await file.replace(file.refs.with(values, await peelTags(source, values)));
     return loose;
   });
   for (const ref of packed) await removePacked(refFiles, ref);
-}
-
-/** Resolves annotated tags to the objects that they point to. */
-async function peel(
-  refs: readonly Ref[],
-  statObjects: (specifications: readonly string[]) => Promise<(ObjectStat | undefined)[]>,
-): Promise<[string, Oid][]> {
-  const targets = await statObjects(refs.map(({ oid }) => `${oid}^{}`));
-  return refs.flatMap(({ name, oid }, index) => {
-    const target = targets[index];
-    return target === undefined || target.oid === oid ? [] : [[name, target.oid] satisfies [string, Oid]];
-  });
 }
 
 /** Removes the loose file of a packed ref, unless another writer changed or locked it since. */

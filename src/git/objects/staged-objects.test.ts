@@ -6,7 +6,7 @@ import type { NewObject } from './object-source.ts';
 import { StagedObjects } from './staged-objects.ts';
 
 let now = 0;
-const clock: Clock = { now: () => now, schedule: () => () => {} };
+const clock: Clock = { now: () => now, monotonic: () => now, schedule: () => () => {} };
 const MEGABYTE = 1024 * 1024;
 
 function blob(content: string | Buffer): NewObject {

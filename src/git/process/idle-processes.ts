@@ -1,7 +1,7 @@
 /** Idle processes that are kept, of all repositories together. */
 const MAX_IDLE_PROCESSES = 32;
 
-/** An owner of a long-lived process that it can end while no request waits. */
+/** An owner of a long-lived process, or of memory in its place, that it can release while no request waits. */
 export interface ProcessOwner {
   releaseProcess(): void;
 }

@@ -26,6 +26,17 @@ export function holdFolder(folder: string): () => void {
   return () => void heldFolders.delete(folder);
 }
 
+/** True for a repository in a folder that this process holds: locks that it leaves when it is killed are released by the next holder. */
+export function isHeld(gitDir: string): boolean {
+  return openedBeside(gitDir) !== undefined;
+}
+
+/** The repositories that were opened in the held folder that this one is in; undefined outside of such folders. */
+function openedBeside(gitDir: string): Set<string> | undefined {
+  const [, opened] = [...heldFolders].find(([folder]) => gitDir.startsWith(folder + sep)) ?? [];
+  return opened;
+}
+
 /** The text that a lock of a ref has in it, so that the next holder of the folder can see whose it is. Git reads no lock. */
 export function lockMark(): string {
   const [folder = ''] = heldFolders.keys();
@@ -50,7 +61,7 @@ export function isLeftLock(path: string): boolean {
  * writers have ended, except for a git process that may outlive the one that started it: what such a process has locked changes soon.
  */
 export async function releaseLeftLocks(gitDir: string): Promise<void> {
-  const [, opened] = [...heldFolders].find(([folder]) => gitDir.startsWith(folder + sep)) ?? [];
+  const opened = openedBeside(gitDir);
   if (opened === undefined || opened.has(gitDir)) return;
   opened.add(gitDir);
   let locks = await locksOf(gitDir);

@@ -9,7 +9,7 @@ import { diskError } from '../disk/disk-room.ts';
 import { RefConflictError } from '../errors.ts';
 import type { Oid, RefUpdate } from '../git-repository.ts';
 import type { ObjectSource } from '../objects/object-source.ts';
-import { targetOfTag } from '../objects/tag-codec.ts';
+import { peelTags } from '../objects/peel-tags.ts';
 import { isRefName } from '../ref-name.ts';
 import type { PackedRefs } from './packed-refs.ts';
 import { type LockedPackedRefs, withPackedRefs } from './packed-refs-file.ts';
@@ -108,7 +108,7 @@ export class RefTransaction {
     if (loose.length === 0) return packed.refs;
     const { gitDir } = this.#refs;
     const values = new Map(loose.map(({ update }) => [update.ref, expectedValue(update)]));
-    const refs = packed.refs.with(values, await this.#peel(values));
+    const refs = packed.refs.with(values, await peelTags(this.#source, values));
     await packed.replace(refs);
     for (const ref of values.keys()) await removeFile(join(gitDir, ref));
     const folders = new Set([...values.keys()].map((ref) => join(gitDir, dirname(ref))));
@@ -130,25 +130,7 @@ export class RefTransaction {
         throw new SluiceError('InvalidInput', `${ref} cannot point to ${oid}: a branch needs a commit`);
       if (type === 'tag') tags.set(ref, oid);
     }
-    return this.#peel(tags);
-  }
-
-  /** Resolves refs at annotated tags to the final object. Skips other refs and unreadable tags. */
-  async #peel(refs: ReadonlyMap<string, Oid | null>): Promise<Map<string, Oid>> {
-    const peeled = new Map<string, Oid>();
-    let waiting = [...refs].flatMap(([ref, oid]) => (oid === null ? [] : [{ ref, oid }]));
-    while (waiting.length > 0) {
-      const stats = await this.#source.statObjects(waiting.map(({ oid }) => oid));
-      const tags = waiting.filter((_, index) => stats[index]?.type === 'tag');
-      const objects = await this.#source.readObjects(tags.map(({ oid }) => oid));
-      waiting = tags.flatMap(({ ref }, index) => {
-        const target = targetOfTag(objects[index]?.data ?? new Uint8Array());
-        if (target === undefined) return [];
-        peeled.set(ref, target);
-        return [{ ref, oid: target }];
-      });
-    }
-    return peeled;
+    return peelTags(this.#source, tags);
   }
 
   #compare(update: RefUpdate, packed: PackedRefs): LockedRef {

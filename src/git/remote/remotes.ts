@@ -9,8 +9,8 @@ import { BuiltInClient, type GitFallback } from './client/built-in-client.ts';
 import type { LocalRepository } from './client/local-repository.ts';
 import type { GitTransport } from './git/git-transport.ts';
 
-/** Maximum number of updates per push on GitHub with push rules. A group of writes is much smaller. */
-const MAX_UPDATES = 1_000;
+/** Maximum number of updates per push on GitHub with push rules. */
+export const MAX_UPDATES = 1_000;
 
 const JOBS = ['fetch', 'push'] as const;
 type Job = (typeof JOBS)[number];

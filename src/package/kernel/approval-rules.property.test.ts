@@ -188,6 +188,42 @@ describe('rules about time and number', () => {
   });
 });
 
+describe('the rules for a merge of the host', () => {
+  const merge = { isOnMain: true, onto: 'm', hasProposedTree: true };
+  const mergedAt = (at: string, policy: Partial<EffectivePolicy>, now = NOW) =>
+    published(approve(policy, { merged: { commit: 'c2', at } }, { merge }, now));
+  const ended = { freezes: [{ ...freeze, until: Date.parse('2026-01-14T09:30:00Z') }] };
+
+  test('are those of the time at which it merged, also for a freeze that has ended since', () => {
+    for (const at of ['2026-01-14T09:00:00Z', '2026-01-14T09:29:59Z']) expect(mergedAt(at, ended)).toBe(false);
+    for (const at of ['2026-01-14T08:59:59Z', '2026-01-14T09:30:00Z']) expect(mergedAt(at, ended)).toBe(true);
+    const window = { approvalRules: [rule({ windows: [OPEN] })] };
+    expect(mergedAt('2026-01-14T15:59:59Z', window, '2026-01-14T16:00:10Z')).toBe(true);
+    expect(mergedAt('2026-01-14T07:59:59Z', window, '2026-01-14T08:00:10Z')).toBe(false);
+  });
+
+  test('are also the freezes that are in force when it is read, and its time is never later than that', () => {
+    expect(mergedAt('2026-01-14T08:00:00Z', { freezes: [freeze] })).toBe(false);
+    expect(mergedAt('2027-01-14T09:00:00Z', { freezes: [freeze] })).toBe(false);
+    expect(mergedAt('soon', { freezes: [freeze] })).toBe(false);
+  });
+
+  test('that was decided on are not the freezes that began after it was made', () => {
+    const decided = { approvals: [approval('ben', { mergeOf: 'c1', at: '2026-01-14T08:50:00Z' })] };
+    const decidedMerge = (at: string | undefined, policy: Partial<EffectivePolicy> = { freezes: [freeze] }) => {
+      const merged = { commit: 'c2', ...(at === undefined ? {} : { at }) };
+      return published(approve(policy, { merged }, { merge, ...decided }, '2026-01-14T09:40:00Z'));
+    };
+    expect(decidedMerge('2026-01-14T08:51:00Z')).toBe(true);
+    // It waited in a merge queue, or the host does not report the time.
+    for (const at of ['2026-01-14T09:00:01Z', 'soon', undefined]) expect(decidedMerge(at)).toBe(false);
+    const before = { freezes: [{ ...freeze, since: '2026-01-14T08:40:00Z' }] };
+    expect(decidedMerge('2026-01-14T08:51:00Z', before)).toBe(false);
+    // Another user merged, with no decision.
+    expect(mergedAt('2026-01-14T08:51:00Z', { freezes: [freeze] })).toBe(false);
+  });
+});
+
 describe('a quorum', () => {
   test('is complete with different users of this content, none of whom proposed or changed it', () => {
     const state = fc.record({

@@ -59,8 +59,9 @@ export function approvalStatus(
   const counted = (all: readonly Approval[]): Approval[] => {
     const given = new Map<string, Approval>();
     for (const approval of all) {
-      const { subject, face } = approval;
-      if (approval.content === content && face !== 'controller' && !barred.has(subject)) given.set(subject, approval);
+      const { subject, face, withdrawn } = approval;
+      if (withdrawn === undefined && approval.content === content && face !== 'controller' && !barred.has(subject))
+        given.set(subject, approval);
     }
     return [...given.values()];
   };
@@ -90,8 +91,9 @@ function quorumStatus({ policy, quorum }: ApprovalRule, facts: ApprovalFacts): Q
   const here = namespace === undefined ? approvals : approvalsElsewhere.filter((one) => one.namespace === namespace);
   const given = new Map<string, Approval>();
   for (const approval of here) {
-    const { subject, face, groups = [] } = approval;
-    if (approval.content !== content || face === 'controller' || barred.has(subject)) continue;
+    const { subject, face, groups = [], withdrawn } = approval;
+    if (withdrawn !== undefined || approval.content !== content || face === 'controller' || barred.has(subject))
+      continue;
     if (isInQuorum(quorum, { name: subject, groups })) given.set(subject, approval);
   }
   const isUnknown =

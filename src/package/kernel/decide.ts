@@ -1,10 +1,12 @@
 import { evaluateGates, type Gate } from '../model/gates/gates.ts';
 import { MAX_REVISION } from '../model/identity/layout.ts';
+import { freezesAtOrSince } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import {
   ACTIONS,
   type Action,
   type Allowed,
+  type BlockingRule,
   type Decision,
   type Lifecycle,
   type MergedProposal,
@@ -29,6 +31,7 @@ import {
 } from './approver.ts';
 import { blockingRules } from './blocking-rules.ts';
 import { refuseEdited } from './main-edit.ts';
+import { refusePolicyChange } from './policy-folder.ts';
 
 /**
  * The one decision on every lifecycle transition, for every actor and every face. Pure and total: for every state and
@@ -50,7 +53,7 @@ export function decide(
   if (wrong !== undefined) return refuse(wrong);
   switch (action) {
     case 'propose':
-      return propose(state, policy, now);
+      return propose(state, request, policy, now);
     case 'reject':
       return allow(move(state.refs.proposed, state.refs.draft, state), { lifecycle: 'Draft', revision: 0 });
     case 'approve':
@@ -60,7 +63,7 @@ export function decide(
     case 'undo-deletion':
       return undoDeletion(state);
     case 'delete':
-      return remove(state);
+      return remove(state, request, policy);
   }
 }
 
@@ -106,8 +109,10 @@ function wrongStateMessage(state: RevisionState, action: Action): string {
   return `cannot ${action} ${state.name}: it is ${state.lifecycle}, this needs ${allowed}`;
 }
 
-function propose(state: RevisionState, policy: EffectivePolicy, now: string): Decision {
+function propose(state: RevisionState, request: TransitionRequest, policy: EffectivePolicy, now: string): Decision {
   const structural = refuseStructure(state);
+  const ofPolicies = refusePolicyChange(state, request, policy);
+  if (ofPolicies !== undefined) structural.push(ofPolicies);
   if (structural.length > 0) return { allowed: false, refusals: structural };
   const unmet = unmetGates(state, policy, now, (gate) => !gate.approveOnly);
   if (unmet.length > 0 && policy.enforcement === 'enforce') return { allowed: false, refusals: unmet };
@@ -132,6 +137,9 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     refusals.push(refuseUnseen(state, state.pushedSince));
   const { merged } = request;
   if (merged !== undefined) refusals.push(...refuseMerge(state, merged));
+  // What the host merged is on the main branch already, as any push of its users.
+  const ofPolicies = merged === undefined ? refusePolicyChange(state, request, policy) : undefined;
+  if (ofPolicies !== undefined) refusals.push(ofPolicies);
   // A merge has combined both sides already, and moves the main branch no more.
   const edited = merged === undefined ? refuseEdited({ ...state, main: state.refs.main }) : undefined;
   if (edited !== undefined) refusals.push(edited);
@@ -148,7 +156,7 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const approvals = countApprovals(state, request, policy);
   const isPublication = merged !== undefined || !areMissing(approvals);
   // An approval that does not publish yet is recorded at any time.
-  const blocking = isPublication ? blockingRules(state, policy, judgedAt) : [];
+  const blocking = isPublication ? rulesAgainst(state, request, policy, { now, decidedAt }) : [];
   const blocked = blocking.map(refuseBlocked);
   const brokeGlass = request.breakGlass === true && (isClosed || blocked.length > 0);
   if (brokeGlass) refusals.push(...refuseBreakGlass(state, request, policy));
@@ -201,6 +209,26 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   };
 }
 
+/**
+ * The rules that forbid to publish now, or forbade it when it was decided or the host merged: a freeze that has ended since does not permit what
+ * was merged in it, and a window that has closed since does not forbid it. A freeze that began after the host had made a merge that was decided on
+ * came too late to stop it.
+ */
+function rulesAgainst(
+  state: RevisionState,
+  { merged }: TransitionRequest,
+  policy: EffectivePolicy,
+  { now, decidedAt }: { readonly now: string; readonly decidedAt: string | undefined },
+): BlockingRule[] {
+  const then = decidedAt ?? merged?.at ?? now;
+  // The clock of the host may be ahead.
+  const at = Date.parse(then) < Date.parse(now) ? then : now;
+  const freezes = freezesAtOrSince(policy.freezes, Date.parse(at), Date.parse(now));
+  const mergedMs = decidedAt === undefined ? Number.NaN : Date.parse(merged?.at ?? '');
+  const inTime = freezes.filter(({ since }) => !(Date.parse(since) > mergedMs));
+  return blockingRules(state, { ...policy, freezes: inTime }, at);
+}
+
 /** A statement in a tag counts only for a commit on the main branch that has the approved package. */
 function refuseMerge({ name, commit, refs, merge }: RevisionState, merged: MergedProposal): Refusal[] {
   const refuseAs = (message: string): Refusal[] => [{ code: 'NotMerged', message }];
@@ -250,7 +278,7 @@ function undoDeletion(state: RevisionState): Decision {
   });
 }
 
-function remove(state: RevisionState): Decision {
+function remove(state: RevisionState, request: TransitionRequest, policy: EffectivePolicy): Decision {
   if (state.lifecycle === 'Draft' || state.lifecycle === 'Proposed') {
     const ref = state.lifecycle === 'Draft' ? state.refs.draft : state.refs.proposed;
     return allow([{ ref, expect: state.commit, become: { kind: 'absent' } }], undefined);
@@ -263,6 +291,8 @@ function remove(state: RevisionState): Decision {
   }
   const plan = dropDeletionMark(state);
   if (state.refs.tag === undefined) {
+    const ofPolicies = refusePolicyChange(state, request, policy);
+    if (ofPolicies !== undefined) return refuse(ofPolicies);
     plan.push({ ref: state.refs.main, expect: state.commit, become: { kind: 'removal' } });
   } else {
     plan.push({ ref: state.refs.tag, expect: state.commit, become: { kind: 'absent' } });

@@ -47,7 +47,8 @@ export function recordAfter(
   const elsewhere = approvalsElsewhere(record, approval.namespace).filter(({ namespace = '' }) =>
     countedElsewhere(policy).has(namespace),
   );
-  const counted = { ...record, approvals: [...approvalsIn(record, approval.namespace), ...elsewhere] };
+  const all = [...approvalsIn(record, approval.namespace), ...elsewhere];
+  const counted = { ...record, approvals: all.filter(({ withdrawn }) => withdrawn === undefined) };
   return withStep({ ...rest, approvals: approvalsWith(counted, approval) }, taken);
 }
 

@@ -2,13 +2,15 @@ import type { Condition } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import type { PackageInputs } from '../model/content/inputs.ts';
-import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../model/gates/verdict.ts';
-import { type CommitFacts, publishedRecordOf } from '../model/record/commit-message.ts';
+import { changedInputs, type PackageInputs } from '../model/content/inputs.ts';
+import { PUSH_ACTOR, recordAfterPush, sameCondition, syncVerdicts } from '../model/gates/verdict.ts';
+import { type CommitFacts, type FoldedRecord, publishedRecordOf } from '../model/record/commit-message.ts';
 import {
   type Contributor,
   emptyRecord,
   type RevisionRecord,
+  type Verdict,
+  verdictsByType,
   withContributor,
   withStep,
 } from '../model/record/record.ts';
@@ -217,7 +219,30 @@ export function publishedRecord(tip: PublishedTip, inputs: PackageInputs): Revis
     return { ...kept, verdicts: [...folded.verdicts], steps: [...steps] };
   }
   const madeBySluice = facts.action !== undefined;
-  return recordAfterPush(record, { commit, madeBySluice, time: timestamp(time) }, conditions, inputs);
+  const pushed = recordAfterPush(record, { commit, madeBySluice, time: timestamp(time) }, conditions, inputs);
+  if (folded === undefined) return pushed;
+  const known = new Set(record?.verdicts);
+  const verdicts = pushed.verdicts.flatMap((one) => (known.has(one) ? one : asClaimed(one, folded, inputs)));
+  return { ...pushed, verdicts };
+}
+
+/**
+ * Restricts a verdict of a push by the record that the publication claims to have: what was issued for other content was not issued again
+ * by the merge that carried it here. The record can be forged, so that it opens nothing: the issuer is the push, for the content or for less.
+ */
+function asClaimed(pushed: Verdict, folded: FoldedRecord, inputs: PackageInputs): readonly Verdict[] {
+  const claim = verdictsByType(folded.verdicts).get(pushed.type);
+  // The same content had the condition without a verdict: it was not proven before either.
+  if (claim === undefined) return folded.content === inputs.content ? [] : [pushed];
+  if (!sameCondition(claim, pushed)) return [pushed];
+  const isStale = changedInputs(claim.inputs, inputs).length > 0;
+  const [at, since] = [earlier(claim.at, pushed.at), earlier(claim.since, pushed.since)];
+  return [{ ...pushed, at, since, ...(isStale ? { inputs: claim.inputs } : {}) }];
+}
+
+/** Of two times in RFC 3339; the first one can be any text. */
+function earlier(claim: string, time: string): string {
+  return Date.parse(claim) < Date.parse(time) ? claim : time;
 }
 
 /**

@@ -118,7 +118,7 @@ export function proposalOf({ steps }: RevisionRecord): RevisionState['proposal']
 }
 
 /** The user who proposed the current content. A push that moved the branch since was proposed by no person that Sluice knows of. */
-export function proposerOf(record: RevisionRecord): string | undefined {
+export function proposerOf(record: Pick<RevisionRecord, 'steps'>): string | undefined {
   const last = record.steps.at(-1);
   if (last?.action === 'propose') return last.by;
   // A signed push counts as a proposal by the signer.

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { mergePackage } from './merge-package.ts';
+import { overwrittenTexts } from './overwritten.ts';
 import type { PackageFiles } from './package-files.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -32,6 +33,61 @@ function mergeSpec(
 function configMap(name: string, value: string, more = ''): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata:${more}\n  name: ${name}\ndata:\n  key: ${value}\n`;
 }
+
+describe('overwritten fields', () => {
+  const lost = (local: Texts, original: Texts, updated: Texts) =>
+    mergePackage(files(local), files(original), files(updated)).overwritten;
+  const resource = (kind: string, data: string): Texts => ({
+    'a.yaml': `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: a\ndata:\n${data}`,
+  });
+
+  test('have the local value, in one line and short', () => {
+    const sides = [' 1\n', ' x\n  c: 1\n', ' 2\n'].map((rest) => resource('ConfigMap', `  a.b/c:${rest}`)) as [
+      Texts,
+      Texts,
+      Texts,
+    ];
+    const [first, original, updated] = sides;
+    const common = { file: 'a.yaml', resource: 'ConfigMap/a', field: 'data["a.b/c"]' };
+    expect(lost(first, original, updated)).toEqual({ fields: [{ ...common, value: '1' }], total: 1 });
+    const long = resource('ConfigMap', `  a.b/c: |\n    two\n    ${'lines '.repeat(20)}\n`);
+    expect(lost(long, original, updated).fields[0]?.value).toBe(`"two\\n${'lines '.repeat(8)}lin...`.slice(0, 60));
+    const removed = resource('ConfigMap', '  c: 1\n');
+    expect(lost(removed, original, updated).fields).toEqual([{ ...common, isRemoved: true }]);
+  });
+
+  test('have no value of a Secret, nor one that looks like a secret', () => {
+    const side = (kind: string, key: string, value: string) => resource(kind, `  ${key}: ${value}\n`);
+    const shownOf = (kind: string, key: string, value: string) => {
+      const { fields } = lost(side(kind, key, value), side(kind, key, 'one'), side(kind, key, 'two'));
+      expect(fields).toMatchObject([{ field: `data.${key}` }]);
+      return fields[0]?.value;
+    };
+    expect(shownOf('ConfigMap', 'key', 'mine')).toBe('mine');
+    expect(shownOf('Secret', 'key', 'mine')).toBeUndefined();
+    expect(shownOf('SecretList', 'key', 'mine')).toBeUndefined();
+    expect(shownOf('ConfigMap', 'db-password', 'mine')).toBeUndefined();
+    expect(shownOf('ConfigMap', 'key', '-----BEGIN PRIVATE KEY-----')).toBeUndefined();
+    expect(shownOf('ConfigMap', 'key', '{password: mine}')).toBeUndefined();
+  });
+
+  test('are bounded, and all counted', () => {
+    const side = (value: string) =>
+      resource('ConfigMap', Array.from({ length: 150 }, (_, at) => `  k${at}: ${value}\n`).join(''));
+    const overwritten = lost(side('mine'), side('one'), side('two'));
+    expect([overwritten.fields.length, overwritten.total]).toEqual([100, 150]);
+    const texts = overwrittenTexts(overwritten);
+    expect(texts).toHaveLength(11);
+    expect(texts[0]).toBe('ConfigMap/a data.k0 (was mine) in a.yaml');
+    expect(texts.at(-1)).toBe('140 more fields');
+    // Of a resource that stays as it is locally, nothing is overwritten.
+    const large = `  large: ${'x'.repeat(256 * 1024)}\n`;
+    const [local, original, updated] = ['mine', 'one', 'two'].map((value) =>
+      resource('ConfigMap', `${large}  a: ${value}\n`),
+    ) as [Texts, Texts, Texts];
+    expect(lost(local, original, updated)).toEqual({ fields: [], total: 0 });
+  });
+});
 
 describe('fields', () => {
   const cases: [what: string, local: string, original: string, updated: string, merged: string][] = [

@@ -1,6 +1,7 @@
 import { withoutMergeKeys } from './merge-key-comment.ts';
 import { mergeKptfile } from './merge-kptfile.ts';
 import { mergeResourceFiles } from './merge-resource-files.ts';
+import { type Overwritten, OverwrittenFields } from './overwritten.ts';
 import { isKptfilePath, type PackageFile, type PackageFiles, sameFile } from './package-files.ts';
 import { ResourceReader } from './resource-reader.ts';
 
@@ -8,6 +9,8 @@ export interface MergedPackage {
   readonly files: PackageFiles;
   /** Files that changed upstream but keep local changes in some parts; sorted. */
   readonly keptLocal: readonly string[];
+  /** Local changes that are not in the result. */
+  readonly overwritten: Overwritten;
 }
 
 /**
@@ -21,6 +24,7 @@ export interface MergedPackage {
 export function mergePackage(local: PackageFiles, original: PackageFiles, updated: PackageFiles): MergedPackage {
   const result = new Map(local);
   const keptLocal = new Set<string>();
+  const overwritten = new OverwrittenFields();
   const put = (path: string, file: PackageFile | undefined) => {
     if (file === undefined) result.delete(path);
     else result.set(path, file);
@@ -31,7 +35,7 @@ export function mergePackage(local: PackageFiles, original: PackageFiles, update
   for (const path of changedPaths(original, updated)) {
     const [mine, before, after] = [local.get(path), original.get(path), updated.get(path)];
     if (isKptfilePath(path)) {
-      put(path, mergeKptfile(path, mine, before, after));
+      put(path, mergeKptfile(path, mine, before, after, overwritten));
     } else if (reader.hasResources(path, [mine, before, after])) {
       resourcePaths.push(path);
     } else if (sameText(path, mine, before)) {
@@ -40,8 +44,9 @@ export function mergePackage(local: PackageFiles, original: PackageFiles, update
       keptLocal.add(path);
     }
   }
-  for (const [path, file] of mergeResourceFiles(sides, resourcePaths, reader, keptLocal)) put(path, file);
-  return { files: sorted(result), keptLocal: [...keptLocal].sort() };
+  for (const [path, file] of mergeResourceFiles(sides, resourcePaths, reader, { keptLocal, overwritten }))
+    put(path, file);
+  return { files: sorted(result), keptLocal: [...keptLocal].sort(), overwritten: overwritten.all() };
 }
 
 /** The marks that a clone leaves are no change by a user. */

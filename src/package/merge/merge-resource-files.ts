@@ -1,4 +1,5 @@
 import { mergeResource, sameResource } from './merge-resource.ts';
+import { type OverwrittenFields, OverwrittenParts } from './overwritten.ts';
 import { type PackageFile, type PackageFiles, packageFolderOf, sameFile } from './package-files.ts';
 import type { ResourceIdentity, ResourceText } from './resource-file.ts';
 import type { ResourceReader } from './resource-reader.ts';
@@ -25,13 +26,13 @@ interface Tuple {
 
 /**
  * Merges the resources in files that changed upstream, and returns the result of each local file (undefined: removed). Local files
- * that keep a part although upstream changed or deleted it are added to `keptLocal`.
+ * that keep a part although upstream changed or deleted it are added to `keptLocal`, local changes that are lost to `overwritten`.
  */
 export function mergeResourceFiles(
   sides: Sides,
   paths: readonly string[],
   reader: ResourceReader,
-  keptLocal: Set<string>,
+  { keptLocal, overwritten }: { readonly keptLocal: Set<string>; readonly overwritten: OverwrittenFields },
 ): Map<string, PackageFile | undefined> {
   const texts = new Map<ResourceText, string | undefined>();
   const added = new Map<string, string[]>();
@@ -48,8 +49,10 @@ export function mergeResourceFiles(
     } else if (mine === undefined) {
       if (before === undefined) add(after.path, after.part.text);
     } else {
-      const merged = mergeResource(mine.resource, mine.part.text, before?.part.text, after.part.text);
+      const lost = new OverwrittenParts();
+      const merged = mergeResource(mine.resource, mine.part.text, before?.part.text, after.part.text, lost);
       if (merged === undefined) keptLocal.add(mine.path);
+      else if (lost.total > 0) overwritten.add(mine.path, mine.resource, lost);
       const text = merged ?? mine.part.text;
       const moved = before !== undefined && before.path === mine.path && after.path !== before.path;
       texts.set(mine.part, moved ? undefined : text);

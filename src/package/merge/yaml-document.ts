@@ -96,3 +96,16 @@ export function samePart(a: Part, b: Part): boolean {
     return others.has(name) && samePart((value ?? undefined) as Part, others.get(name));
   });
 }
+
+/** A text that two parts have in common if and only if they have the same meaning. */
+export function partText(part: Part): string {
+  if (isMap(part)) {
+    const entries = [...entriesOf(part)].map(([key, value]) => `${JSON.stringify(key)}:${partText(value)}`);
+    return `{${entries.sort().join(',')}}`;
+  }
+  if (isSeq(part)) return `[${part.items.map((item) => partText(item as Part)).join(',')}]`;
+  if (!isScalar(part)) return '-';
+  const { value, type } = part;
+  const isNoText = typeof value === 'string' && type === 'PLAIN' && NOT_A_TEXT.test(value);
+  return `${isNoText ? '!' : ''}${JSON.stringify(value)}`;
+}

@@ -4,7 +4,8 @@ import { type IssuedCondition, issueVerdict } from '../model/gates/verdict.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
+import { approvalsIn, type RevisionRecord } from '../model/record/record.ts';
+import type { ReviewApproval } from '../model/revision/revision-state.ts';
 import { permittedRendering, recordRendering } from './edit/render.ts';
 import type { Rendering } from './ports/renderer.ts';
 
@@ -14,42 +15,44 @@ export interface MergedFacts {
   readonly conditions: readonly IssuedCondition[];
   /** The result of rendering the merged package; undefined if it was not rendered. */
   readonly rendering: Rendering | undefined;
-  /** Users who approved this content in reviews, besides the actor of the request. */
-  readonly approvals: readonly {
-    readonly subject: string;
-    readonly groups?: readonly string[];
-    readonly at: string;
-    readonly evidence: string;
-  }[];
   /** False if the content was written by users who may not push: conditions in the Kptfile do not count. */
   readonly mayIssue: boolean;
 }
 
-export interface FactsContext {
+interface JudgedContent {
   readonly content: PackageContent;
   readonly policy: EffectivePolicy;
-  /** RFC 3339. */
-  readonly at: string;
-  readonly namespace: string;
 }
 
 /** The record of a merged package, as a push left it, with what is known from outside. */
 export function recordWithFacts(
   record: RevisionRecord,
   facts: MergedFacts,
-  { content, policy, at, namespace }: FactsContext,
+  { content, policy, at }: JudgedContent & { readonly at: string },
 ): RevisionRecord {
   let next = facts.mayIssue ? record : { ...record, verdicts: [] };
   const rendering = permitted(record, facts, policy);
   if (rendering !== undefined) next = recordRendering(next, rendering, content, at, policy);
   const issuer = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;
   for (const condition of facts.conditions) next = issueVerdict(next, condition, content, issuer, at);
-  const approvals = facts.approvals.map(({ groups, ...given }) => ({
-    ...given,
-    ...groupsForQuorums(policy.approvalRules, groups),
-    ...{ content: content.content, tree: content.tree, face: 'api', namespace },
-  }));
-  return approvals.length === 0 ? next : { ...next, approvals };
+  return next;
+}
+
+/** The record with the approvals in reviews of the present content. One that it has from the same user stays. */
+export function recordWithReviews(
+  record: RevisionRecord,
+  approvals: readonly ReviewApproval[],
+  { content, policy, namespace }: JudgedContent & { readonly namespace: string },
+): RevisionRecord {
+  const given = approvalsIn(record, namespace).filter((one) => one.content === content.content);
+  const added = approvals
+    .filter(({ subject }) => !given.some((one) => one.subject === subject))
+    .map(({ groups, ...approval }) => ({
+      ...approval,
+      ...groupsForQuorums(policy.approvalRules, groups),
+      ...{ content: content.content, tree: content.tree, face: 'api', namespace },
+    }));
+  return added.length === 0 ? record : { ...record, approvals: [...(record.approvals ?? []), ...added] };
 }
 
 /** The conditions of a merged package: those of its Kptfile, and those that are known from outside. */

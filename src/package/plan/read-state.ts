@@ -10,9 +10,9 @@ import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import { approvalOf } from '../model/revision/attribution.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
-import type { MergeFacts, PushedSince, RevisionState } from '../model/revision/revision-state.ts';
+import type { MergedProposal, MergeFacts, PushedSince, RevisionState } from '../model/revision/revision-state.ts';
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
-import { conditionsWithFacts, type MergedFacts, recordWithFacts } from './merged-facts.ts';
+import { conditionsWithFacts, type MergedFacts, recordWithFacts, recordWithReviews } from './merged-facts.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
 import { readOnMain } from './records/on-main.ts';
 import { currentRecord } from './records/record-at-tip.ts';
@@ -32,32 +32,40 @@ export interface StateReading {
   readonly mergedTree?: Oid | undefined;
 }
 
+/** What a Git host that merged a proposal reports about it, and how to judge that. */
+interface KnownFromHost {
+  readonly merged: MergedProposal;
+  readonly facts?: MergedFacts | undefined;
+  readonly policy: EffectivePolicy;
+  /** RFC 3339. */
+  readonly at: string;
+}
+
 export async function readState(
   repo: RepositoryContext,
   revision: PackageRevision,
   mainHead?: Oid,
-  merged?: Oid,
-  known?: { readonly facts: MergedFacts; readonly policy: EffectivePolicy; readonly at: string },
+  known?: KnownFromHost,
 ): Promise<StateReading> {
   const { content, problem } = await contentOf(repo, revision);
   const own = await currentRecord(repo, revision, content);
-  const { namespace } = revision;
-  const record =
-    known === undefined || content === undefined
-      ? own
-      : recordWithFacts(own, known.facts, { ...known, content, namespace });
+  const record = known === undefined || content === undefined ? own : recordWith(own, known, content, revision);
+  const { merged, facts } = known ?? {};
   const pushedSince = await pushedSinceProposal(repo, revision, record);
   const decided = approvalsIn(record, revision.namespace).flatMap(({ mergeOf, content: of, tree }) =>
     mergeOf !== undefined && of === content?.content ? tree : [],
   );
-  const merge = merged === undefined ? undefined : await readMerge(repo, revision, { merged, decided }, mainHead);
+  const merge =
+    merged === undefined ? undefined : await readMerge(repo, revision, { merged: merged.commit, decided }, mainHead);
   const head = mainHead ?? repo.index.mainHead;
   const onMain = merged === undefined ? await readOnMain(repo, revision, record, head) : undefined;
   // There is no await from here on, so that the data of several revisions is consistent.
   const { layout, index } = repo;
   const kptfile = kptfileFacts(revision);
   const conditions =
-    known === undefined ? kptfile.conditions : conditionsWithFacts(kptfile.conditions, own, known.facts, known.policy);
+    known === undefined || facts === undefined
+      ? kptfile.conditions
+      : conditionsWithFacts(kptfile.conditions, own, facts, known.policy);
   const state = stateFrom({
     ...{ layout, revision, record, pushedSince },
     kptfile: { ...kptfile, conditions },
@@ -74,6 +82,16 @@ export async function readState(
     refAt: (name) => index.ref(name),
   });
   return { state, record, content, mergedTree: merge?.tree };
+}
+
+function recordWith(
+  own: RevisionRecord,
+  { merged, facts, policy, at }: KnownFromHost,
+  content: PackageContent,
+  { namespace }: PackageRevision,
+): RevisionRecord {
+  const record = facts === undefined ? own : recordWithFacts(own, facts, { content, policy, at });
+  return recordWithReviews(record, merged.approvals ?? [], { content, policy, namespace });
 }
 
 /** The time of the last publication that came through the kernel: that of any other is chosen by a pusher. */

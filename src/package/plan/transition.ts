@@ -20,6 +20,7 @@ import type {
   RevisionState,
 } from '../model/revision/revision-state.ts';
 import type { MergedFacts } from './merged-facts.ts';
+import { policyRights } from './policy-rights.ts';
 import { type RepositoryContext, type WritePlan, writeRecord } from './ports/repository-context.ts';
 import { readState, type StateReading } from './read-state.ts';
 import { type DecidedStep, tagFor, type WrittenObjects, writeObjects } from './step-objects.ts';
@@ -41,6 +42,8 @@ export interface Transition {
   readonly closedNow?: string;
   /** Address of the review or pull request in which the actor approved. */
   readonly evidence?: string;
+  /** Id of that review on its host. */
+  readonly review?: string;
   /** Recorded approvals of users who have lost the right to approve. */
   readonly withdrawn?: readonly Approval[];
 }
@@ -86,12 +89,14 @@ export async function decideTransition(
   if (needsStatement(revision, transition.action)) repo.trust.expectOwnKey();
   const policy = repo.policyFor(revision);
   const at = timestamp(repo.clock.now());
-  const { action, evidence = context.evidence, facts, expectedCommit: _expected, withdrawn = [], ...how } = transition;
-  const known = facts && { facts, policy, at };
-  const reading = withoutApprovals(await readState(repo, revision, mainHead, how.merged?.commit, known), withdrawn);
+  const { evidence = context.evidence, review = context.review, withdrawn = [], ...wanted } = transition;
+  const { action, facts, expectedCommit: _expected, ...how } = wanted;
+  const known = how.merged && { merged: how.merged, facts, policy, at };
+  const reading = withoutApprovals(await readState(repo, revision, mainHead, known), withdrawn);
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
     ...{ action, actor: context.actor, face: context.face, ...how },
+    ...(await policyRights(context, policy)),
     ...(context.reason === undefined ? {} : { reason: context.reason }),
   };
   const decision = decide(
@@ -115,6 +120,7 @@ export async function decideTransition(
     ...groupsForQuorums(policy.approvalRules, context.actor.groups),
     ...groupsForLater(policy, decision, context.actor.groups),
     ...(evidence === undefined ? {} : { evidence }),
+    ...(review === undefined ? {} : { review }),
   };
   const step = {
     ...{ action, by: context.actor.name, face: context.face, at, commit: revision.commit },

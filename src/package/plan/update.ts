@@ -4,6 +4,7 @@ import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Approval } from '../model/record/record.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { Action, MergedProposal } from '../model/revision/revision-state.ts';
 import { planChange, type RevisionChange } from './edit/change.ts';
 import type { RepositoryContext, WritePlan } from './ports/repository-context.ts';
@@ -30,6 +31,8 @@ export interface RevisionUpdate {
   readonly withdrawn?: readonly Approval[];
   /** With `approve`: address of the review or pull request in which the actor approved. */
   readonly evidence?: string;
+  /** With `evidence` of a review: its id on the host. */
+  readonly review?: string;
 }
 
 /**
@@ -58,7 +61,10 @@ async function planRequest(
   const expected = expectedCommit === undefined ? {} : { expectedCommit };
   const changed =
     change === undefined ? undefined : await planChange(repo, revision, { ...expected, ...change }, context);
-  if (action === undefined) return changed;
+  if (action === undefined) {
+    if (context.face === 'controller') expectNotQueued(repo, revision, changed);
+    return changed;
+  }
   const step = { action, ...how };
   if (changed === undefined) return planTransition(repo, revision, { ...step, ...expected }, context, mainHead);
   const between = (await repo.preview(changed)) ?? revision;
@@ -69,6 +75,17 @@ async function planRequest(
     marks: [...changed.marks, ...moved.marks],
     revokes: changed.revokes || moved.revokes,
   };
+}
+
+/**
+ * A merge queue removes a pull request whose head moves, and no controller may do that to what users put there. What withdraws a verdict has to:
+ * the queue would merge what is not ready any more.
+ */
+function expectNotQueued(repo: RepositoryContext, revision: PackageRevision, plan: WritePlan | undefined): void {
+  const isCommit = plan?.updates.some(({ type, ref }) => type === 'update' && ref === revision.ref) === true;
+  if (!isCommit || plan.revokes || !repo.isInMergeQueue(revision)) return;
+  const message = `${revision.name} gets no commit while its pull request is in a merge queue of the Git host; it is tried again`;
+  throw new SluiceError('Busy', message);
 }
 
 /** Decides on an approval that may share a commit with others; see `planTogether`. */

@@ -40,14 +40,14 @@ export async function approveProposal(
   const push = () => repository.update(name, update, context);
   if (update.merged !== undefined || update.byMerge === true || update.breakGlass === true) return push();
   const { mainRefusedAt = Number.NEGATIVE_INFINITY, clock } = repository;
-  const isRefused = clock.now() - mainRefusedAt < REFUSED_MS;
+  const isRefused = clock.monotonic() - mainRefusedAt < REFUSED_MS;
   if (!isRefused) {
     try {
       return await push();
     } catch (error) {
       if (!isOfMain(error, repository)) throw error;
       if (!mergesOnHost(await evaluate())) throw error;
-      repository.mainRefusedAt = clock.now();
+      repository.mainRefusedAt = clock.monotonic();
     }
   }
   const evaluation = await evaluate();
@@ -71,6 +71,20 @@ export function decisionOf(
     (one) => one.mergeOf !== undefined && one.content === content.content,
   );
   return made?.mergeOf === undefined ? undefined : { ...made, mergeOf: made.mergeOf };
+}
+
+/**
+ * True for content of the main branch that the Git host was to merge: a proposal of the package is approved with it, and is published once the merge
+ * was read.
+ */
+export function isMergeOfDecision(
+  { key, tip: { tree }, namespace }: Pick<PackageRevision, 'key' | 'namespace' | 'tip'>,
+  repository: Pick<PackageRepository, 'index'> | undefined,
+): boolean {
+  const proposed = (repository?.index.ofPackage(key.package) ?? []).filter(({ lifecycle }) => lifecycle === 'Proposed');
+  return proposed.some(({ record = {} }) =>
+    approvalsIn(record, namespace).some((one) => one.mergeOf !== undefined && one.tree === tree),
+  );
 }
 
 function mergesOnHost({ policy: { review } }: Pick<Evaluation, 'policy'>): boolean {

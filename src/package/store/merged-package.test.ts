@@ -5,6 +5,7 @@ import { openRepository } from '../../git/open/open-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../model/policy/review-policy.ts';
+import type { MergedProposal } from '../model/revision/revision-state.ts';
 import type { MergedFacts } from '../plan/merged-facts.ts';
 import type { RevisionStore } from './revision-store.ts';
 
@@ -33,13 +34,13 @@ function publish(
     facts = {},
     workspace = 'merge-7',
     ...more
-  }: { facts?: Partial<MergedFacts>; workspace?: string; recordBypass?: boolean; notApproved?: string } = {},
+  }: { facts?: Partial<MergedFacts>; workspace?: string } & Partial<MergedProposal> = {},
 ) {
   return store.publishMerged(
     'packages',
     {
       ...{ package: 'shop', workspace, merged: { commit, ...more } },
-      facts: { conditions: [], rendering: undefined, approvals: [], mayIssue: true, ...facts },
+      facts: { conditions: [], rendering: undefined, mayIssue: true, ...facts },
     },
     EVIDENCE,
     bob,
@@ -130,7 +131,7 @@ describe('a package that the pull request of a user brought to the main branch',
     const notApproved = 'eve merged it';
     expect(await outcomeOf(publish(store, commit, { notApproved }))).toContain('eve merged it');
     const approvals = [{ subject: 'carl', at: '2026-01-01T00:00:00Z', evidence: `${EVIDENCE}#1` }];
-    await publish(store, commit, { facts: { approvals } });
+    await publish(store, commit, { approvals });
     expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
     expect(store.get(NAME).tip.facts.statement?.statement.record.approvals).toMatchObject([
       { subject: 'carl', evidence: `${EVIDENCE}#1` },

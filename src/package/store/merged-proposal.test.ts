@@ -196,6 +196,23 @@ describe('a merge that bypassed the rules', () => {
     expect(await tagsOf(scratch)).toEqual(['shop/v1']);
   });
 
+  test('of a condition that was issued for earlier content does not issue it for the content that it publishes', async () => {
+    await using scratch = await scratchRepository();
+    const requiredGates = [{ conditionType: 'tested', approveOnly: true, policy: 'p' }];
+    const { store, repository } = await scratch.open({ policyFor: () => ({ ...DEFAULT_POLICY, requiredGates }) });
+    expect(await draft(store)).toBe(NAME);
+    await store.change(NAME, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
+    await store.change(NAME, { files: new Map([['app.yaml', Buffer.from('a: 2\n')]]) }, anna);
+    await store.update(NAME, { action: 'propose' }, anna);
+    const commit = await mergeOnHost(scratch);
+    await repository.refresh();
+    await store.update(NAME, { action: 'approve', merged: { commit, recordBypass: true } }, bob);
+    expect(store.get(NAME).outOfBand?.reason).toBe('GateUnmet');
+    const source = { type: 'copy', source: NAME } as const;
+    const { name } = await store.create('packages', { package: 'shop', workspace: 'v2', source }, anna);
+    expect((await store.evaluate(name)).gates).toMatchObject([{ type: 'tested', state: 'Stale' }]);
+  });
+
   test('of a condition that is recorded as True and false now is out of band too', async () => {
     await using scratch = await scratchRepository();
     const requiredGates = [{ conditionType: 'tested', approveOnly: true, policy: 'p' }];

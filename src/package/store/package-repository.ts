@@ -38,6 +38,7 @@ import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
+import type { BackgroundLimits } from './background-limits.ts';
 import { deletedBranches } from './deleted-branches.ts';
 import { ofRevision, treeOf } from './read-revision.ts';
 import { recordedMerge } from './recorded-merge.ts';
@@ -67,6 +68,8 @@ export interface PackageRepositoryOptions {
   /** File of the index cache; undefined keeps it in memory. */
   readonly cacheFile?: string;
   readonly clock: Clock;
+  /** Shared by the repositories of a process. Default: no limits. */
+  readonly background?: BackgroundLimits | undefined;
   readonly renderer?: Renderer | undefined;
   readonly identity?: { readonly name: string; readonly email: string };
   /** The policies of the repository's namespace for one of its revisions, merged. */
@@ -96,7 +99,7 @@ export class PackageRepository implements RepositoryContext {
   readonly deployment: boolean;
   /** See `PackageRepositoryOptions`; `RevisionStore.promote` ends it. */
   follows: boolean;
-  /** When the Git host last refused a push to the main branch, in milliseconds since the epoch; see `approveProposal`. */
+  /** When the Git host last refused a push to the main branch, in milliseconds of running time; see `approveProposal`. */
   mainRefusedAt: number | undefined;
   readonly url: string;
   readonly layout: RepositoryLayout;
@@ -136,7 +139,7 @@ export class PackageRepository implements RepositoryContext {
     this.note = note;
     this.#cache = cache;
     this.#options = options;
-    const { name, namespace, git, remote, layout, trust, shown, isFirstLook } = options;
+    const { name, namespace, git, remote, layout, trust, shown, isFirstLook, clock, background } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
     this.#refs = new TrackedRefs({
       ...{ repository: name, namespace, git, remote, layout, index: this.index, trust, shown },
@@ -149,8 +152,12 @@ export class PackageRepository implements RepositoryContext {
     });
     this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
     const maxWrites = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
-    this.#slots = new RequestSlots({ namespace: options.namespace, clock: options.clock, maxWrites });
-    this.#queue = new WriteQueue(this.#refs, { maxWrites, planned: () => this.#slots.planned });
+    this.#slots = new RequestSlots({ namespace, clock, maxWrites, background });
+    this.#queue = new WriteQueue(this.#refs, {
+      maxWrites,
+      planned: () => this.#slots.planned,
+      acquirePlace: (signal) => this.#slots.acquireWrite(signal),
+    });
   }
 
   /** Opens a repository and reads its index, from the cache as far as possible. */
@@ -250,6 +257,15 @@ export class PackageRepository implements RepositoryContext {
     this.#refs.noteRefusal(revision, 'PullRequestFailed', message === undefined ? undefined : { message });
   }
 
+  /** Notes that the pull request of a revision, with this address, waits in a merge queue at the present commit; undefined ends it. */
+  noteQueued(revision: string, url: string | undefined): void {
+    this.#refs.noteRefusal(revision, 'MergeQueued', url === undefined ? undefined : { message: queuedMessage(url) });
+  }
+
+  isInMergeQueue({ name }: Pick<PackageRevision, 'name'>): boolean {
+    return this.refusalsOf(name).some(({ reason }) => reason === 'MergeQueued');
+  }
+
   /** True if this is a copy of a remote repository, which can be deleted without a loss. */
   get isMirror(): boolean {
     return this.#options.remote !== undefined;
@@ -296,12 +312,12 @@ export class PackageRepository implements RepositoryContext {
   ): Promise<PackageRevision> {
     const { package: packageName, workspace, source } = wanted;
     const name = revisionName({ repository: this.repository, package: packageName, workspace });
-    const release = await this.#slots.occupy(name, context);
+    const slot = await this.#slots.occupy(name, context, { plans: true });
     try {
       const made = await this.#slots.requests.run(async () => {
         await this.trust.expectId();
         await this.refreshPolicies();
-        const plan = await this.#slots.plan(() => planCreate(this, wanted, upstreams, context));
+        const plan = await slot.plan(() => planCreate(this, wanted, upstreams, context));
         if (context.dryRun === true) return this.#foresee(plan);
         return this.#queue.add({
           ...{ package: packageName, urgent: false, plan },
@@ -315,19 +331,19 @@ export class PackageRepository implements RepositoryContext {
     } catch (error) {
       throw this.#failureOf(error);
     } finally {
-      release();
+      slot.free();
     }
   }
 
   /** Makes a commit of a user the tip of a new draft, as a push of its branch would. */
   async createAt(wanted: DraftAtCommit, context: RequestContext): Promise<PackageRevision | undefined> {
     const name = revisionName({ repository: this.repository, package: wanted.package, workspace: wanted.workspace });
-    const release = await this.#slots.occupy(name, context);
+    const slot = await this.#slots.occupy(name, context, { plans: true });
     try {
       return await this.#slots.requests.run(async () =>
         this.#queue.add({
           ...{ package: wanted.package, urgent: false, wholePackage: true },
-          plan: await this.#slots.plan(() => planDraftAt(this, wanted)),
+          plan: await slot.plan(() => planDraftAt(this, wanted)),
           // Another package may have been created meanwhile.
           check: () => checkPlace(this, { ...wanted, source: { type: 'copy', source: '' } }),
         }),
@@ -335,7 +351,7 @@ export class PackageRepository implements RepositoryContext {
     } catch (error) {
       throw this.#failureOf(error);
     } finally {
-      release();
+      slot.free();
     }
   }
 
@@ -368,7 +384,7 @@ export class PackageRepository implements RepositoryContext {
   async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     const { action } = update;
     const isDryRun = context.dryRun === true;
-    const release = await this.#slots.occupy(name, context);
+    const slot = await this.#slots.occupy(name, context, { plans: action === undefined });
     try {
       // A write that changes nothing needs no I/O: without this it would end before a request that arrived with it is read.
       if (context.face === 'api') await handleReceived();
@@ -392,13 +408,13 @@ export class PackageRepository implements RepositoryContext {
         if (shared !== undefined) await context.together?.arrive();
         after = await this.#queue.add({ ...write, plan, shared });
       } else if (write.urgent) after = await commit(await plan());
-      else after = await this.#slots.requests.run(async () => commit(await this.#slots.plan(plan)));
+      else after = await this.#slots.requests.run(async () => commit(await slot.plan(plan)));
       if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
       return after;
     } catch (error) {
       return await this.#mergeRecordedBefore(error, name, update.merged, isDryRun ? undefined : action);
     } finally {
-      release();
+      slot.free();
     }
   }
 
@@ -420,7 +436,7 @@ export class PackageRepository implements RepositoryContext {
     context: RequestContext,
   ): Promise<PackageRevision | undefined> {
     const name = revisionName({ repository: this.repository, package: wanted.package, workspace: wanted.workspace });
-    const release = await this.#slots.occupy(name, context);
+    const slot = await this.#slots.occupy(name, context, { plans: false });
     try {
       await this.#signatures.followKeys();
       await this.trust.expectId();
@@ -433,7 +449,7 @@ export class PackageRepository implements RepositoryContext {
     } catch (error) {
       return await this.#mergeRecordedBefore(error, name, wanted.merged, 'approve');
     } finally {
-      release();
+      slot.free();
     }
   }
 
@@ -519,6 +535,10 @@ export class PackageRepository implements RepositoryContext {
   #failureOf(error: unknown): unknown {
     return this.#closed && !isUnknownOutcome(error) ? closingError() : error;
   }
+}
+
+function queuedMessage(url: string): string {
+  return `${url} is in the merge queue of the host, which removes it when its branch gets a commit: until it has left the queue, controllers and comments make none, except to withdraw what opens a gate`;
 }
 
 function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {

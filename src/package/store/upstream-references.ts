@@ -1,6 +1,7 @@
 import { trimEndsOf } from '../../foundation/text/trim-characters.ts';
 import { comparableAddress } from '../../git/open/repository-address.ts';
 import { runAtOnce, runInSlices } from '../index/steps.ts';
+import type { GitVersion } from '../model/revision/creation-tasks.ts';
 import { type PackageRevision, revisionId } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from './package-repository.ts';
 
@@ -73,10 +74,24 @@ export class UpstreamReferences {
   }
 }
 
+/** The refs by which others name a version of a package. */
+function refsOf(revision: PackageRevision): ReadonlySet<string> {
+  const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
+  return new Set([version, `${revision.path}/${version}`, revision.commit]);
+}
+
+/** True if a version in Git is this revision, of a repository at `url`. */
+export function isVersionOf({ repo, directory, ref }: GitVersion, revision: PackageRevision, url: string): boolean {
+  return (
+    refsOf(revision).has(ref) &&
+    trimEndsOf(directory, '/') === trimEndsOf(revision.path, '/') &&
+    comparableAddress(repo) === comparableAddress(url)
+  );
+}
+
 /** Names of the revisions whose Kptfile names this one, of a repository at `url`, as upstream. */
 export function dependentsAmong(all: Iterable<UpstreamReferences>, revision: PackageRevision, url: string): string[] {
-  const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
-  const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
+  const refs = refsOf(revision);
   const names: string[] = [];
   for (const references of all) {
     for (const other of references.to(url, revision.path)) {

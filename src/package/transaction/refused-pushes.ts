@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
 /** Maximum number of stored refusals. */
@@ -7,9 +8,9 @@ const MAX_REFUSED_PUSHES = 100;
 /**
  * `PushRefused`: a rule of the remote refused the last write. `NotMerged`: the pull request of an approved revision is not merged.
  * `PullRequestFailed`: the Git host did not accept what its pull request needs. `TeamNotRead`: the members of a team cannot be read, whose groups an
- * approving review may need.
+ * approving review may need. `MergeQueued`: its pull request waits in a merge queue, which removes it when its branch gets a commit.
  */
-const reasons = z.enum(['PushRefused', 'NotMerged', 'PullRequestFailed', 'TeamNotRead']);
+const reasons = z.enum(['PushRefused', 'NotMerged', 'PullRequestFailed', 'TeamNotRead', 'MergeQueued']);
 export type RefusalReason = z.infer<typeof reasons>;
 
 const schema = z.array(
@@ -29,13 +30,16 @@ export type RefusalNote = z.infer<typeof schema>[number];
 
 /** Refusals of one mirror, in a file beside its refs: the command that was refused has ended when "sluice why" or `up` report it. */
 export class RefusedPushes {
-  readonly #file: string;
+  /** Undefined where they are kept in memory: the refs of a repository that is no mirror have no place for it. */
+  readonly #file: string | undefined;
+  #inMemory: readonly RefusalNote[] = [];
 
-  constructor(file: string) {
+  constructor(file: string | undefined) {
     this.#file = file;
   }
 
   list(): readonly RefusalNote[] {
+    if (this.#file === undefined) return this.#inMemory;
     // Most mirrors never have one.
     if (!existsSync(this.#file)) return [];
     try {
@@ -49,7 +53,9 @@ export class RefusedPushes {
 
   /** Notes a refusal in the place of an earlier one of the revision with the same reason. */
   add(note: RefusalNote): void {
-    this.#write([...this.list().filter((other) => !isSame(other, note)), note]);
+    const notes = this.list();
+    if (notes.some((other) => isDeepStrictEqual(other, note))) return;
+    this.#write([...notes.filter((other) => !isSame(other, note)), note]);
   }
 
   /** Ends the refusal of a revision with a reason, if there is one. */
@@ -59,6 +65,10 @@ export class RefusedPushes {
   }
 
   #write(notes: readonly RefusalNote[]): void {
+    if (this.#file === undefined) {
+      this.#inMemory = notes.slice(-MAX_REFUSED_PUSHES);
+      return;
+    }
     if (notes.length === 0) {
       rmSync(this.#file, { force: true });
       return;

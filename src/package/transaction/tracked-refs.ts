@@ -75,7 +75,8 @@ export class TrackedRefs implements WriteTarget {
 
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
-    this.#refusedPushes = new RefusedPushes(join(options.git.path, 'sluice-refused-pushes.json'));
+    const file = options.remote === undefined ? undefined : join(options.git.path, 'sluice-refused-pushes.json');
+    this.#refusedPushes = new RefusedPushes(file);
     this.main = mainRef(options.layout);
   }
 
@@ -217,22 +218,23 @@ export class TrackedRefs implements WriteTarget {
     }
   }
 
-  /** What the remote refused, in whichever process, of revisions that are as they were then. */
+  /** What the remote refused, in whichever process, of revisions that are as they were then. What is about a proposal ends with it. */
   get refusals(): readonly RefusalNote[] {
-    if (this.#options.remote === undefined) return [];
-    return this.#refusedPushes.list().filter(({ revision, commit }) => this.revision(revision)?.commit === commit);
+    return this.#refusedPushes.list().filter(({ revision: name, commit, reason }) => {
+      const revision = this.revision(name);
+      return revision?.commit === commit && (reason === 'PushRefused' || revision.lifecycle === 'Proposed');
+    });
   }
 
   /** Notes the refusal of a write of a revision. After an accepted write, what was to be merged is decided again. */
   notePush(revision: string, refusal: string | undefined): void {
     const note = refusal === undefined ? undefined : { message: refusal };
-    this.noteRefusal(revision, 'PushRefused', note);
+    if (this.#options.remote !== undefined) this.noteRefusal(revision, 'PushRefused', note);
     if (note === undefined) this.noteRefusal(revision, 'NotMerged', undefined);
   }
 
   /** Notes a refusal with a reason, or ends it. */
   noteRefusal(revision: string, reason: RefusalReason, note: Pick<RefusalNote, 'message' | 'next'> | undefined): void {
-    if (this.#options.remote === undefined) return;
     const commit = this.revision(revision)?.commit;
     if (note === undefined) this.#refusedPushes.remove({ revision, reason });
     // A commit that could not be written cannot be explained.

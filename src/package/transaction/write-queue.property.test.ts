@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
+import { Limiter } from '../../foundation/concurrency/limiter.ts';
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
@@ -410,8 +411,7 @@ test('what has to wait for the next request has no part in what becomes of this 
     const updates = [{ type: 'create', ref: draftRef(1), new: name } as const];
     return queue.add({
       package: name,
-      wholePackage: false,
-      urgent: false,
+      ...{ wholePackage: false, urgent: false },
       plan: { name, updates, marks: [], revokes: false },
     });
   };
@@ -427,6 +427,35 @@ test('what has to wait for the next request has no part in what becomes of this 
   const results = await Promise.allSettled(both);
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
   expect(remote.refs.get(draftRef(1))).toBe('b');
+});
+
+test('a request waits for a place, with what is added meanwhile, and frees it; without one it needs none', async () => {
+  const places = new Limiter({ maxRunning: 1, slowAfterMs: 1000, clock: new ManualClock() });
+  const release = await places.acquire();
+  const acquirePlace = (signal: AbortSignal) => places.acquire(signal);
+  const remote = new Remote();
+  const queue = new WriteQueue(remote, { ...NO_PAUSE, acquirePlace });
+  const writes = [create(queue, 0)];
+  await create(new WriteQueue(new Remote(), { ...NO_PAUSE, acquirePlace: () => Promise.reject(new Error('none')) }), 0);
+  writes.push(create(queue, 1));
+  await setImmediate();
+  expect(remote.requests).toEqual([]);
+  release();
+  await Promise.all(writes);
+  expect(remote.requests).toHaveLength(1);
+  (await places.acquire())();
+});
+
+test('a queue that is closed waits for no place', async () => {
+  const places = new Limiter({ maxRunning: 1, slowAfterMs: 1000, clock: new ManualClock() });
+  await places.acquire();
+  const remote = new Remote();
+  const queue = new WriteQueue(remote, { ...NO_PAUSE, acquirePlace: (signal) => places.acquire(signal) });
+  const refused = expect(create(queue, 0)).rejects.toThrow('being closed');
+  await setImmediate();
+  await queue.drain();
+  await refused;
+  expect(remote.requests).toEqual([]);
 });
 
 test('a group is one commit, also with more publications than other requests have, between those of others', async () => {

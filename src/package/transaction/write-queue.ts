@@ -41,8 +41,11 @@ export interface WriteTarget extends RefView {
 export const MAX_WRITES = 64;
 /** Maximum for local repositories: half as many requests sync and rewrite `packed-refs` half as often. */
 export const MAX_LOCAL_WRITES = 128;
-/** Maximum of a request with publications that share a commit, whose number it does not divide: as many as a wave approves at a time. */
-export const MAX_SHARED_WRITES = 512;
+/**
+ * Maximum of a request with publications that share a commit, whose number it does not divide: as many as a wave approves at a time. Each
+ * changes a branch, a tag and a record, and a push at most 1,000 refs (MAX_UPDATES).
+ */
+export const MAX_SHARED_WRITES = 320;
 const MAX_WAITING_WRITES = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
 const CLOSE_TIMEOUT_MS = 2000;
@@ -56,6 +59,8 @@ export interface WriteQueueOptions {
   readonly pause?: (milliseconds: number) => Promise<unknown>;
   /** Resolves when the writes that are being planned have been added; undefined if there are none. Default: there are none. */
   readonly planned?: () => Promise<void> | undefined;
+  /** Waits for a place for a request, and returns what frees it; rejects if it needs none, or none any more. Default: it needs none. */
+  readonly acquirePlace?: (signal: AbortSignal) => Promise<() => void>;
 }
 
 interface QueuedWrite extends PendingWrite {
@@ -83,21 +88,29 @@ export class WriteQueue {
   readonly #limit: number;
   readonly #pause: (milliseconds: number) => Promise<unknown>;
   readonly #planned: () => Promise<void> | undefined;
+  readonly #acquirePlace: (signal: AbortSignal) => Promise<() => void>;
   /** Ends the wait for writes that are being planned. */
   #endGathering: () => void = () => undefined;
   /** Set while there are writes. */
   #run: Promise<void> | undefined;
-  #closed = false;
+  /** Aborted when no more writes are taken. */
+  readonly #closing = new AbortController();
 
   constructor(
     target: WriteTarget,
-    { maxWrites: most = MAX_WRITES, pause = (ms) => setTimeout(ms), planned = () => undefined }: WriteQueueOptions = {},
+    {
+      maxWrites: most = MAX_WRITES,
+      pause = (ms) => setTimeout(ms),
+      planned = () => undefined,
+      acquirePlace = async () => () => undefined,
+    }: WriteQueueOptions = {},
   ) {
     this.#target = target;
     this.#limit = most;
     this.#most = most;
     this.#pause = pause;
     this.#planned = planned;
+    this.#acquirePlace = acquirePlace;
   }
 
   /**
@@ -141,10 +154,14 @@ export class WriteQueue {
 
   /** Takes no more writes, and resolves when the request that is in progress has ended. Waiting writes fail; they changed nothing. */
   async drain(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort();
     this.#endGathering();
     this.#drop();
     await this.#run;
+  }
+
+  get #closed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   #drop(): void {
@@ -157,7 +174,9 @@ export class WriteQueue {
       const races = this.#waiting.length > 0 ? 0 : Math.max(0, ...this.#groups.flat().map((entry) => entry.races));
       if (races > 0) await this.#pause(conflictDelayMs(races));
       await this.#gather();
+      const release = await this.#acquirePlace(this.#closing.signal).catch(() => () => undefined);
       await this.#target.mutex.run(this.#round);
+      release();
       // Remaining writes of a request that was in progress when the queue was closed.
       if (this.#closed) this.#drop();
     }

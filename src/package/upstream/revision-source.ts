@@ -1,4 +1,5 @@
-import type { KptfileEdit } from '../../../kptfile-schema/index.ts';
+import type { KptfileEdit, RenderStatus } from '../../../kptfile-schema/index.ts';
+import type { Overwritten } from '../merge/overwritten.ts';
 import type { IssuedCondition } from '../model/gates/verdict.ts';
 import type { WrittenMetadata } from '../model/record/object-metadata.ts';
 
@@ -13,6 +14,10 @@ export interface NewRevision {
   readonly metadata?: WrittenMetadata;
   /** Returns changes of the files that the source brings. They are part of the commit that creates the draft, and what its creator wrote. */
   readonly adapt?: (files: ReadonlyMap<string, Buffer>) => Promise<Adaptation>;
+  /** Called with what each function did, if the draft has functions and they could run. */
+  readonly onRendered?: (status: RenderStatus) => void;
+  /** Called with the local changes that an upgrade overwrote, if there are any. */
+  readonly onOverwritten?: (overwritten: Overwritten) => void;
 }
 
 /** Changes of a new draft in the commit that creates it. */

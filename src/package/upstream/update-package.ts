@@ -4,6 +4,7 @@ import { canonicalJson } from '../../foundation/text/canonical-json.ts';
 import { withoutMergeKeys } from '../merge/merge-key-comment.ts';
 import { mergeKptfile } from '../merge/merge-kptfile.ts';
 import { type MergedPackage, mergePackage } from '../merge/merge-package.ts';
+import { OverwrittenFields } from '../merge/overwritten.ts';
 import { type PackageFile, type PackageFiles, sameFile } from '../merge/package-files.ts';
 import { UPSTREAM_IDENTIFIER } from '../merge/upstream-identifier.ts';
 import { KPTFILE_REQUEST_ANNOTATIONS } from '../model/revision/lifecycle-annotations.ts';
@@ -45,10 +46,12 @@ export function updatePackage(versions: PackageVersions, strategy: UpdateStrateg
 }
 
 function withKptfile({ local, original, updated }: PackageVersions, files: PackageFiles): MergedPackage {
-  const kptfile = mergeKptfile('Kptfile', local.get('Kptfile'), original.get('Kptfile'), updated.get('Kptfile'));
+  const lost = new OverwrittenFields();
+  const [mine, before, after] = [local, original, updated].map((side) => side.get('Kptfile'));
+  const kptfile = mergeKptfile('Kptfile', mine, before, after, lost);
   const result = new Map(files);
   if (kptfile !== undefined) result.set('Kptfile', kptfile);
-  return { files: new Map([...result].sort(([a], [b]) => (a < b ? -1 : 1))), keptLocal: [] };
+  return { files: new Map([...result].sort(([a], [b]) => (a < b ? -1 : 1))), keptLocal: [], overwritten: lost.all() };
 }
 
 function refuseLocalChanges({ local, original }: PackageVersions): void {

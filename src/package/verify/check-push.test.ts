@@ -11,7 +11,7 @@ import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { ZERO_OID } from '../../git/git-repository.ts';
 import { probeRef, RECORD_BRANCHES } from '../model/identity/layout.ts';
 import { emptyRecord } from '../model/record/record.ts';
-import { openRepositoryTrust, type ServerTrust } from '../store/open-repository-trust.ts';
+import { openRepositoryTrust, type ServerTrust } from '../store/opening/open-repository-trust.ts';
 import type { PackageRepository } from '../store/package-repository.ts';
 import { formatRevokedKey, takeRevokedKeys } from '../trust/keys/revoked-key-line.ts';
 import type { TrustedKey } from '../trust/ledger/trust-ledger.ts';

@@ -12,6 +12,8 @@ export interface CallOptions {
   readonly reason?: string;
   /** Address of the review in which the caller approved; recorded with the approval. */
   readonly evidence?: string;
+  /** Id of that review on its host; recorded with the approval. */
+  readonly review?: string;
   /** See `RequestContext.together`. Only storages in this process use it. */
   readonly together?: GroupMember;
   readonly signal?: AbortSignal;

@@ -42,7 +42,7 @@ describe('readManifests', () => {
       '4:3 metadata.name Invalid value: "Blue": must be lower case letters, digits or "-", start and end with a letter or digit, and have at most 63 characters',
       '7:5 spec.git.repo Invalid value: "ftp://x": must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL of a host that the operator permits, a file:// URL, an absolute path, or sluice:///<name>.git',
       '8:5 spec.git.branch Invalid value: 3: expected string',
-      '17:5 spec.git.brnch unknown field',
+      '17:5 spec.git.brnch unknown field; did you mean branch?',
       '24:3 spec.git.repo Required value',
     ]);
     expect(() => read(text, 'x.yaml')).toThrow('x.yaml:8:5: spec.git.branch: Invalid value: 3: expected string');

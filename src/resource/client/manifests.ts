@@ -6,6 +6,7 @@ import { DEFAULT_NAMESPACE, type KubernetesObject, keyOf, keyText } from '../obj
 import { positionOf } from '../object/yaml-positions.ts';
 import type { Kind } from '../schema/kind.ts';
 import type { KindIdentity } from '../schema/kind-identity.ts';
+import { unknownFieldHint } from '../schema/unknown-siblings.ts';
 
 export interface ManifestFile {
   /** Path as messages name it. */
@@ -189,7 +190,10 @@ function parseObject(
   try {
     const { object, unknownFields } = kind.parse(value);
     if (unknownFields.length > 0)
-      return unknownFields.map((path) => ({ field: fieldPath(path), path, message: 'unknown field' }));
+      return unknownFields.map((path) => {
+        const message = `unknown field${unknownFieldHint(kind.fields, value, path)}`;
+        return { field: fieldPath(path), path, message };
+      });
     if (!kind.strategy.serverNamed && object.metadata.name === '')
       return [{ field: 'metadata.name', path: ['metadata', 'name'], message: 'Required value' }];
     return { kind, object: withNamespace(kind, withoutOwners(object), namespace) };

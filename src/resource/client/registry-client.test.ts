@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { configMapKind } from '../kinds/core/config-map.ts';
+import { invalidValue } from '../object/invalid-object.ts';
 import type { KubernetesObject, Stored } from '../object/object.ts';
 import type { RequestContext } from '../object/request-context.ts';
 import { defineKind } from '../schema/define-kind.ts';
@@ -19,6 +20,15 @@ const zoneKind = defineKind({
   namespaced: false,
   description: 'Has no namespace.',
   spec: z.object({ size: z.int().optional() }),
+});
+
+const ruledKind = defineKind({
+  ...{ group: 'test.sluice.dev', version: 'v1', kind: 'Ruled', plural: 'ruleds', description: 'Has a rule.' },
+  spec: z.object({ size: z.int() }),
+  status: z.object({ note: z.string() }),
+  strategy: {
+    validate: ({ spec }) => (spec.size > 5 ? [invalidValue(['spec', 'size'], spec.size, 'is too large')] : []),
+  },
 });
 
 /** Notes the caller, and lets a test act before an update is stored. */
@@ -66,6 +76,27 @@ describe('Registry', () => {
 });
 
 describe('RegistryClient', () => {
+  test('writes the status of an object that was stored before there was a rule, and nothing else of it', async () => {
+    const { registry, client } = setUp();
+    registry.register(
+      new MemoryStorage(ruledKind, { clock: new ManualClock(), log: new EventLog({ clock: new ManualClock() }) }),
+    );
+    const metadata = { name: 'a', namespace: 'default' };
+    const { apiVersion, kind } = ruledKind;
+    const context = { actor: { name: 'anna' }, face: 'cli' } as const;
+    const old = await registry.storage(ruledKind).create(context, { apiVersion, kind, metadata, spec: { size: 9 } });
+    const written = await client.updateStatus(ruledKind, { ...old, spec: { size: 7 }, status: { note: 'x' } });
+    expect(written).toMatchObject({ spec: { size: 9 }, status: { note: 'x' } });
+    const patched = await client.subResource('status').patch(ruledKind, metadata, { status: { note: 'y' } });
+    expect(patched).toMatchObject({ spec: { size: 9 }, status: { note: 'y' } });
+    await expect(client.updateStatus(ruledKind, { ...old, status: { note: 3 } } as never)).rejects.toThrow(
+      'status.note',
+    );
+    await expect(
+      client.update(ruledKind, { ...patched, metadata: { ...metadata, labels: { a: 'b' } } }),
+    ).rejects.toThrow('is too large');
+  });
+
   test('uses the namespace default, and none where there are none', async () => {
     const { client } = setUp();
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });

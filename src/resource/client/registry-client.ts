@@ -86,7 +86,7 @@ export class RegistryClient implements Client {
 
   subResource(name: string): SubResourceClient {
     const update = async <T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions) => {
-      const complete = withScope(kind, kind.complete(object));
+      const complete = withScope(kind, kind.parse(object, partOf(name)).object);
       return deepFreeze(await this.#registry.storage(kind).updateSubResource(this.#context(options), name, complete));
     };
     return {
@@ -125,7 +125,7 @@ export class RegistryClient implements Client {
       return deepFreeze(await storage.patch(this.#context(options), scoped(kind, key), patch, subResource));
     const attempt = async () => {
       const old = await this.get(kind, key, options);
-      const merged = kind.complete(applyMergePatch(old, patch));
+      const merged = kind.parse(applyMergePatch(old, patch), partOf(subResource)).object;
       if (merged.metadata.name !== old.metadata.name || merged.metadata.namespace !== old.metadata.namespace)
         throw new SluiceError('InvalidInput', 'a patch cannot change name or namespace');
       return write(storage.afterPatch?.(old, merged) ?? merged);
@@ -134,12 +134,13 @@ export class RegistryClient implements Client {
   }
 
   #context(options: CallOptions = {}): RequestContext {
-    const { reason, evidence, together, signal } = options;
+    const { reason, evidence, review, together, signal } = options;
     return {
       actor: this.actor,
       face: this.face,
       ...(reason === undefined ? {} : { reason }),
       ...(evidence === undefined ? {} : { evidence }),
+      ...(review === undefined ? {} : { review }),
       ...(together === undefined ? {} : { together }),
       ...(signal === undefined ? {} : { signal }),
       ...(this.#warn === undefined ? {} : { warn: this.#warn }),
@@ -153,6 +154,11 @@ interface PatchRequest {
   readonly options: CallOptions | undefined;
   /** Absent for the object itself. */
   readonly subResource?: string;
+}
+
+/** What of an object a write to a sub-resource changes. */
+function partOf(subResource: string | undefined): 'status' | undefined {
+  return subResource === 'status' ? 'status' : undefined;
 }
 
 /** True if a patch contains the version of the object that it was created for. */

@@ -18,6 +18,9 @@ export interface InvalidObjectDetails {
 /** The message of a cause for a field that must be there; a schema's own rule may use it too. */
 export const REQUIRED_VALUE = 'Required value';
 
+/** Begins the messages of zod itself. */
+const ZOD_MESSAGE = 'Invalid input';
+
 const MAX_SHOWN_CHARACTERS = 200;
 /** The search for passwords covers what is shown and a good deal beyond; further would cost more than it is worth. */
 const MAX_SEARCHED_CHARACTERS = 4096;
@@ -100,7 +103,9 @@ function depth(issues: readonly z.core.$ZodIssue[]): number {
 }
 
 function ruleOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return `expected ${issue.expected === 'record' ? 'object' : issue.expected}`;
+  // A schema may have words of its own for a type.
+  if (issue.code === 'invalid_type' && issue.message.startsWith(ZOD_MESSAGE))
+    return `expected ${issue.expected === 'record' ? 'object' : issue.expected}`;
   if (issue.code === 'invalid_key') return issue.issues.map((inner) => inner.message).join(', ');
   if (issue.code === 'invalid_union') return 'matches none of the allowed forms';
   return issue.message;

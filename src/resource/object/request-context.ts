@@ -18,6 +18,8 @@ export interface RequestContext {
   readonly reason?: string;
   /** Address of the review in which the caller approved. */
   readonly evidence?: string;
+  /** Id of that review on its host. */
+  readonly review?: string;
   /** If true, validates a write and returns the object that it would store, without storing it. */
   readonly dryRun?: boolean;
   /**
@@ -30,6 +32,11 @@ export interface RequestContext {
   readonly mayWriteStatus?: () => Promise<boolean>;
   /** Whether the caller may approve the object of the request; undefined if every caller may. */
   readonly mayApprove?: () => Promise<boolean>;
+  /**
+   * Whether the caller may change PackagePolicies in a namespace. Undefined if every caller may, for a request of the command line; otherwise if none
+   * may: it was decided by other rights.
+   */
+  readonly mayChangePolicies?: (namespace: string) => Promise<boolean>;
   /** Whether the caller may read another object of the namespace in the same way; undefined if every caller may. */
   readonly mayReadOther?: (name: string) => Promise<boolean>;
   /** Whether the caller may read a DeliveryTarget, and so what it delivers; undefined if every caller may. */

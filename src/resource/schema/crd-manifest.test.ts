@@ -88,6 +88,15 @@ describe.each(EXAMPLES)('$kind.kind in a cluster', ({ kind, spec }) => {
   });
 });
 
+test('a cluster shows every column', () => {
+  const files = crdFiles();
+  const inCluster = OBJECT_KINDS.filter(({ group, plural }) => files.has(`${plural}.${group}.yaml`));
+  const missing = inCluster.flatMap(({ kind, printerColumns }) =>
+    printerColumns.filter(({ jsonPath }) => jsonPath === undefined).map(({ name }) => `${kind} ${name}`),
+  );
+  expect([inCluster.length > 10, missing]).toEqual([true, []]);
+});
+
 test('what cannot change here cannot change in a cluster', () => {
   const manifest = crdFiles().get('repositories.config.porch.kpt.dev.yaml') ?? '';
   const clusterKind = customKind(customResourceDefinitionKind.parse(load(manifest)).object, 'v1alpha1');

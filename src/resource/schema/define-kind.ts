@@ -98,7 +98,7 @@ export function defineKind<
     ...fields,
   });
 
-  function parse(value: unknown): Parsed<T> {
+  function parse(value: unknown, part?: 'status'): Parsed<T> {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalidObject(subject, [invalidValue([], value, 'expected object')]);
     const candidate: Record<string, unknown> = { apiVersion, kind, metadata: {}, ...value };
@@ -109,7 +109,7 @@ export function defineKind<
     }
     const known = result.data as unknown as T;
     const object = strategy.canonicalize(known);
-    const causes = strategy.validate(object);
+    const causes = part === 'status' ? [] : strategy.validate(object);
     if (causes.length > 0) throw invalidObject(`${subject}${nameForMessage(candidate)}`, causes);
     return { object, unknownFields: unknownFields(candidate, known) };
   }

@@ -20,9 +20,11 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   readonly strategy: WriteStrategy<T>;
   /**
    * Validates a value from outside against the schema, then with the strategy. Missing apiVersion and kind are added. Throws
-   * InvalidInput with InvalidObjectDetails: every cause, with its field.
+   * InvalidInput with InvalidObjectDetails: every cause, with its field. For a write of the status, which stores nothing else, `part` omits
+   * the rules of the strategy: an object that was stored before there was a rule must be able to report why nothing is done for it. Kinds that
+   * users define keep their rules, which can be about the status.
    */
-  parse(value: unknown): Parsed<T>;
+  parse(value: unknown, part?: 'status'): Parsed<T>;
   /** `parse` for a value whose type the compiler checks; unknown fields are dropped. */
   complete(input: Input): T;
 }

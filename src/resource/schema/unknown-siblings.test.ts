@@ -18,10 +18,10 @@ function messages(kind: Pick<Kind, 'parse'>, spec: unknown): string[] {
 
 test('a missing field names the unknown fields beside it, also in lists and below fields with defaults', () => {
   expect(messages(packagePolicyKind, { selector: {}, approval: { quorum: { require: 2 } } })).toEqual([
-    'spec.approval.quorum.required: Required value (spec.approval.quorum.require is an unknown field)',
+    'spec.approval.quorum.required: Required value (spec.approval.quorum.require is an unknown field; did you mean required?)',
   ]);
   expect(messages(wavePlanKind, { waves: [{ nam: 'all', percentage: 100 }] })).toContain(
-    'spec.waves[0].name: Required value (spec.waves[0].nam, spec.waves[0].percentage are unknown fields)',
+    'spec.waves[0].name: Required value (spec.waves[0].nam, spec.waves[0].percentage are unknown fields; did you mean name?)',
   );
   const git = { repo: 'sluice:///a.git', branch: 'main' };
   expect(messages(deliveryTargetKind, { git, packageSelector: {} })).toEqual([
@@ -32,5 +32,13 @@ test('a missing field names the unknown fields beside it, also in lists and belo
 test('without an unknown field beside it a missing field is only missing', () => {
   expect(messages(packagePolicyKind, { selectr: {}, approval: { quorum: { from: ['ben'] } } })).toEqual([
     'spec.approval.quorum.required: Required value',
+  ]);
+});
+
+test('an object that has a misspelt field names it, with what may be meant', () => {
+  expect(messages(wavePlanKind, { waves: [{ name: 'all', persent: 100 }] })).toEqual([
+    expect.stringMatching(
+      /^spec\.waves\[0\]: .*must have exactly one of percent, count and selector \(spec\.waves\[0\]\.persent is an unknown field; did you mean percent\?\)$/,
+    ),
   ]);
 });

@@ -17,10 +17,15 @@ export interface WriteStrategy<T extends KubernetesObject = KubernetesObject> {
 
   /** Converts a valid object to the canonical form that is stored. */
   canonicalize(object: T): T;
-  /** The causes by which a canonical object is invalid: rules about several fields at once. */
+  /** The causes by which a canonical object is invalid: rules about several fields at once. Kinds of Sluice have none about the status. */
   validate(object: T): readonly FieldCause[];
   /** Adds to an object that is about to be stored for the first time, with its name, what only the server may set. */
   prepareForCreate(object: T): T;
+  /**
+   * Replaces what an object says about the user who created it by the user of an authenticated request, or by what `old` says. Absent for a kind
+   * whose objects say nothing about that.
+   */
+  withCreator?(object: T, user: string, old: T | undefined): T;
   /** The causes that forbid to replace `old` by `next`, two valid objects. */
   validateUpdate(old: T, next: T): readonly FieldCause[];
   /**

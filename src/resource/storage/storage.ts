@@ -151,6 +151,8 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
    * So a file is removed with null in a merge patch, or with an update, and never by omitting it.
    */
   readonly applyNeverRemoves?: boolean;
+  /** Texts for users who read objects of a namespace, or of all, as a table: states that none of the columns shows. */
+  tableWarnings?(namespace: string | undefined): readonly string[];
   /**
    * Returns the object of an update for what a patch made of `live`: for storages in which a field that an update omits stays as it is,
    * while a patch that removes the field means that.

@@ -55,6 +55,59 @@ test('empty results and NaN are inconclusive, whatever the conditions say', () =
   expect(outcome({}, scalar).phase).toBe('Inconclusive');
 });
 
+test('arithmetic of a condition that gives NaN is inconclusive, unless the condition holds without it', () => {
+  const failed = { failureCondition: 'result[0] / result[1] > 0.05' };
+  expect(outcome(failed, vector('0', '0'))).toEqual({
+    phase: 'Inconclusive',
+    value: '[0,0]',
+    message: '[0,0]: expression "result[0] / result[1] > 0.05", line 1, column 10: gives NaN',
+  });
+  expect(outcome(failed, vector('1', '100')).phase).toBe('Successful');
+  expect(outcome(failed, vector('1', '0')).phase).toBe('Failed');
+  const phase = (part: object, ...values: string[]) => outcome(part, vector(...values)).phase;
+  expect(phase({ successCondition: '!(result[0] / result[1] > 0.05)' }, '0', '0')).toBe('Inconclusive');
+  expect(phase({ successCondition: 'result[0] - result[1] != 0.0' }, '+Inf', '+Inf')).toBe('Inconclusive');
+  expect(phase({ failureCondition: 'result[0] / result[1] > 0.05 || result[0] == 0' }, '0', '0')).toBe('Failed');
+  expect(phase({ failureCondition: 'result[1] > 0 && result[0] / result[1] > 0.05' }, '0', '0')).toBe('Successful');
+  const both = { successCondition: 'result[0] / result[1] < 0.01', failureCondition: 'result[0] == 0' };
+  expect(phase(both, '0', '0')).toBe('Failed');
+});
+
+test('a part of a response that is empty, null or NaN is inconclusive, whatever the conditions say', () => {
+  const judged = (part: object, source: object, body: unknown) => {
+    const http = { url: 'https://a.example.com', ...source };
+    const one = metric(part, { http });
+    return judge(one, {
+      canary: { found: jsonValue(one.provider.http ?? ({} as never), body), samples: undefined },
+      baseline: undefined,
+    });
+  };
+  const prometheus = { data: { result: [{ value: [1, 'NaN'] }] } };
+  const failed = { failureCondition: 'double(result) > 0.05' };
+  const jsonPath = '{$.data.result[0].value[1]}';
+  expect(judged(failed, { jsonPath }, prometheus)).toEqual({
+    phase: 'Inconclusive',
+    message: 'the result is NaN',
+  });
+  const infinite = { data: { result: [{ value: [1, '+Inf'] }] } };
+  expect(judged(failed, { jsonPath }, infinite).phase).toBe('Failed');
+  const other = { data: { result: [{ value: [1, 'none'] }] } };
+  expect(() => judged(failed, { jsonPath }, other)).toThrow('a text is no number');
+  const zeros = { e: 0, n: 0 };
+  for (const value of ['body.e / body.n', '{"r": body.e / body.n}', '[[body.e / body.n]]'])
+    expect(judged({ failureCondition: 'result.r > 0.05' }, { value }, zeros), value).toEqual({
+      phase: 'Inconclusive',
+      message: expect.stringContaining('gives NaN'),
+    });
+  const always = { successCondition: 'true' };
+  for (const empty of [{}, [], [null], '', ' ', null, [[]], { a: {} }, { r: [1, { s: 'NaN' }] }, { 'a b': null }])
+    expect(judged(always, { jsonPath: '$' }, empty).phase, JSON.stringify(empty)).toBe('Inconclusive');
+  expect(judged(always, { jsonPath: '$' }, { r: [1, { 'x y': 'NaN' }] }).message).toBe(
+    'result.r[1]["x y"] is NaN; select only what the conditions judge, with jsonPath or value',
+  );
+  expect(judged(always, { jsonPath: '$' }, { r: [0, false, 'x'] }).phase).toBe('Successful');
+});
+
 test('a whole number is a double, so that arithmetic does not depend on the fraction of a value', () => {
   expect(outcome({ successCondition: 'result[0] * 2.0 <= 4.0' }, vector('2')).phase).toBe('Successful');
   expect(outcome({ successCondition: 'result[0] == 2' }, vector('2')).phase).toBe('Successful');

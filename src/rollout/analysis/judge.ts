@@ -2,7 +2,7 @@ import { compileExpression } from '../../expression/expression.ts';
 import type { MeasurementResult } from '../../resource/kinds/sluice/wave/analysis-run.ts';
 import { CONDITION_LIMITS, conditionVariables } from '../../resource/kinds/sluice/wave/check-metrics.ts';
 import type { AnalysisMetric } from '../../resource/kinds/sluice/wave/metric-schema.ts';
-import { type MeasuredValue, showMeasured } from './measured-value.ts';
+import { isNaNError, type MeasuredValue, showMeasured } from './measured-value.ts';
 
 /** What was measured for one group of targets. */
 export interface GroupMeasurement {
@@ -22,7 +22,8 @@ export type Judgement = Pick<MeasurementResult, 'phase' | 'value' | 'message'>;
 /**
  * The outcome of a measurement, by the rules of Argo Rollouts: without conditions it is successful; with one of the two, the other is its
  * opposite; with both, it is inconclusive if neither is true. What Argo Rollouts leaves to the conditions is inconclusive too: an empty
- * result, NaN, and fewer than `minSamples` samples. Throws the errors of expressions, which make a measurement an Error.
+ * result, NaN, also in the arithmetic of a condition, and fewer than `minSamples` samples. Throws the errors of expressions, which make a
+ * measurement an Error.
  */
 export function judge(metric: AnalysisMetric, { canary, baseline }: Groups): Judgement {
   const groups = [
@@ -45,11 +46,21 @@ export function judge(metric: AnalysisMetric, { canary, baseline }: Groups): Jud
   const value = showMeasured(baseline === undefined ? values.canary : values);
   const bindings = { ...values, result: values.canary };
   const variables = conditionVariables(metric);
-  const test = (text: string) => compileExpression(text, variables, CONDITION_LIMITS).test(bindings);
+  let nan: string | undefined;
+  const test = (text: string | undefined): boolean | undefined => {
+    try {
+      return text === undefined ? undefined : compileExpression(text, variables, CONDITION_LIMITS).test(bindings);
+    } catch (error) {
+      if (!isNaNError(error)) throw error;
+      nan = error.message;
+      return undefined;
+    }
+  };
   const { successCondition, failureCondition } = metric;
-  const isSuccess = successCondition === undefined ? undefined : test(successCondition);
-  const isFailure = failureCondition === undefined ? undefined : test(failureCondition);
+  const isSuccess = test(successCondition);
+  const isFailure = test(failureCondition);
   if (isFailure === true) return { phase: 'Failed', value, message: `${value} (${failureCondition})` };
+  if (nan !== undefined) return { phase: 'Inconclusive', value, message: `${value}: ${nan}` };
   if (isFailure === undefined && isSuccess === false)
     return { phase: 'Failed', value, message: `${value} (not ${successCondition})` };
   if (isSuccess === false)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { compileExpression } from '../../expression/expression.ts';
+import { compileExpression, type ExpressionErrorDetails } from '../../expression/expression.ts';
 import { Double } from '../../expression/values.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BODY_VARIABLES, CONDITION_LIMITS, parseJsonPath } from '../../resource/kinds/sluice/wave/check-metrics.ts';
 import type { AnalysisMetric } from '../../resource/kinds/sluice/wave/metric-schema.ts';
 
@@ -53,21 +53,61 @@ export function prometheusValue(body: unknown): MeasuredValue {
   return { value: values.map((value) => new Double(value)) };
 }
 
-/** The value of a metric in a response of JSON. Throws InvalidInput if its expression fails. */
+/**
+ * The value of a metric in a response of JSON. A value that is empty, null or NaN says nothing, also if only a part of it is: which parts the
+ * conditions judge is not known. Throws InvalidInput if its expression fails.
+ */
 export function jsonValue(http: NonNullable<AnalysisMetric['provider']['http']>, body: unknown): MeasuredValue {
   const { jsonPath, value: expression } = http;
   const steps = parseJsonPath(jsonPath ?? '');
   if (steps === undefined) throw new SluiceError('InvalidInput', `${JSON.stringify(jsonPath)} is no JSONPath`);
-  const value =
-    expression === undefined
-      ? selected(body, steps)
-      : compileExpression(expression, BODY_VARIABLES, CONDITION_LIMITS).evaluate({ body: doubles(body) });
-  if (value === undefined || value === null) return { nothing: 'the response has no value' };
-  if (typeof value === 'number' && Number.isNaN(value)) return { nothing: 'the result is NaN' };
-  if (Array.isArray(value) && value.length === 0) return { nothing: 'the result is empty' };
-  if (Array.isArray(value) && value.some((one) => typeof one === 'number' && Number.isNaN(one)))
-    return { nothing: 'the result is NaN' };
-  return { value: doubles(value) };
+  try {
+    const value = doubles(
+      expression === undefined
+        ? selected(body, steps)
+        : compileExpression(expression, BODY_VARIABLES, CONDITION_LIMITS).evaluate({ body: doubles(body) }),
+    );
+    const nothing = nothingIn(value, []);
+    return nothing === undefined ? { value } : { nothing };
+  } catch (error) {
+    if (isNaNError(error)) return { nothing: error.message };
+    throw error;
+  }
+}
+
+/** True for the error of an expression in which an operation gave NaN. */
+export function isNaNError(error: unknown): error is SluiceError {
+  return (
+    isSluiceError(error, 'InvalidInput') &&
+    (error.details as Partial<ExpressionErrorDetails> | undefined)?.isNaN === true
+  );
+}
+
+/** What is missing in a value as `doubles` returns it, which bounds its depth; undefined for a value to judge. */
+function nothingIn(value: unknown, path: readonly string[]): string | undefined {
+  const problem = (what: string) =>
+    path.length === 0
+      ? `the result is ${what}`
+      : `result${path.join('')} is ${what}; select only what the conditions judge, with jsonPath or value`;
+  if (value === undefined || value === null) return path.length === 0 ? 'the response has no value' : problem('null');
+  if (value instanceof Double) return Number.isNaN(value.value) ? problem('NaN') : undefined;
+  if (typeof value === 'string') {
+    // As Prometheus writes it into JSON. An infinity is a number that conditions judge, as in Argo Rollouts.
+    if (value === 'NaN') return problem('NaN');
+    return value.trim() === '' ? problem('empty') : undefined;
+  }
+  if (typeof value !== 'object') return undefined;
+  const entries = Object.entries(value);
+  if (entries.length === 0) return problem('empty');
+  for (const [key, inner] of entries) {
+    const found = nothingIn(inner, [...path, Array.isArray(value) ? `[${key}]` : stepText(key)]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function stepText(key: string): string {
+  return /^[A-Za-z_]\w{0,50}$/.test(key) ? `.${key}` : `[${JSON.stringify(key.slice(0, 50))}]`;
 }
 
 /** The number of samples that a response names. Throws InvalidInput for anything but a number. */

@@ -16,8 +16,8 @@ export function followCandidates(editor: StateEditor, { candidates, isUnknown, o
   const joined = waves.length === 0 ? 0 : editor.state.joins + 1;
   for (const candidate of candidates.values()) {
     const known = editor.state.targets.get(candidate.id);
-    if (known === undefined || (known.phase === 'Skipped' && isOther(known, candidate)))
-      join(editor, candidate, { joined, key: candidate.key });
+    if (known === undefined) join(editor, candidate, { joined, key: candidate.key });
+    else if (known.phase === 'Skipped') rejoin(editor, known, candidate, joined);
     // Another revision of a package that a user has published.
     else if (known.phase === 'Ahead' && isOther(known, candidate)) join(editor, candidate, known.order);
     else if (isUnpublished(known) && isOther(known, candidate))
@@ -47,7 +47,15 @@ function join(editor: StateEditor, { id, revision, commit }: Candidate, order: T
   editor.apply({ type: 'Joined', id, order, revision, commit });
 }
 
-/** A skipped target joins again with another commit only: the same one was removed on purpose. */
+/**
+ * A skipped target with another commit joins as a new one. With the same one it has its place again if its approval was never intended: its
+ * selection, or its repository, was missing for a while. What was removed from its wave after that was removed on purpose.
+ */
+function rejoin(editor: StateEditor, known: TargetRecord, candidate: Candidate, joined: number): void {
+  if (isOther(known, candidate)) join(editor, candidate, { joined, key: candidate.key });
+  else if (known.attempt === 0) join(editor, candidate, { joined: known.order.joined, key: candidate.key });
+}
+
 function isOther(target: TargetRecord, candidate: Candidate): boolean {
   return target.revision !== candidate.revision || target.commit !== candidate.commit;
 }

@@ -1,7 +1,7 @@
 import type { AnalysisKey, Observations } from './observation.ts';
 import type { PauseCause, PlanState, WaveRecord } from './plan-state.ts';
 import type { StateEditor } from './transition.ts';
-import { membersOf, nextMembers } from './wave-members.ts';
+import { memberChanges, membersOf } from './wave-members.ts';
 import { limitOf, type PlanSpec, type WaveSpec } from './wave-spec.ts';
 
 const WITH_RESULT: ReadonlySet<string> = new Set(['Verified', 'Failed', 'Unreachable']);
@@ -11,8 +11,13 @@ export function currentWave({ waves }: Pick<PlanState, 'waves'>): WaveRecord | u
   return waves.find(({ completedMs }) => completedMs === undefined);
 }
 
+/** False while no target is in the plan, or all were removed. */
+export function hasTargets({ targets }: PlanState): boolean {
+  return [...targets.values()].some(({ phase }) => phase !== 'Skipped');
+}
+
 /** The next wave of the spec, once all that have started are completed. */
-export function nextWave(state: PlanState, { waves }: PlanSpec): WaveSpec | undefined {
+export function nextWave(state: Pick<PlanState, 'waves'>, { waves }: PlanSpec): WaveSpec | undefined {
   if (currentWave(state) !== undefined) return undefined;
   return waves.find(({ name }) => state.waves.every((started) => started.name !== name));
 }
@@ -77,14 +82,17 @@ export function followWave(editor: StateEditor, spec: PlanSpec, observations: Ob
     editor.apply({ type: 'WavePromoted', wave: name });
     return;
   }
-  fillLastWave(editor, spec, observations, name);
+  const wave = spec.waves.find((one) => one.name === name);
+  // What joins later does not start the soak again, unless no other wave follows.
+  const mayGrow = current.verifiedMs === undefined || wave === spec.waves.at(-1);
+  if (wave !== undefined) changeMembers(editor, wave, observations, mayGrow);
   const members = membersOf(editor.state, name);
-  // Nothing to wait for: an earlier wave has its targets already, or they were removed.
-  if (members.length === 0) {
+  // Its targets were removed. With nothing verified it is not over, unless a user has removed the wave too.
+  if (members.length === 0 && wave === undefined) {
     editor.apply({ type: 'WaveCompleted', wave: name });
     return;
   }
-  const isVerified = members.every(({ phase }) => WITH_RESULT.has(phase));
+  const isVerified = members.length > 0 && members.every(({ phase }) => WITH_RESULT.has(phase));
   if (!isVerified) {
     if (current.verifiedMs !== undefined) editor.apply({ type: 'WaveUnverified', wave: name });
     return;
@@ -93,7 +101,7 @@ export function followWave(editor: StateEditor, spec: PlanSpec, observations: Ob
     editor.apply({ type: 'WaveVerified', wave: name });
     return;
   }
-  const { soakMs = 0 } = spec.waves.find((wave) => wave.name === name) ?? {};
+  const { soakMs = 0 } = wave ?? {};
   const runs = analysesOf(current, spec).map(observations.analysisOf);
   const isAnalysed = runs.every((run) => run?.phase === 'Successful');
   if (isAnalysed && current.analysedMs === undefined) editor.apply({ type: 'WaveAnalysed', wave: name });
@@ -101,25 +109,39 @@ export function followWave(editor: StateEditor, spec: PlanSpec, observations: Ob
     editor.apply({ type: 'WaveCompleted', wave: name });
 }
 
-/** Targets that join while the last wave is in progress are part of it. */
-function fillLastWave(editor: StateEditor, spec: PlanSpec, observations: Observations, name: string): void {
-  const last = spec.waves.at(-1);
-  if (last?.name !== name) return;
-  for (const { id } of nextMembers(editor.state, last, observations)) assign(editor, id, name);
+/** Leads a wave to its size: before each approval, since targets may have been removed or have joined. */
+function changeMembers(editor: StateEditor, wave: WaveSpec, observations: Observations, mayGrow: boolean): void {
+  const changes = memberChanges(editor.state, wave, observations);
+  for (const { id } of changes.released) editor.apply({ type: 'Released', id });
+  if (!mayGrow) return;
+  // Those that were released have their places in the order before what joined later.
+  const { taken } = changes.released.length === 0 ? changes : memberChanges(editor.state, wave, observations);
+  for (const { id } of taken) assign(editor, id, wave.name);
 }
 
 /** Starts the next wave, if it may start. */
 export function startNextWave(editor: StateEditor, spec: PlanSpec, observations: Observations): boolean {
   const { state } = editor;
   const next = nextWave(state, spec);
-  if (next === undefined || state.targets.size === 0) return false;
+  if (next === undefined || !hasTargets(state)) return false;
   // A number that arrives later must not count for a decision before.
   if (observations.candidates === undefined) return false;
   if (observations.approvalsOf(next.name) < next.approvals) return false;
   if (state.phase === 'Pending') editor.apply({ type: 'Started' });
+  if (state.waves.length === 0) orderTargets(editor, observations);
   editor.apply({ type: 'WaveStarted', wave: next.name });
-  for (const { id } of nextMembers(editor.state, next, observations)) assign(editor, id, next.name);
+  changeMembers(editor, next, observations, true);
+  // The waves before have its part already, or its selector matches nothing.
+  if (membersOf(editor.state, next.name).length === 0) editor.apply({ type: 'WaveCompleted', wave: next.name });
   return true;
+}
+
+/** The keys of the start count: a salt is known from then on only, so that users who propose cannot choose a place in the order. */
+function orderTargets(editor: StateEditor, { candidates }: Observations): void {
+  for (const { id, order } of editor.state.targets.values()) {
+    const { key = order.key } = candidates?.get(id) ?? {};
+    if (key !== order.key) editor.apply({ type: 'Ordered', id, key });
+  }
 }
 
 /** What was published ahead of the wave is verified with it. */

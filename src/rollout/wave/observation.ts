@@ -51,6 +51,8 @@ export interface Observations {
   readonly candidates: ReadonlyMap<string, Candidate> | undefined;
   readonly isUnknown: (id: string) => boolean;
   readonly of: (target: TargetRecord) => TargetObservation;
+  /** The number of the revision of a target that is delivered; undefined if none is known. */
+  readonly deliveredOf?: (id: string) => number | undefined;
   /** Distinct users who have approved the start of a wave, and may. */
   readonly approvalsOf: (wave: string) => number;
   readonly analysisOf: (run: AnalysisKey) => AnalysisObservation | undefined;

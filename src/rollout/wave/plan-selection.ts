@@ -1,5 +1,9 @@
 import { approvedMetadata } from '../../package/model/record/object-metadata.ts';
-import { type SelectedRevision, selectsForApproval } from '../../package/store/selected-packages.ts';
+import {
+  type SelectedRevision,
+  type Selecting,
+  selectsForApproval,
+} from '../../package/store/policies/selected-packages.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import { WAVE_PLAN_FINALIZER, type WavePlan } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
@@ -10,6 +14,18 @@ export function isActive({ metadata, spec, status }: DeepReadonly<WavePlan>): bo
   const isDeleted =
     metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(WAVE_PLAN_FINALIZER) !== true;
   return !isDeleted && !spec.abort && holdsTargets(status?.phase ?? 'Pending');
+}
+
+/** What a plan selects by, apart from its blueprint, in the form of a policy. */
+export function selectingOf({ spec }: Pick<DeepReadonly<WavePlan>, 'spec'>): Selecting {
+  const { variantSet, blueprint: _blueprint, ...packages } = spec.selector;
+  return { spec: { selector: variantSet === undefined ? packages : { ...packages, variantSets: [variantSet] } } };
+}
+
+/** What a plan selects by names and by labels of repositories, which no user who may edit a draft can change, in the form of a policy. */
+export function nameSelectingOf({ spec }: Pick<DeepReadonly<WavePlan>, 'spec'>): Selecting {
+  const { variantSet: _set, blueprint: _blueprint, packageSelector: _labels, ...packages } = spec.selector;
+  return { spec: { selector: packages } };
 }
 
 /** Where a plan puts a revision that it selects. */

@@ -43,6 +43,8 @@ export interface TargetRecord {
   readonly attempt: number;
   /** Number of the published revision. */
   readonly published?: number;
+  /** Number of the revision that was delivered when the approval was intended. */
+  readonly previous?: number;
   /** When the phase or the reason changed, in the time of the plan. */
   readonly sinceMs: number;
   readonly reason?: string;
@@ -88,6 +90,11 @@ export const INITIAL_STATE: PlanState = {
 /** True for a plan that will never approve again. */
 export function isFinal(phase: PlanPhase): boolean {
   return phase === 'Aborted' || phase === 'RolledBack';
+}
+
+/** True for a plan of which no wave is left. A change of its spec may still roll back what a completed one has approved. */
+export function isOver(phase: PlanPhase): boolean {
+  return phase === 'Completed' || isFinal(phase);
 }
 
 /** True for a plan whose targets wait for it: only it approves them automatically. */

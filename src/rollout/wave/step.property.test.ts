@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
-import type { Action } from './observation.ts';
+import { currentWave } from './follow-waves.ts';
+import type { Action, Observations } from './observation.ts';
 import { INITIAL_STATE, type PlanState, type TargetRecord } from './plan-state.ts';
 import { restoreState } from './restore-state.ts';
 import { type Step, step } from './step.ts';
@@ -100,7 +101,7 @@ test('with crashes at any write: no wave before the one before it is done, no ap
           actions = [];
           continue;
         }
-        log.check(spec, recorded, next, world.observations.isFrozen);
+        log.check(spec, recorded, next, world.observations);
         recorded = restoreState(next.state, next.state.targets.values());
         expect(recorded).toEqual(next.state);
         ({ actions } = next);
@@ -133,9 +134,9 @@ function crash(before: PlanState, { state }: Step, written: number): PlanState {
 class Log {
   #isFinal = false;
 
-  check(spec: PlanSpec, before: PlanState, { state, actions }: Step, isFrozen: boolean): void {
+  check(spec: PlanSpec, before: PlanState, { state, actions }: Step, observations: Observations): void {
     const approvals = approvalsIn(actions);
-    if (isFrozen) this.#checkFrozen(before, state, actions);
+    if (observations.isFrozen) this.#checkFrozen(before, state, actions);
     if (this.#isFinal) expect(actions).toEqual([]);
     if (this.#isFinal) expect(state.phase).toBe(before.phase);
     this.#isFinal = state.phase === 'Aborted' || state.phase === 'RolledBack';
@@ -154,16 +155,27 @@ class Log {
       const next = state.waves[at + 1];
       if (next !== undefined) expect(wave.completedMs).toBeLessThanOrEqual(next.startedMs);
     }
-    const started = state.waves.slice(before.waves.length);
-    for (const wave of before.waves) this.#checkCompletion(spec, state, before, wave.name);
-    for (const { name } of started) {
-      const { size } = spec.waves.find((one) => one.name === name) ?? {};
-      const taken = targets.filter((target) => target.wave !== undefined).length;
-      const fresh = membersOf(state, name).length;
-      const earlier = taken - fresh;
-      if (size !== undefined && 'percent' in size && started.length === 1)
-        expect(fresh).toBeLessThanOrEqual(Math.max(0, percentOf(size.percent, targets.length) - earlier));
-      if (size !== undefined && 'count' in size) expect(fresh).toBeLessThanOrEqual(size.count);
+    for (const { name } of state.waves) this.#checkCompletion(spec, state, before, name);
+    if (approvals.length > 0) this.#checkSize(spec, state, approvals, observations);
+  }
+
+  /** What the wave in progress approves is within its size, of the targets that are in the plan now, and of those before each. */
+  #checkSize(spec: PlanSpec, state: PlanState, approvals: readonly string[], { isUnknown }: Observations): void {
+    const current = currentWave(state)?.name;
+    const { size } = spec.waves.find(({ name }) => name === current) ?? {};
+    const targets = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
+    // Whether one that cannot be read was approved before is not known.
+    const own = targets.filter((one) => one.wave === current && approvals.includes(one.id) && !isUnknown(one.id));
+    for (const { order } of own) {
+      const until = targets.filter((one) => one.order.joined <= order.joined);
+      const taken = until.filter(({ wave }) => wave !== undefined).length;
+      if (size !== undefined && 'percent' in size) {
+        expect(taken).toBeLessThanOrEqual(percentOf(size.percent, until.length));
+        const all = targets.filter(({ wave }) => wave !== undefined).length;
+        expect(all).toBeLessThanOrEqual(percentOf(size.percent, targets.length));
+      }
+      if (size !== undefined && 'count' in size)
+        expect(membersOf(state, current ?? '').length).toBeLessThanOrEqual(size.count);
     }
   }
 
@@ -181,9 +193,16 @@ class Log {
     const is = state.waves.find((wave) => wave.name === name);
     if (was?.completedMs !== undefined || is?.completedMs === undefined || is.isPromoted === true) return;
     const members = membersOf(state, name);
-    if (members.length === 0) return;
+    const wave = spec.waves.find((one) => one.name === name);
+    // It has chosen none when it started, or a user has removed the wave: otherwise what it has was verified.
+    if (was === undefined && is.verifiedMs === undefined) {
+      expect(members).toEqual([]);
+      return;
+    }
+    if (wave === undefined && members.length === 0) return;
+    expect(members).not.toEqual([]);
     for (const { phase } of members) expect(['Verified', 'Failed', 'Unreachable']).toContain(phase);
-    const { soakMs = 0, analyses = 0 } = spec.waves.find((wave) => wave.name === name) ?? {};
+    const { soakMs = 0, analyses = 0 } = wave ?? {};
     expect(is.completedMs - (is.verifiedMs as number)).toBeGreaterThanOrEqual(soakMs);
     if (analyses > 0) expect(is.analysedMs).toBeDefined();
   }

@@ -53,7 +53,7 @@ function pauseOrResume(editor: StateEditor, spec: PlanSpec, observations: Observ
     if (spec.onFailure === 'Rollback' && stop.cause !== 'AnalysisInconclusive') return stop.message;
     editor.apply({ type: 'Paused', ...stop });
   } else if (spec.paused && editor.state.phase !== 'Paused')
-    editor.apply({ type: 'Paused', cause: 'Requested', message: 'a user requested it' });
+    editor.apply({ type: 'Paused', cause: 'Requested', message: `${spec.pausedBy ?? 'a user'} requested it` });
   return undefined;
 }
 
@@ -77,7 +77,7 @@ function advance(editor: StateEditor, spec: PlanSpec, observations: Observations
   };
   while (goesOn());
   if (isStopped) return end(editor, [], observations.isFrozen ? undefined : dueMs(editor.state, spec));
-  beginApprovals(editor, spec);
+  beginApprovals(editor, spec, observations);
   const { state } = editor;
   const isLast = state.waves.length > 0 && currentWave(state) === undefined && nextWave(state, spec) === undefined;
   const targets = [...state.targets.values()];
@@ -91,7 +91,7 @@ function advance(editor: StateEditor, spec: PlanSpec, observations: Observations
 }
 
 /** Intends approvals, as many at a time as each wave permits. */
-function beginApprovals(editor: StateEditor, spec: PlanSpec): void {
+function beginApprovals(editor: StateEditor, spec: PlanSpec, { deliveredOf }: Observations): void {
   // A wave that a user passed goes on with its approvals.
   for (const { name } of editor.state.waves) {
     const members = membersOf(editor.state, name);
@@ -100,7 +100,10 @@ function beginApprovals(editor: StateEditor, spec: PlanSpec): void {
     const { maxConcurrency } = spec.waves.find((wave) => wave.name === name) ?? {};
     const inFlight = members.filter(({ phase }) => phase === 'Approving' || phase === 'Approved').length;
     const most = maxConcurrency === undefined ? members.length : Math.max(1, limitOf(maxConcurrency, members.length));
-    for (const { id } of waiting.slice(0, Math.max(0, most - inFlight))) editor.apply({ type: 'Approving', id });
+    for (const { id } of waiting.slice(0, Math.max(0, most - inFlight))) {
+      const previous = deliveredOf?.(id);
+      editor.apply({ type: 'Approving', id, ...(previous === undefined ? {} : { previous }) });
+    }
   }
 }
 

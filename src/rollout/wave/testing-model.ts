@@ -5,12 +5,14 @@ import type { Amount, PlanSpec } from './wave-spec.ts';
 interface Entry {
   readonly id: string;
   readonly joined: number;
-  readonly key: string;
+  key: string;
   revision: string;
   commit: string;
   isOut: boolean;
   wave: string | undefined;
   isBegun: boolean;
+  /** True once its approval was intended, also if it has left its wave since. */
+  wasBegun: boolean;
   published: boolean;
   result: 'ok' | 'failed' | 'unreachable' | undefined;
   isAccepted: boolean;
@@ -87,11 +89,13 @@ export class WaveModel {
     for (const { id, key, revision, commit } of candidates.values()) {
       const at = this.entries.findIndex((one) => one.id === id);
       const known = this.entries[at];
-      if (known === undefined || (known.isOut && known.commit !== commit)) {
+      if (known === undefined || (known.isOut && (known.commit !== commit || !known.wasBegun))) {
         const empty = { isOut: false, wave: undefined, isBegun: false, published: false, isAccepted: false };
+        const place = known?.commit === commit ? known.joined : joined;
         const entry = {
           id,
-          joined,
+          joined: place,
+          wasBegun: false,
           key,
           revision,
           commit,
@@ -102,7 +106,7 @@ export class WaveModel {
         };
         if (at < 0) this.entries.push(entry);
         else this.entries[at] = entry;
-        this.#joins = Math.max(this.#joins, joined);
+        this.#joins = Math.max(this.#joins, place);
       } else if (!known.isOut && known.commit !== commit && !known.published)
         Object.assign(known, { revision, commit });
       else if (!known.isOut && known.commit !== commit && known.wave === undefined)
@@ -183,16 +187,26 @@ export class WaveModel {
       part.isDone = true;
       return true;
     }
-    if (place >= 0 && place === spec.waves.length - 1) this.#take(part.name, spec, seen);
-    const own = this.entries.filter((one) => one.wave === part.name && !one.isOut);
-    if (own.length === 0) {
+    const isLast = place >= 0 && place === spec.waves.length - 1;
+    if (place >= 0) this.#release(part.name, spec, seen);
+    if (place >= 0 && (part.okSince === undefined || isLast)) this.#take(part.name, spec, seen);
+    let own = this.#own(part.name);
+    if (own.length === 0 && place >= 0) {
+      // It begins once more.
+      if (part.okSince !== undefined) part.attempt += 1;
+      part.okSince = undefined;
+      this.#take(part.name, spec, seen);
+      own = this.#own(part.name);
+      if (own.length === 0) return false;
+    } else if (own.length === 0) {
       part.isDone = true;
       return true;
     }
     if (own.some(({ result }) => result === undefined)) {
-      if (part.okSince !== undefined) part.attempt += 1;
+      const isNew = part.okSince !== undefined;
+      if (isNew) part.attempt += 1;
       part.okSince = undefined;
-      return false;
+      return isNew;
     }
     part.okSince ??= this.#time;
     for (let index = 0; index < this.#analyses(part.name, spec); index += 1)
@@ -203,10 +217,13 @@ export class WaveModel {
 
   #start(spec: PlanSpec, seen: Observations): boolean {
     const next = this.#next(spec);
-    if (next === undefined || this.entries.length === 0 || seen.candidates === undefined) return false;
+    if (next === undefined || this.entries.every(({ isOut }) => isOut) || seen.candidates === undefined) return false;
     if (seen.approvalsOf(next.name) < next.approvals) return false;
-    this.parts.push({ name: next.name, okSince: undefined, isDone: false, attempt: 1 });
+    if (this.parts.length === 0) for (const one of this.entries) one.key = seen.candidates.get(one.id)?.key ?? one.key;
+    const part: Part = { name: next.name, okSince: undefined, isDone: false, attempt: 1 };
+    this.parts.push(part);
     this.#take(next.name, spec, seen);
+    part.isDone = this.#own(next.name).length === 0;
     return true;
   }
 
@@ -214,39 +231,55 @@ export class WaveModel {
     return spec.waves.find(({ name }) => !this.parts.some((part) => part.name === name));
   }
 
+  #own(wave: string): Entry[] {
+    return this.entries.filter((one) => one.wave === wave && !one.isOut);
+  }
+
+  /** True if the wave is within its size, also among those only that had joined when `one` had, or any later one. */
+  #fits(wave: string, spec: PlanSpec, one: Entry): boolean {
+    const { size } = spec.waves.find(({ name }) => name === wave) ?? {};
+    if (size === undefined || 'selected' in size) return true;
+    if ('count' in size) return this.#own(wave).length <= size.count;
+    const all = this.entries.filter(({ isOut }) => !isOut);
+    return all.every(({ joined }) => {
+      if (joined < one.joined) return true;
+      const until = all.filter((other) => other.joined <= joined);
+      // In thousandths of a percent, and whole numbers.
+      const most = -Math.floor(-(Math.round(size.percent * 1000) * until.length) / 100_000);
+      return until.filter((other) => other.wave !== undefined).length <= Math.min(until.length, most);
+    });
+  }
+
+  #release(wave: string, spec: PlanSpec, { isUnknown }: Observations): void {
+    for (const one of this.#own(wave).sort(byOrder).reverse())
+      if (!one.published && !isUnknown(one.id) && !this.#fits(wave, spec, one))
+        Object.assign(one, {
+          ...{ wave: undefined, isBegun: false, result: undefined, isAccepted: false, blocked: undefined },
+          since: this.#time,
+        });
+  }
+
   #take(wave: string, spec: PlanSpec, { candidates }: Observations): void {
     const { size } = spec.waves.find(({ name }) => name === wave) ?? {};
-    const all = this.entries.filter(({ isOut }) => !isOut);
-    const taken = all.filter((one) => one.wave !== undefined).length;
-    const free = all
-      .filter((one) => one.wave === undefined)
-      .sort((a, b) => a.joined - b.joined || (a.key < b.key ? -1 : 1));
-    let most = free.length;
-    if (size === undefined) most = 0;
-    // In thousandths of a percent, and whole numbers.
-    else if ('percent' in size)
-      most = Math.min(all.length, -Math.floor(-(Math.round(size.percent * 1000) * all.length) / 100_000)) - taken;
-    else if ('count' in size) most = size.count - all.filter((one) => one.wave === wave).length;
-    for (const one of free) {
+    for (const one of this.entries.filter(({ isOut }) => !isOut).sort(byOrder)) {
+      if (one.wave !== undefined) continue;
       if (size !== undefined && 'selected' in size && candidates?.get(one.id)?.selectedBy.includes(wave) !== true)
         continue;
-      if (most <= 0) break;
-      most -= 1;
-      Object.assign(one, { wave, isBegun: one.published, since: this.#time });
+      one.wave = wave;
+      if (this.#fits(wave, spec, one)) Object.assign(one, { isBegun: one.published, since: this.#time });
+      else one.wave = undefined;
     }
   }
 
   #begin(wave: string, spec: PlanSpec): void {
-    const own = this.entries.filter((one) => one.wave === wave && !one.isOut);
+    const own = this.#own(wave);
     const limit = spec.waves.find(({ name }) => name === wave)?.maxConcurrency;
     let free = limit === undefined ? own.length : Math.max(1, this.#limit(limit, own.length));
     free -= own.filter((one) => one.isBegun && one.result === undefined).length;
-    for (const one of own
-      .filter((each) => !each.isBegun)
-      .sort((a, b) => a.joined - b.joined || (a.key < b.key ? -1 : 1))) {
+    for (const one of own.filter((each) => !each.isBegun).sort(byOrder)) {
       if (free <= 0) return;
       free -= 1;
-      Object.assign(one, { isBegun: true, since: this.#time });
+      Object.assign(one, { isBegun: true, wasBegun: true, since: this.#time });
     }
   }
 
@@ -257,4 +290,8 @@ export class WaveModel {
   #limit(amount: Amount, total: number): number {
     return 'count' in amount ? amount.count : Math.floor((amount.percent * total) / 100);
   }
+}
+
+function byOrder(a: Entry, b: Entry): number {
+  return a.joined - b.joined || (a.key < b.key ? -1 : 1);
 }

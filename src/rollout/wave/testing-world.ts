@@ -30,6 +30,8 @@ export type WorldEvent =
   | { readonly type: 'verify'; readonly ids: readonly string[]; readonly result: (typeof RESULTS)[number] }
   /** `close`: the repository of the package cannot be read. */
   | { readonly type: 'refuse' | 'fail' | 'close'; readonly id: string; readonly on: boolean }
+  /** The selector of the plan matches none of these packages, although they are Proposed. */
+  | { readonly type: 'deselect'; readonly ids: readonly string[] }
   | { readonly type: 'carryOut'; readonly most: number }
   | { readonly type: 'analyse'; readonly phase: (typeof ANALYSES)[number] }
   | { readonly type: 'approveWave' }
@@ -100,6 +102,7 @@ export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
         on: fc.boolean(),
       }),
     },
+    { weight: 2, arbitrary: fc.record({ type: fc.constant('deselect' as const), ids: fc.subarray([...IDS]) }) },
     { weight: 6, arbitrary: fc.record({ type: fc.constant('carryOut' as const), most: fc.constantFrom(1, 3, 9, 9) }) },
     {
       weight: 2,
@@ -130,10 +133,13 @@ export class World {
   /** Of each package its revisions, the last one at the end. Only that one may be Proposed. */
   readonly #packages = new Map<string, Revision[]>();
   readonly #closed = new Set<string>();
+  #deselected: ReadonlySet<string> = new Set();
   readonly #runs = new Map<string, AnalysisObservation>();
   #approvals = 0;
   #isHidden = false;
   #isFrozen = false;
+  /** Changes with each event: only the order at the start of a plan, and of what joins later, counts. */
+  #salt = 0;
   /** Times that each target was published by the plan. */
   readonly published: string[] = [];
 
@@ -142,6 +148,7 @@ export class World {
   }
 
   apply(event: WorldEvent, actions: readonly Action[], targets: ReadonlyMap<string, TargetRecord>): void {
+    this.#salt += 1;
     switch (event.type) {
       case 'propose':
         this.#propose(event.id, event.isOther);
@@ -168,6 +175,9 @@ export class World {
         if (event.on) this.#closed.add(event.id);
         else this.#closed.delete(event.id);
         break;
+      case 'deselect':
+        this.#deselected = new Set(event.ids);
+        break;
       case 'carryOut':
         this.#carryOut(actions.slice(0, event.most), targets);
         break;
@@ -191,8 +201,9 @@ export class World {
     for (const id of this.#packages.keys()) {
       const { name: revision, state, commit } = this.#last(id) ?? {};
       if (revision === undefined || state !== 'Proposed' || this.#closed.has(id)) continue;
+      if (this.#deselected.has(id)) continue;
       const selectedBy = id < 'd' ? ['one'] : ['two'];
-      candidates.set(id, { id, key: orderKey(id, 'salt'), revision, commit: String(commit), selectedBy });
+      candidates.set(id, { id, key: orderKey(id, `salt ${this.#salt}`), revision, commit: String(commit), selectedBy });
     }
     // A revision is found by its name, whatever became of the commit that is recorded.
     const of = ({ id, revision }: TargetRecord): TargetObservation => {

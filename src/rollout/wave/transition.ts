@@ -15,8 +15,13 @@ export type Transition =
   | { readonly type: 'Retargeted'; readonly id: string; readonly revision: string; readonly commit: string }
   | { readonly type: 'Skipped'; readonly id: string; readonly reason: string }
   | { readonly type: 'Ahead'; readonly id: string; readonly published: number }
+  /** Its place in the order, as of the start of the plan. */
+  | { readonly type: 'Ordered'; readonly id: string; readonly key: string }
   | { readonly type: 'Assigned'; readonly id: string; readonly wave: string }
-  | { readonly type: 'Approving'; readonly id: string }
+  /** It waits for a later wave again: its wave would be larger than its size. */
+  | { readonly type: 'Released'; readonly id: string }
+  /** `previous` is the number of the revision that is delivered; undefined if none is known. */
+  | { readonly type: 'Approving'; readonly id: string; readonly previous?: number }
   /** A gate or a policy refuses the approval for this reason; undefined if no longer. */
   | { readonly type: 'Blocked'; readonly id: string; readonly reason: string | undefined }
   | { readonly type: 'Approved'; readonly id: string; readonly published: number }
@@ -94,12 +99,19 @@ function applyTo(draft: Draft, transition: Transition): void {
     case 'Ahead':
       move(draft, transition.id, 'Ahead', { published: transition.published });
       break;
+    case 'Ordered':
+      order(draft, transition.id, transition.key);
+      break;
     case 'Assigned':
       move(draft, transition.id, 'Assigned', { wave: transition.wave });
       break;
+    case 'Released':
+      release(draft, transition.id);
+      break;
     case 'Approving': {
       const attempt = (draft.targets.get(transition.id)?.attempt ?? 0) + 1;
-      move(draft, transition.id, 'Approving', { attempt });
+      const { previous } = transition;
+      move(draft, transition.id, 'Approving', { attempt, ...(previous === undefined ? {} : { previous }) });
       break;
     }
     case 'Blocked':
@@ -199,6 +211,17 @@ function setPhase(draft: Draft, phase: PlanState['phase']): void {
 function change(draft: Draft, id: string, changes: Partial<TargetRecord>): void {
   const record = draft.targets.get(id);
   if (record !== undefined) draft.targets.set(id, { ...record, ...changes });
+}
+
+function order(draft: Draft, id: string, key: string): void {
+  const record = draft.targets.get(id);
+  if (record !== undefined) draft.targets.set(id, { ...record, order: { ...record.order, key } });
+}
+
+function release(draft: Draft, id: string): void {
+  move(draft, id, 'Pending', {});
+  const { wave: _left, ...record } = draft.targets.get(id) ?? {};
+  if ('id' in record) draft.targets.set(id, record);
 }
 
 /** A new phase ends the reason of the last one. */

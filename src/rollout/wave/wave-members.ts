@@ -7,14 +7,61 @@ export function membersOf({ targets }: PlanState, wave: string): TargetRecord[] 
   return [...targets.values()].filter((target) => target.wave === wave && target.phase !== 'Skipped');
 }
 
-/** The targets that a wave takes besides those that it has, in order. */
-export function nextMembers(state: PlanState, { name, size }: WaveSpec, { candidates }: Observations): TargetRecord[] {
-  const all = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
-  const free = all.filter(({ wave }) => wave === undefined).sort(compareTargets);
-  if ('selected' in size) return free.filter(({ id }) => candidates?.get(id)?.selectedBy.includes(name) === true);
-  const wanted =
-    'percent' in size
-      ? percentOf(size.percent, all.length) - (all.length - free.length)
-      : size.count - membersOf(state, name).length;
-  return free.slice(0, Math.max(0, wanted));
+/** How many more of the targets that joined until then a wave may have; below 0 if it has too many. */
+interface Room {
+  readonly joined: number;
+  left: number;
+}
+
+export interface MemberChanges {
+  /** Those that the wave has beyond its size, the last ones first. What is published stays. */
+  readonly released: readonly TargetRecord[];
+  /** Those that it has not yet, in order. */
+  readonly taken: readonly TargetRecord[];
+}
+
+/** What leads a wave to its size, of the targets that are in the plan now. */
+export function memberChanges(
+  { targets }: PlanState,
+  { name, size }: WaveSpec,
+  { candidates, isUnknown }: Pick<Observations, 'candidates' | 'isUnknown'>,
+): MemberChanges {
+  const all = [...targets.values()].filter(({ phase }) => phase !== 'Skipped').sort(compareTargets);
+  const rooms = roomsOf(name, size, all);
+  const of = ({ order }: TargetRecord) => rooms.filter(({ joined }) => joined >= order.joined);
+  const released: TargetRecord[] = [];
+  for (const target of all.toReversed()) {
+    // What cannot be read may have been approved.
+    if (target.wave !== name || target.published !== undefined || isUnknown(target.id)) continue;
+    const own = of(target);
+    if (own.every(({ left }) => left >= 0)) continue;
+    for (const room of own) room.left += 1;
+    released.push(target);
+  }
+  const taken: TargetRecord[] = [];
+  for (const target of all) {
+    if (target.wave !== undefined) continue;
+    if ('selected' in size && candidates?.get(target.id)?.selectedBy.includes(name) !== true) continue;
+    const own = of(target);
+    if (own.some(({ left }) => left <= 0)) continue;
+    for (const room of own) room.left -= 1;
+    taken.push(target);
+  }
+  return { released, taken };
+}
+
+/**
+ * A percentage is one of all targets, and of those that had joined at each time before: however many users propose later, they do not
+ * enlarge the part of those that were there.
+ */
+function roomsOf(name: string, size: WaveSpec['size'], all: readonly TargetRecord[]): Room[] {
+  if ('selected' in size) return [];
+  if ('count' in size) return [{ joined: Infinity, left: size.count - all.filter(({ wave }) => wave === name).length }];
+  const rooms = new Map<number, Room>();
+  let assigned = 0;
+  for (const [index, { order, wave }] of all.entries()) {
+    if (wave !== undefined) assigned += 1;
+    rooms.set(order.joined, { joined: order.joined, left: percentOf(size.percent, index + 1) - assigned });
+  }
+  return [...rooms.values()];
 }

@@ -33,6 +33,8 @@ export interface PlanSpec {
   readonly progressDeadlineMs: number;
   readonly onFailure: 'Pause' | 'Rollback';
   readonly paused: boolean;
+  /** The user who paused it, if that is known. */
+  readonly pausedBy?: string;
   readonly abort: boolean;
   readonly rollback: boolean;
   /** Number of the last pause that a user has ended; see `PlanState.pauses`. */

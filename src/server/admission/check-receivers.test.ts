@@ -109,6 +109,9 @@ test('the sources of an analysis are checked likewise, each metric by itself', a
   await expect(template([prometheus('https://evil.example.com', 'theirs')], [theirs])).rejects.toThrow(/cannot read/);
   const http = (part: object) => template([metric({ http: part })]);
   await expect(http({ url: 'https://a.example.com', caSecretRef: { name: 'theirs' } })).rejects.toThrow(/cannot read/);
+  await expect(http({ url: 'https://a.example.com', basicAuthSecretRef: { name: 'theirs' } })).rejects.toThrow(
+    /cannot read/,
+  );
   await expect(http({ url: 'http://127.0.0.1:4000/metrics' })).rejects.toThrow(/the verb "use"/);
   await expect(http({ url: 'http://169.254.169.254/latest' })).rejects.toThrow(/local address/);
 });

@@ -53,6 +53,7 @@ interface MetricSource {
   readonly address?: string;
   readonly url?: string;
   readonly secretRef?: Reference;
+  readonly basicAuthSecretRef?: Reference;
   readonly caSecretRef?: Reference;
 }
 
@@ -102,7 +103,7 @@ function receiversOf(object: NotificationObject | undefined): Receiver[] {
   return [
     ...sources.map((source, index) => ({
       ...{ field: `spec.metrics[${index}].provider`, value: source, url: source?.address ?? source?.url },
-      secrets: [source?.secretRef?.name, source?.caSecretRef?.name],
+      secrets: [source?.secretRef?.name, source?.basicAuthSecretRef?.name, source?.caSecretRef?.name],
     })),
     ...(verification?.http === undefined
       ? []

@@ -31,7 +31,7 @@ const plan = (spec: object, options: Parameters<typeof write>[2] = {}) =>
 test('only users who may approve write plans; other changes of one are free', async () => {
   await plan({ waves: [] });
   await expect(plan({ waves: [] }, { as: 'mallory' })).rejects.toThrow(
-    /a plan approves package revisions, .*"mallory" does not have it/,
+    /a plan approves package revisions, .*"update" on packagerevisions\/approval, .*"mallory" does not have it; .* roles admin, sluice:approver$/,
   );
   await plan({ waves: [] }, { as: 'mallory', old: { spec: { waves: [] } } });
 });
@@ -53,6 +53,17 @@ test('users approve waves in their own name, and as members of their groups', as
   await expect(plan(given('berta'))).rejects.toThrow(/as "berta", and you are "anna"/);
   await expect(plan(given('anna', 'sre'))).rejects.toThrow(/group "sre", and you are no member/);
   await plan({ ...given('berta'), paused: true }, { old: { spec: given('berta') } });
+});
+
+test('users pause plans in their own name', async () => {
+  const paused = { paused: true, pausedBy: 'berta' };
+  await plan({ paused: true, pausedBy: 'anna' });
+  await expect(plan(paused)).rejects.toThrow(/spec.pausedBy is "berta", and you are "anna"/);
+  await expect(plan(paused, { old: { spec: { paused: false, pausedBy: 'berta' } } })).rejects.toThrow(
+    /and you are "anna"/,
+  );
+  await plan({ ...paused, maxFailures: 1 }, { old: { spec: paused } });
+  await plan({ paused: false, pausedBy: 'berta' }, { old: { spec: paused } });
 });
 
 test('policies name who may verify targets by a condition', async () => {

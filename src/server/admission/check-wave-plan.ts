@@ -4,6 +4,7 @@ import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';
+import { rolesWith } from '../authorization/roles-with.ts';
 import type { PlannedWrite } from '../handlers/handler.ts';
 
 type Approval = WavePlan['spec']['approvals'][number];
@@ -24,10 +25,18 @@ export async function checkWavePlan(
     const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`;
     return new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
   };
-  const about = { group: 'porch.kpt.dev', resource: 'packagerevisions', subResource: 'approval', namespace };
-  if (!(await isAllowed(authorizer, permission(user, 'update', about))))
+  const right = { group: 'porch.kpt.dev', resource: 'packagerevisions', subResource: 'approval' };
+  if (!(await isAllowed(authorizer, permission(user, 'update', { ...right, namespace }))))
     throw refuse(
-      `${releases ? `without the finalizer ${WAVE_PLAN_FINALIZER} policies can approve what the plan holds` : 'a plan approves package revisions'}, which needs the verb "update" on packagerevisions/approval, and User ${JSON.stringify(user.name)} does not have it; let a user who may approve write this`,
+      `${releases ? `without the finalizer ${WAVE_PLAN_FINALIZER} policies can approve what the plan holds` : 'a plan approves package revisions'}, which needs the verb "update" on packagerevisions/approval, and User ${JSON.stringify(user.name)} does not have it; let a user who may approve write this, with one of the roles ${rolesWith('update', right).join(', ')}`,
+    );
+  const pause = pauseOf(object);
+  const pauseBefore = pauseOf(old);
+  // A name that stays from a pause before is not that of this one.
+  const isPausedNow = pause.pausedBy !== pauseBefore.pausedBy || (pause.paused === true && pauseBefore.paused !== true);
+  if (isPausedNow && pause.pausedBy !== undefined && pause.pausedBy !== user.name)
+    throw refuse(
+      `spec.pausedBy is ${JSON.stringify(pause.pausedBy)}, and you are ${JSON.stringify(user.name)}; name yourself, or leave it out`,
     );
   const before = approvalsOf(old);
   for (const approval of approvalsOf(object)) {
@@ -48,6 +57,10 @@ export async function checkWavePlan(
 function isHeld(object: { readonly metadata?: { readonly finalizers?: unknown } } | undefined): boolean {
   const finalizers = object?.metadata?.finalizers;
   return Array.isArray(finalizers) && finalizers.includes(WAVE_PLAN_FINALIZER);
+}
+
+function pauseOf(object: { readonly spec?: unknown } | undefined): Partial<WavePlan['spec']> {
+  return (object?.spec ?? {}) as Partial<WavePlan['spec']>;
 }
 
 function approvalsOf(object: { readonly spec?: unknown } | undefined): readonly Approval[] {

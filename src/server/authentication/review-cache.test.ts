@@ -39,7 +39,7 @@ test('a result is used for its lifetime, and not after it', async () => {
 test('a clock that is set back makes no result last longer', async () => {
   const { cache, reviews } = setUp();
   let now = 1_000_000;
-  const clock = { now: () => now, schedule: () => () => undefined };
+  const clock = { now: () => now, monotonic: () => now, schedule: () => () => undefined };
   const other = new ReviewCache<string>({ clock, lifetimeMs: () => 10_000 });
   await other.get('a', async () => 'old');
   now -= 500_000;

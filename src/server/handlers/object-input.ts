@@ -30,7 +30,8 @@ export function acceptObject(
   const typed = withoutEmptyType(value);
   checkKind(request, typed);
   checkSize(request, typed);
-  const { object, unknownFields } = kind.parse(withNamespace(request, typed));
+  const part = request.info.subResource === 'status' ? 'status' : undefined;
+  const { object, unknownFields } = kind.parse(withNamespace(request, typed), part);
   reportFlaws(
     request,
     [

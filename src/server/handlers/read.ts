@@ -13,8 +13,16 @@ export const getObject: Handler = async (request, { presenter }) => {
   const object = await resource.storage.get(request.context, keyOfRequest(request));
   // The state of an object is not older than its own version; for a later one the version of the storage counts.
   if (isLaterVersion(requested, object.metadata.resourceVersion)) await expectReached(request, requested);
+  warnReader(request);
   return presenter.object(presenter.view(resource.kind, representation, query), 200, object);
 };
+
+/** A table is for users, who may not look at what the objects of other kinds say. */
+function warnReader(request: ApiRequest): void {
+  const { representation, resource, info } = request;
+  if (representation.as !== 'table') return;
+  for (const text of resource.storage.tableWarnings?.(info.namespace || undefined) ?? []) request.warn(text);
+}
 
 /** Timeout, as of lists, for a version that the storage has not reached. */
 async function expectReached({ resource, info, context }: ApiRequest, resourceVersion: string): Promise<void> {
@@ -47,6 +55,7 @@ export const listObjects: Handler = async (request, { presenter }) => {
     throw asBadRequest(error);
   });
   checkVersion(result, query);
+  warnReader(request);
   return presenter.list(view, result);
 };
 

@@ -72,6 +72,8 @@ test('controllers and packages have the names that dashboards know', async () =>
   metrics.controllers.record({ ...reconcile, outcome: 'error' });
   metrics.packages.transition('approve', 'refused');
   metrics.packages.gitOperation('push', 0.2);
+  metrics.packages.merged('proposal', 'out_of_band');
+  metrics.packages.merged('user', 'published');
   metrics.packages.gateWaited(30);
   metrics.client.requested({ code: '200', method: 'GET', host: 'kube:6443' });
   metrics.client.requested({ code: '<error>', method: 'GET', host: 'kube:6443' });
@@ -100,6 +102,8 @@ test('controllers and packages have the names that dashboards know', async () =>
     'sluice_transitions_total{action="approve",result="refused"} 1',
     'sluice_git_operation_seconds_count{operation="push"} 1',
     'sluice_gate_waiting_seconds_sum 30',
+    'sluice_host_merges_total{origin="proposal",result="out_of_band"} 1',
+    'sluice_host_merges_total{origin="user",result="published"} 1',
     'leader_election_master_status{name="sluice"} 1',
   ];
   // Collected twice, since counters of queues are read each time.

@@ -56,8 +56,8 @@ export class PackageMetrics {
     });
     this.#merges = new Counter({
       name: 'sluice_host_merges_total',
-      help: 'Packages that pull requests of users brought to the main branch, by result: published, out_of_band (gates or approvals were bypassed), not_published.',
-      labelNames: ['result'],
+      help: 'Packages that merges of pull requests on the Git host brought to the main branch, by origin: proposal, user (who opened the pull request); and by result: published, out_of_band (gates, rules or approvals were bypassed), not_published.',
+      labelNames: ['origin', 'result'],
       registers,
     });
     this.#notifications = new Counter({
@@ -111,8 +111,8 @@ export class PackageMetrics {
     this.#transitions.inc({ action, result });
   }
 
-  merged(result: 'published' | 'out_of_band' | 'not_published'): void {
-    this.#merges.inc({ result });
+  merged(origin: 'proposal' | 'user', result: 'published' | 'out_of_band' | 'not_published'): void {
+    this.#merges.inc({ origin, result });
   }
 
   /** `operation` is `fetch`, `list`, `push` or `transaction`. */

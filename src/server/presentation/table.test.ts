@@ -27,6 +27,8 @@ describe('tableOf', () => {
       ['Branch', 'string', '', 1],
       ['Transport', 'string', '', 1],
       ['Last webhook', 'date', '', 1],
+      ['Reason', 'string', '', 1],
+      ['Message', 'string', '', 1],
       ['Age', 'date', '', 0],
     ]);
     expect(table).toMatchObject({
@@ -36,7 +38,7 @@ describe('tableOf', () => {
     });
     expect(table.rows).toEqual([
       {
-        cells: ['blueprints', 'git', 'Package', null, false, null, '/srv/x', 'main', null, null, '5m'],
+        cells: ['blueprints', 'git', 'Package', null, false, null, '/srv/x', 'main', null, null, null, null, '5m'],
         object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: repository.metadata },
       },
     ]);
@@ -79,11 +81,11 @@ describe('tableOf', () => {
     expect(later.rows).toHaveLength(1);
     const annotations = { 'k8s.io/initial-events-end': 'true' };
     const bookmark = bookmarkTable(repositoryKind, { resourceVersion: '9', annotations }, false);
-    expect(bookmark.columnDefinitions).toHaveLength(11);
+    expect(bookmark.columnDefinitions).toHaveLength(13);
     expect(bookmark.metadata).toEqual({ resourceVersion: '9' });
     expect(bookmark.rows).toEqual([
       {
-        cells: Array(11).fill(null),
+        cells: Array(13).fill(null),
         object: partialMetadata({ metadata: { name: '', resourceVersion: '9', annotations } }),
       },
     ]);

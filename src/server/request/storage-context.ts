@@ -25,6 +25,15 @@ const GET_TARGET = {
   resource: 'deliverytargets',
   subResource: '',
 } as const;
+const PACKAGE_POLICY = {
+  isResource: true,
+  path: '',
+  group: 'sluice.dev',
+  version: 'v1alpha1',
+  resource: 'packagepolicies',
+  subResource: '',
+  name: '',
+} as const;
 const PACKAGE_REVISION = {
   isResource: true,
   path: '',
@@ -38,6 +47,11 @@ export function storageContext(request: ApiRequest, authorizer: Authorizer): Req
   const { info, user, aborted, isDryRun } = request;
   const { signal } = aborted;
   const { name, groups } = user;
+  const mayChangePolicies = async (namespace: string) => {
+    for (const verb of ['update', 'patch'])
+      if (await isAllowed(authorizer, { ...PACKAGE_POLICY, verb, namespace, user }, signal)) return true;
+    return false;
+  };
   // The right is one on the package revision, also where its files are what is written.
   const mayUpdate = async (subResource: string) => {
     const place = { namespace: info.namespace, name: info.name };
@@ -51,6 +65,7 @@ export function storageContext(request: ApiRequest, authorizer: Authorizer): Req
     warn: (text) => request.warn(text),
     mayWriteStatus: once(() => mayUpdate('status')),
     mayApprove: once(() => mayUpdate('approval')),
+    mayChangePolicies,
     mayReadOther: (name) => isAllowed(authorizer, { ...info, user, name }, signal),
     mayReadTarget: (target) => isAllowed(authorizer, { ...GET_TARGET, ...target, user }, signal),
     mayReadSecret: (secret) => isAllowed(authorizer, { ...GET_SECRET, ...secret, user }, signal),

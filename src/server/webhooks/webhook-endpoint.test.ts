@@ -20,7 +20,7 @@ beforeEach(async () => {
   hasReported = [];
   unreadable = [];
   ahead = 0;
-  const clock: Clock = { now: () => systemClock.now() + ahead, schedule: systemClock.schedule };
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + ahead };
   let endpoint: WebhookEndpoint | undefined;
   server = await startTestServer({ webhooks: async (asked) => endpoint?.handle(asked) }, [
     repositoryKind,

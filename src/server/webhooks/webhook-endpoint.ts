@@ -162,9 +162,10 @@ export class WebhookEndpoint {
     body: Buffer | undefined,
   ): void {
     const { apps, onMessage, onTarget } = this.#options;
-    if (event === undefined) return;
-    for (const repository of apps?.repositories(app, event) ?? [])
-      onMessage(repository, syncHint(headers, body), event);
+    // Sluice sets most of the checks itself.
+    if (event === undefined || event.isOwnCheck) return;
+    const scope = syncHint(headers, body);
+    for (const repository of apps?.repositories(app, event) ?? []) onMessage(repository, scope, event);
     for (const target of apps?.targets(app, event) ?? []) onTarget?.(target);
   }
 

@@ -130,7 +130,7 @@ describe('fails', () => {
 
   test('for invalid patterns and texts', () => {
     expect(reasonOf('re.findall("(", "x")')).toMatch(/^pattern: /);
-    expect(reasonOf('re.findall("a" * 2000, "x")')).toMatch(/at most 1000 characters/);
+    expect(reasonOf('re.findall("a" * 2000, "x")')).toMatch(/at most 2000 parts/);
     expect(reasonOf('yaml.loads("a: [")')).toMatch(/^loads: /);
     const bomb = Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]`).join('\\n');
     expect(reasonOf(`yaml.loads("a0: &a0 x\\n${bomb}")`)).toMatch(/was stopped/);

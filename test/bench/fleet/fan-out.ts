@@ -53,6 +53,7 @@ const APPROVAL_INTERVAL_MS = 150;
 const MAX_ATTEMPTS = 20;
 /** A thousand repositories are opened at the start. */
 const START_MS = 600_000;
+const MAX_REST_S = 60;
 
 /** The next revision of a blueprint, or the first, becomes a draft in each target; meanwhile packages of another repository are approved. */
 export async function fanOut(folder: string, { targets, perRepository, clones }: FanOutSize): Promise<FanOut> {
@@ -248,9 +249,10 @@ function hasDraft({ status }: KubeObject, number: number): boolean {
   return isNumber && conditionOf(status, 'Ready') === 'True';
 }
 
-/** Resolves when the process has used little CPU for a second. */
+/** Resolves when the process has used little CPU for a second, or after a minute: of a thousand repositories, some are polled all the time. */
 async function rest(pid: number): Promise<void> {
-  for (let before = processLoad(pid).cpu; ; ) {
+  let before = processLoad(pid).cpu;
+  for (let second = 0; second < MAX_REST_S; second += 1) {
     await delay(1000);
     const { cpu } = processLoad(pid);
     if (cpu - before < 0.1) return;

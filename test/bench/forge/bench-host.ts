@@ -33,6 +33,8 @@ export interface BenchHost {
   labelled(): Promise<number>;
   /** A review by `REVIEWER`. Returns when its webhook was sent, by `performance.now()`. */
   review(number: number, verdict: 'approve' | 'request-changes'): Promise<number>;
+  /** A squash by `REVIEWER` with the button. */
+  merge(number: number): Promise<void>;
   /** The state of `sluice/ready` at the head. */
   stateOf(number: number): Promise<string | undefined>;
   /** What was wrong with the requests, by the description of the host. */

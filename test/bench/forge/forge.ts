@@ -12,7 +12,7 @@ import { GiteaHost } from './gitea-host.ts';
 import { GitHubHost } from './github-host.ts';
 import { type IdleHour, idleHours } from './idle-hour.ts';
 import { printRequests } from './request-kinds.ts';
-import { configure, createDrafts, propose, register } from './sluice-place.ts';
+import { configure, countPublished, createDrafts, type PublishOn, propose, register } from './sluice-place.ts';
 import { forEachConcurrently, until } from './waiting.ts';
 
 /** Requests that the clients of the benchmark have under way at the same time. */
@@ -43,6 +43,7 @@ interface Measured {
 /**
  * Proposals as pull requests of a host on loopback, for each size in a repository of its own: all proposed at once, then approved by reviews of a
  * second user, all at once; before that, reviews that request changes, one after the other, from the webhook until the check is updated.
+ * With `--publish-on=merge` the second user merges all with the button after the reviews, which publishes them.
  * Then an idle hour with 1,000 open pull requests, by a clock of its own.
  * `--hosts=gitea,github`, `--proposals=20,50,200`, `--latencies=20`, `--idle=1000` (0 for none) and `--details` (each kind of request) choose what is
  * measured.
@@ -50,16 +51,18 @@ interface Measured {
 export async function forge(options: readonly string[] = []): Promise<void> {
   const hosts = (wordIn(options, 'hosts') ?? 'gitea,github').split(',').filter((name) => name !== 'none');
   const sizes = wordIn(options, 'proposals')?.split(',').map(Number) ?? SIZES;
+  const publishOn: PublishOn = wordIn(options, 'publish-on') === 'merge' ? 'merge' : 'review';
   console.log(`load before: ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores\n`);
   for (const name of hosts) {
-    const host = await start(name);
+    const host = await start(name, publishOn);
     if (typeof host === 'string') {
       console.log(`${name}: not measured: ${host}\n`);
       continue;
     }
     const latencies = Number(wordIn(options, 'latencies') ?? LATENCIES);
-    const measured = await measure(host, { sizes, latencies, withDetails: options.includes('--details') });
-    console.log(`${name}\n`);
+    const wanted = { sizes, latencies, publishOn, withDetails: options.includes('--details') };
+    const measured = await measure(host, wanted);
+    console.log(`${name}, publishOn: ${publishOn}\n`);
     print(measured);
     for (const problem of new Set(host.problems())) console.log(`not as the host describes its API: ${problem}`);
     console.log('');
@@ -69,8 +72,8 @@ export async function forge(options: readonly string[] = []): Promise<void> {
   console.log(`load after: ${loadavg()[0]?.toFixed(1)}`);
 }
 
-async function start(name: string): Promise<BenchHost | string> {
-  if (name === 'github') return GitHubHost.start();
+async function start(name: string, publishOn: PublishOn): Promise<BenchHost | string> {
+  if (name === 'github') return GitHubHost.start(publishOn === 'merge');
   const program = await giteaProgram();
   return 'missing' in program ? program.missing : GiteaHost.start(program);
 }
@@ -82,22 +85,23 @@ function wordIn(options: readonly string[], name: string): string | undefined {
 interface Wanted {
   readonly sizes: readonly number[];
   readonly latencies: number;
+  readonly publishOn: PublishOn;
   readonly withDetails: boolean;
 }
 
-async function measure(host: BenchHost, { sizes, latencies, withDetails }: Wanted): Promise<Measured[]> {
+async function measure(host: BenchHost, { sizes, latencies, publishOn, withDetails }: Wanted): Promise<Measured[]> {
   const data = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
   const port = await freePort();
   const words = ['--allow-git-host', '127.0.0.1', '--webhook-listen', `127.0.0.1:${port}`];
   const up = await RunningUp.start(data, { words });
   try {
-    await configure(up.api, host.access);
+    await configure(up.api, host.access, publishOn);
     const all: Measured[] = [];
     for (const count of sizes) {
       const name = `packages-${count}`;
       const address = await host.createRepository(name, `http://127.0.0.1:${port}/webhooks/git/default/${name}`);
       await register(up.api, name, address);
-      const measured = await measureSize(host, up, name, { count, reviewed: Math.min(latencies, count) });
+      const measured = await measureSize(host, up, name, { count, publishOn, reviewed: Math.min(latencies, count) });
       all.push(measured);
       const [opened, published] = [measured.openedMs, measured.publishedMs].map((one) => (one / 1000).toFixed(0));
       console.log(`${count} proposals: opened after ${opened} s, published ${published} s after the reviews\n`);
@@ -120,7 +124,7 @@ async function measureSize(
   host: BenchHost,
   { api, child }: RunningUp,
   repository: string,
-  { count, reviewed }: { readonly count: number; readonly reviewed: number },
+  { count, publishOn, reviewed }: { readonly count: number; readonly publishOn: PublishOn; readonly reviewed: number },
 ): Promise<Measured> {
   const names = await createDrafts(api, repository, count, CONCURRENCY);
   const before = (await host.requests()).length;
@@ -142,7 +146,13 @@ async function measureSize(
   const beforeReviews = (await host.requests()).length;
   const reviewing = performance.now();
   await forEachConcurrently(numbers, CONCURRENCY, async (number) => void (await host.review(number, 'approve')));
+  if (publishOn === 'merge') {
+    const isReady = async (number: number) => (await host.stateOf(number)) === 'success';
+    for (const number of numbers) await until(`${number} is ready`, () => isReady(number), STATE_STEP_MS);
+    await forEachConcurrently(numbers, CONCURRENCY, (number) => host.merge(number));
+  }
   await until('all are published', async () => (await host.openPulls()) === 0);
+  await until('Sluice shows all as published', async () => (await countPublished(api, repository)) === count);
   const publishedMs = performance.now() - reviewing;
   await settle(host);
   const publishing = (await host.requests()).slice(beforeReviews);

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Gitea, type GiteaAddress, OWNER, startGitea } from '../../forge/support/gitea.ts';
 import type { GiteaProgram } from '../../forge/support/gitea-program.ts';
 import { type ApiRequest, type BenchHost, type HostAccess, REVIEWER, WEBHOOK_SECRET } from './bench-host.ts';
@@ -10,6 +11,8 @@ import { kindOf } from './request-kinds.ts';
 
 const REQUEST = /"(?<method>[A-Z]+) \/api\/v1\/repos\/[^/ ]+\/(?<name>[^/ ?]+)(?<path>[^ ?]*)(?<query>[^ ]*) HTTP/;
 const EVENTS = ['push', 'create', 'delete', 'pull_request', 'pull_request_review', 'pull_request_comment'];
+
+const AGAIN_MS = 500;
 
 /** A real Gitea on loopback. Its webhooks pass a relay that records when each was sent. */
 export class GiteaHost implements BenchHost {
@@ -103,15 +106,30 @@ export class GiteaHost implements BenchHost {
     }
     const sent = Promise.withResolvers<number>();
     this.#reviewed = sent.resolve;
-    const response = await fetch(`${this.#gitea.url}/api/v1${this.#path}/pulls/${number}/reviews`, {
-      method: 'POST',
-      headers: { authorization: `token ${this.#tokens.get(REVIEWER)}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ event, body: event }),
-    });
-    if (!response.ok) throw new Error(`review of ${number}: ${response.status} ${await response.text()}`);
-    await response.arrayBuffer();
+    const { ok, text } = await this.#press(`pulls/${number}/reviews`, { event, body: event });
+    if (!ok) throw new Error(`review of ${number}: ${text}`);
     // Approvals are sent at the same time, and nothing is measured of each.
     return verdict === 'approve' ? performance.now() : sent.promise;
+  }
+
+  async merge(number: number): Promise<void> {
+    for (;;) {
+      const { ok, text } = await this.#press(`pulls/${number}/merge`, { Do: 'squash' });
+      if (ok) return;
+      // It first computes whether there is a conflict.
+      if (!/try again later/i.test(text)) throw new Error(`merge of ${number}: ${text}`);
+      await delay(AGAIN_MS);
+    }
+  }
+
+  /** As the reviewer does with a button. */
+  async #press(path: string, body: object): Promise<{ readonly ok: boolean; readonly text: string }> {
+    const response = await fetch(`${this.#gitea.url}/api/v1${this.#path}/${path}`, {
+      method: 'POST',
+      headers: { authorization: `token ${this.#tokens.get(REVIEWER)}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { ok: response.ok, text: `${response.status} ${await response.text()}` };
   }
 
   async stateOf(number: number): Promise<string | undefined> {

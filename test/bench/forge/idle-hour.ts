@@ -3,9 +3,10 @@ import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { userPullRequestController } from '../../../controllers/user-pull-request/user-pull-request-controller.ts';
 import type { ControllerOptions } from '../../../src/controller/controller.ts';
 import { GitHubForge } from '../../../src/forge/github/github-forge.ts';
+import { SharedLists } from '../../../src/forge/shared-lists.ts';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
-import { reviewsOf } from '../../../src/package/store/policy-objects.ts';
+import { reviewsOf } from '../../../src/package/store/policies/policy-objects.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import { ANNA, fixture } from '../../support/fixture.ts';
@@ -63,7 +64,8 @@ export async function idleHours(
       return forge;
     };
     const requests = new SyncRequests(clock);
-    const common = { client, store, clock, openForge, requests, mayApprove: undefined, renderer: undefined };
+    const lists = new SharedLists(clock);
+    const common = { client, store, clock, openForge, requests, lists, mayApprove: undefined, renderer: undefined };
     const controllers = [
       pullRequestController({ ...common, maySetConditions: undefined, recorder: world.recorder('pull-request') }),
       userPullRequestController({

@@ -9,8 +9,15 @@ interface RepositoryObject {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
+/** What publishes a proposal: an approving review, or the merge of its pull request. */
+export type PublishOn = 'review' | 'merge';
+
 /** Has Sluice review all proposals on a host, where the reviewer approves. */
-export async function configure(api: KubeApi, { secret, provider, api: address }: HostAccess): Promise<void> {
+export async function configure(
+  api: KubeApi,
+  { secret, provider, api: address }: HostAccess,
+  publishOn: PublishOn,
+): Promise<void> {
   const secrets = { forge: secret, webhook: { token: WEBHOOK_SECRET } };
   for (const [name, stringData] of Object.entries(secrets)) {
     const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData };
@@ -27,7 +34,7 @@ export async function configure(api: KubeApi, { secret, provider, api: address }
     spec: {
       review: {
         forge: { provider, api: address, secretRef: { name: 'forge' } },
-        publishOn: 'review',
+        publishOn,
         approvers: [{ user: REVIEWER, subject }],
         labels: ['package'],
       },
@@ -71,6 +78,13 @@ export async function createDrafts(
     }),
   );
   return numbers.map((number) => `${repository}.app-${number}.v1`);
+}
+
+/** How many revisions of a repository are published. */
+export async function countPublished(api: KubeApi, repository: string): Promise<number> {
+  const selector = `spec.repository=${repository},spec.lifecycle=Published`;
+  const { body } = await api.list(`${REVISIONS}?fieldSelector=${encodeURIComponent(selector)}`);
+  return body.items.length;
 }
 
 export async function propose(api: KubeApi, name: string): Promise<void> {

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { KubeApi } from '../../support/api/kube-api.ts';
 import { RunningUp } from '../../support/api/running-up.ts';
-import { emptyRepository } from '../../support/git/empty-repository.ts';
 import { temporaryFolder } from '../../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../support/git/git-server.ts';
+import { bareWithCommit } from '../../support/git/write-objects.ts';
 import { hasKubectl } from '../../support/kubectl.ts';
 import { CHECKOUT, PageShell } from '../../support/page-shell.ts';
 import { sectionsOf } from '../../support/page-steps.ts';
@@ -48,7 +48,7 @@ describe('docs/gitops-walkthrough.md', { ...skipFor(missing), timeout: 300_000 }
     const cluster = await clusterPrograms(() => undefined);
     if ('missing' in cluster || 'missing' in argocd || 'missing' in redis || 'missing' in definitions)
       throw new Error('the programs are missing');
-    for (const name of ['packages', 'edge-east', 'edge-west']) emptyRepository(join(folder.path, `${name}.git`));
+    for (const name of ['packages', 'edge-east', 'edge-west']) bareWithCommit(join(folder.path, `${name}.git`));
     git = await startGitServer({ root: folder.path });
     shell = await PageShell.create(folder.path, join(folder.path, 'work', DATA, 'kubeconfig'));
     await copyExamples(join(shell.work, 'examples/gitops'), git.url);

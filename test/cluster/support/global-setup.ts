@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { emptyRepository } from '../../support/git/empty-repository.ts';
 import { startGitServer } from '../../support/git/git-server.ts';
+import { bareWithCommit } from '../../support/git/write-objects.ts';
 import { ControlPlane } from './control-plane.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { clusterPrograms } from './programs.ts';
@@ -54,7 +54,7 @@ interface StartedSluice extends AsyncDisposable {
 
 async function startSluice(plane: ControlPlane): Promise<StartedSluice> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-git-'));
-  emptyRepository(join(folder, 'packages.git'));
+  bareWithCommit(join(folder, 'packages.git'));
   const git = await startGitServer({ root: folder });
   const installation = await Installation.create(plane);
   const replica = await installation.start();

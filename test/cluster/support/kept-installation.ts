@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeApi } from '../../support/api/kube-api.ts';
-import { emptyRepository } from '../../support/git/empty-repository.ts';
 import { type GitServer, startGitServer } from '../../support/git/git-server.ts';
 import { newKey } from '../../support/git/ssh-server.ts';
+import { bareWithCommit } from '../../support/git/write-objects.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { created } from './extension-server.ts';
 import { installDefinitions } from './install-definitions.ts';
@@ -53,7 +53,7 @@ export class KeptInstallation implements AsyncDisposable {
 
   static async start(plane: ControlPlane, options: KeptOptions = {}): Promise<KeptInstallation> {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-installation-'));
-    const gitFolder = emptyRepository(join(folder, 'packages.git'));
+    const gitFolder = bareWithCommit(join(folder, 'packages.git'));
     const git = await startGitServer({ root: folder });
     await installDefinitions(plane.kubeconfig);
     const installation = await Installation.create(plane);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { RunningUp } from '../../support/api/running-up.ts';
-import { emptyRepository } from '../../support/git/empty-repository.ts';
+import { bareWithCommit } from '../../support/git/write-objects.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -35,7 +35,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const up = await RunningUp.start(join(folder, 'data'));
   project.provide('kubeconfig', up.folder.kubeconfig);
   project.provide('gitFolder', folder);
-  project.provide('gitRepository', emptyRepository(join(folder, 'packages.git')));
+  project.provide('gitRepository', bareWithCommit(join(folder, 'packages.git')));
   return async () => {
     const code = await up.end();
     const failures = up.ownFailures();

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { beforeAll, inject } from 'vitest';
 import { eventually } from '../../support/api/eventually.ts';
 import { KubeApi } from '../../support/api/kube-api.ts';
-import { emptyRepository } from '../../support/git/empty-repository.ts';
+import { bareWithCommit } from '../../support/git/write-objects.ts';
 import { made, type Place } from './place.ts';
 
 export const PORCH = 'porch.kpt.dev/v1alpha1';
@@ -46,6 +46,6 @@ export const INIT = { type: 'init', init: { description: 'a package' } };
 function repositoryOf({ namespace }: Place): string {
   const [folder, first] = [inject('gitFolder'), inject('gitRepository')];
   if (folder === '') return first;
-  emptyRepository(join(folder, `${namespace}.git`));
+  bareWithCommit(join(folder, `${namespace}.git`));
   return first.replace(/[^/]+$/, `${namespace}.git`);
 }

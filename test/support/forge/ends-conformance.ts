@@ -45,6 +45,32 @@ export function describeEnds({ startWithPull, pageSize }: Suite): void {
     }, SECOND);
   });
 
+  test('states whether a pull request can be opened again without its branch; it can with the branch as it was', async () => {
+    const { forge, names, pull, head, branch, deleteBranch, setState } = await startWithPull();
+    await setState(names.anna, pull.number, 'closed');
+    await deleteBranch('proposed/shop/v1');
+    const opened = setState(names.anna, pull.number, 'open');
+    expect(
+      await opened.then(
+        () => true,
+        () => false,
+      ),
+    ).toBe(forge.reopensWithoutBranch);
+    const expected = { state: 'open', head: { branch: 'proposed/shop/v1', commit: head, isSameRepository: true } };
+    // A host that processes the removal of the branch in the background closes what is open by then.
+    const reopen = () =>
+      vi.waitFor(async () => {
+        await setState(names.anna, pull.number, 'open');
+        expect(await forge.get(pull.number, NO_SIGNAL)).toMatchObject(expected);
+      }, SECOND);
+    if (forge.reopensWithoutBranch) {
+      await reopen();
+      await setState(names.anna, pull.number, 'closed');
+    }
+    await branch('proposed/shop/v1', head);
+    await reopen();
+  });
+
   test('reports a merge: the commit, and who merged', async () => {
     const { forge, names, pull, head, commit, merge } = await startWithPull();
     const next = await commit('proposed/shop/v1');

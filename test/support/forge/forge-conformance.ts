@@ -59,6 +59,19 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       await expect(forge.isTeamMember('team', names.ben, NO_SIGNAL)).rejects.toThrow(/<organization>\/<team>/);
     });
 
+    test('reports the budget of its account, also of other repositories with the same one', async () => {
+      const { forge, commit, createsContent } = await start();
+      expect(forge.budget()).toBeUndefined();
+      await commit('proposed/shop/v1');
+      await forge.listOpen('main', 10, NO_SIGNAL);
+      const before = forge.budget();
+      expect(before?.pausedMs).toBe(0);
+      if (before?.rate?.limit !== undefined) expect(before.rate.remaining).toBeLessThanOrEqual(before.rate.limit);
+      await forge.open(wanted(), NO_SIGNAL);
+      const created = (forge.budget()?.content.minute ?? 0) - (before?.content.minute ?? 0);
+      expect(created).toBe(createsContent ? 1 : 0);
+    });
+
     test('stops at a signal', async () => {
       const { forge } = await start();
       const reason = new Error('no time left');

@@ -1,11 +1,14 @@
 import { expect, type TestOptions } from 'vitest';
 import type { Annotation, Check, Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { MergeMethod } from '../../../src/forge/forge-merging.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 
 /** A new repository on a host, as its users see it. `main` has one commit. */
 export interface ForgeHost {
   /** As the user `names.sluice`. */
   readonly forge: Forge;
+  /** Whether the host limits requests that create content, which its budget counts. */
+  readonly createsContent: boolean;
   readonly names: {
     readonly sluice: string;
     /** Users who may push. */
@@ -24,6 +27,8 @@ export interface ForgeHost {
   commit(branch: string, file?: string): Promise<string>;
   /** Protects a branch: nothing is pushed to it, and a check has to succeed, or heads have to contain it, before a merge. */
   protect(branch: string, rules: { readonly check?: string; readonly upToDate?: boolean }): Promise<void>;
+  /** Permits these methods of merging only. */
+  permitMethods(methods: readonly MergeMethod[]): Promise<void>;
   /** Messages of the last commits of a branch, newest first. */
   log(branch: string, count: number): Promise<readonly string[]>;
   /** Creates a branch at a commit. */
@@ -49,6 +54,8 @@ export interface ForgeHost {
   ): Promise<void>;
   /** Merges it, if `head` is its present head. Returns whether it is merged. */
   merge(user: string, number: number, head: string): Promise<boolean>;
+  /** A user lets the host merge it once the checks have succeeded. */
+  schedule(user: string, number: number): Promise<void>;
   /** Adds a label that is created with it. */
   label(user: string, number: number, label: string): Promise<void>;
   /** Labels of the repository. */

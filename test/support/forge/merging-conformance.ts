@@ -87,6 +87,35 @@ export function describeMerging(start: () => Promise<StartedHost>): void {
     expect((await forge.get(pull.number, NO_SIGNAL)).state).toBe('open');
   });
 
+  test('reports for which commit a user had scheduled a merge, if the host does', async () => {
+    const host = await start();
+    const { forge, pull, head, names, commit } = host;
+    await host.protect('main', { check: 'sluice/ready' });
+    await host.review(names.anna, pull.number, 'approve');
+    // Gitea refuses it until it knows whether there is a conflict.
+    await vi.waitFor(() => host.schedule(names.anna, pull.number), WAIT);
+    const next = await commit('proposed/shop/v1');
+    await vi.waitFor(async () => expect((await forge.get(pull.number, NO_SIGNAL)).head.commit).toBe(next), WAIT);
+    await forge.setChecks(next, [{ name: 'sluice/ready', state: 'success', title: 'ready' }], NO_SIGNAL);
+    const merged = await vi.waitFor(async () => {
+      const now = await forge.get(pull.number, NO_SIGNAL);
+      expect(now).toMatchObject({ state: 'merged', merged: { by: names.anna } });
+      return now;
+    }, WAIT);
+    const { reviews, scheduled } = await forge.mergedState(merged, NO_SIGNAL);
+    expect(reviews).toEqual([expect.objectContaining({ author: names.anna, state: 'approved', commit: head })]);
+    expect(scheduled).toMatchObject({ by: names.anna, at: expect.stringMatching(/^\d{4}-/) });
+    expect([head, undefined]).toContain(scheduled?.commit);
+  });
+
+  test('reports no schedule of a merge by hand', async () => {
+    const host = await start();
+    const { forge, pull, head } = host;
+    expect((await merge(host, wanted(head))).state).toBe('merged');
+    const merged = await forge.get(pull.number, NO_SIGNAL);
+    expect((await forge.mergedState(merged, NO_SIGNAL)).scheduled).toBeUndefined();
+  });
+
   test('waits for the checks that a protected branch requires, and says so', async () => {
     const host = await start();
     const { forge, pull, head, protect } = host;
@@ -109,6 +138,17 @@ export function describeMerging(start: () => Promise<StartedHost>): void {
     await commit('main');
     await protect('main', { upToDate: true });
     expect(await merge(host, wanted(head))).toMatchObject({ state: 'refused', obstacle: 'behind' });
+  });
+
+  test('states the permitted methods of merging, and refuses another one until it is permitted', async () => {
+    const host = await start();
+    const { forge, pull, head } = host;
+    expect(await forge.mergeMethods('main', NO_SIGNAL)).toEqual(['merge', 'squash', 'rebase']);
+    await host.permitMethods(['squash']);
+    expect(await forge.mergeMethods('main', NO_SIGNAL)).toEqual(['squash']);
+    expect(await merge(host, wanted(head))).toMatchObject({ state: 'refused', obstacle: 'method' });
+    expect((await forge.get(pull.number, NO_SIGNAL)).state).toBe('open');
+    expect((await merge(host, wanted(head, 'squash'))).state).toBe('merged');
   });
 
   test('closes a pull request once, merges none that is closed, and finds pull requests by their branches', async () => {

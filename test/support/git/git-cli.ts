@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -31,11 +31,12 @@ export function git(gitDir: string, commandArguments: readonly string[], input: 
     .trimEnd();
 }
 
-/** Creates an empty bare repository with the branch `main`. */
+/** Creates an empty bare repository with the branch `main`, as `git init` does without a template. Returns its path. */
 export function initBare(gitDir: string): string {
-  execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', '--template=', gitDir], {
-    env: GIT_ENVIRONMENT,
-  });
+  for (const folder of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags'])
+    mkdirSync(join(gitDir, folder), { recursive: true });
+  writeFileSync(join(gitDir, 'config'), '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n');
+  writeFileSync(join(gitDir, 'HEAD'), 'ref: refs/heads/main\n');
   return gitDir;
 }
 

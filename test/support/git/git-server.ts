@@ -41,6 +41,8 @@ export interface GitServerOptions extends GitServerBehaviour {
   readonly hooks?: Readonly<Record<string, string>>;
   /** Is called with path and query before Git answers; can make the repository. */
   readonly beforeRequest?: (url: string) => void;
+  /** Is called with path and query when Git has answered. */
+  readonly afterRequest?: (url: string) => void;
 }
 
 export interface GitRequest {
@@ -64,7 +66,7 @@ export interface GitServer {
 
 /** A smart-HTTP server on loopback around `git http-backend`. */
 export async function startGitServer(options: GitServerOptions): Promise<GitServer> {
-  const { root, hooks, beforeRequest, ...behaviour } = options;
+  const { root, hooks, beforeRequest, afterRequest, ...behaviour } = options;
   const hooksFolder = mkdtempSync(join(tmpdir(), 'sluice-hooks-'));
   for (const [name, script] of Object.entries(hooks ?? {})) {
     writeFileSync(join(hooksFolder, name), script);
@@ -92,6 +94,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     }
     response.on('close', () => {
       entry.status = response.headersSent ? response.statusCode : undefined;
+      afterRequest?.(entry.url);
     });
     answer(request, response).catch((error: unknown) => response.destroy(error as Error));
   });

@@ -28,6 +28,17 @@ export function answerGraphql(
       };
       return { pullRequest };
     },
+    viewer: () => {
+      const [first] = repositories;
+      return { login: first?.viewer ?? '' };
+    },
+    dequeuePullRequest: ({ input }: { input: { id: string } }) => {
+      const { repository, pull } = find(repositories, input.id);
+      if (repository !== undefined && pull !== undefined && repository.queue.delete(pull.number))
+        return { mergeQueueEntry: { id: 'MQE_1' } };
+      failures.push({ type: 'UNPROCESSABLE', message: 'Pull request is not in the merge queue' });
+      return null;
+    },
     node: ({ id }: { id: string }) => {
       const threads = repositories.flatMap(({ pulls, issues }) => [...pulls, ...issues]);
       const comment = threads.flatMap(({ comments }) => comments).find((one) => `IC_${one.id}` === id);
@@ -61,6 +72,17 @@ function pullOf(repository: GitHubRepository, pull: Pull, url: string) {
     mergeCommit: merged === undefined ? null : { oid: merged.commit },
     comments: { totalCount: comments.length },
     isInMergeQueue: repository.queue.has(number),
+    timelineItems: ({ last, itemTypes }: { last: number; itemTypes: readonly string[] }) => {
+      const found = pull.timeline.filter(({ type }) => itemTypes.includes(itemType(type)));
+      const nodes = found.slice(-last).map((one) => ({
+        ...{ __typename: one.type, actor: actor(one.actor), createdAt: one.at },
+      }));
+      return { pageInfo: { hasPreviousPage: nodes.length < found.length }, nodes };
+    },
+    id: `PR_${repository.id}_${number}`,
+    mergeQueueEntry: repository.queue.has(number)
+      ? { enqueuer: actor(repository.queuedBy.get(number) ?? repository.viewer) }
+      : null,
     mergeable: () => ({ unknown: 'UNKNOWN', dirty: 'CONFLICTING' })[mergeState()] ?? 'MERGEABLE',
     mergeStateStatus: () => mergeState().toUpperCase(),
     reviews: ({ last, states }: { last: number; states: readonly string[] }) => {
@@ -72,6 +94,11 @@ function pullOf(repository: GitHubRepository, pull: Pull, url: string) {
       return { totalCount: found.length, nodes };
     },
   };
+}
+
+/** `AutoMergeEnabledEvent` is `AUTO_MERGE_ENABLED_EVENT`. */
+function itemType(type: string): string {
+  return type.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 }
 
 /** As GitHub's GraphQL names Apps, which is not as its REST API does. */

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Check } from '../../../src/forge/forge.ts';
+import { GITHUB_CONTENT } from '../../../src/forge/github/content-requests.ts';
 import type { GitHubCredentials } from '../../../src/forge/github/github-client.ts';
 import { GitHubForge } from '../../../src/forge/github/github-forge.ts';
+import { ForgeBudgets } from '../../../src/forge/http/forge-budgets.ts';
+import { systemClock } from '../../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
 import type { ForgeHost } from '../forge/forge-host.ts';
 import { messagesOf } from '../forge/merging-conformance.ts';
@@ -24,8 +27,17 @@ export type GitHubHost = ForgeHost & {
   readonly repository: ReturnType<GitHubServer['createRepository']>;
 };
 
+/** Budgets that count what GitHub limits, and permit all of it. */
+export function countingBudgets(): ForgeBudgets {
+  return new ForgeBudgets(systemClock, { ...GITHUB_CONTENT, perMinute: 100_000, perHour: 100_000 });
+}
+
 /** Makes a repository on the checked server, in which Sluice is an App or a user. */
-export async function openGitHub(server: GitHubServer, kind: 'app' | 'user'): Promise<GitHubHost> {
+export async function openGitHub(
+  server: GitHubServer,
+  kind: 'app' | 'user',
+  budgets?: ForgeBudgets,
+): Promise<GitHubHost> {
   const name = `packages-${randomUUID().slice(0, 8)}`;
   const sluice = kind === 'app' ? APP.user : 'sluice-user';
   const [anna, ben] = ['anna', 'ben'];
@@ -48,6 +60,7 @@ export async function openGitHub(server: GitHubServer, kind: 'app' | 'user'): Pr
     const forge = new GitHubForge({
       ...{ api: server.api, owner: OWNER, name: options.name ?? name, network: DEFAULT_NETWORK },
       ...{ credentials: async () => credentials, tokenName: 'Secret default/github' },
+      ...(budgets === undefined ? {} : { budgets }),
       mayMerge: true,
       usesTeams: true,
       usesIssues: options.usesIssues ?? true,
@@ -74,10 +87,14 @@ export async function openGitHub(server: GitHubServer, kind: 'app' | 'user'): Pr
     connectWith: connect,
     repository,
     forge: connect({}),
+    createsContent: true,
     names: { sluice, anna, ben, team: 'reviewers', permissions: { writer: true, other: false } },
     secrets: [...Object.values(tokens), 'ghs_', server.privateKey.slice(40, 80)],
     connect: async (other) => connect(other),
     commit: async (branch, file) => repository.commit(branch, file),
+    permitMethods: async (methods) => {
+      repository.methods = methods;
+    },
     protect: async (branch, { check, upToDate = false }) =>
       void repository.protections.set(branch, { isStrict: upToDate, ...(check === undefined ? {} : { check }) }),
     log: async (branch, count) => messagesOf(repository.gitDir, branch, count),
@@ -107,6 +124,10 @@ export async function openGitHub(server: GitHubServer, kind: 'app' | 'user'): Pr
     changeIssue: async (user, number, change) => void (await expectDone(user, 'PATCH', `/issues/${number}`, change)),
     setState: async (user, number, state) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { state })),
     merge: async (user, number, sha) => (await call(user, 'PUT', `/pulls/${number}/merge`, { sha })).status === 200,
+    schedule: async (user, number) => {
+      const pull = repository.pulls.find((one) => one.number === number);
+      if (pull !== undefined) repository.setAutoMerge(pull, user);
+    },
     label: async (user, number, label) =>
       void (await expectDone(user, 'POST', `/issues/${number}/labels`, { labels: [label] })),
     labels: async () => [...repository.labels.keys()],

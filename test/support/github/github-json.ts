@@ -28,6 +28,19 @@ export class GitHubJson {
     return { ...repo, id, name, full_name: `${owner}/${name}`, owner: this.user(owner), private: true };
   }
 
+  /** With the settings that users who may push see. */
+  settings({ owner, name, id, methods, statesMethods }: GitHubRepository): Json {
+    const example = this.#api.example('full-repository-default-response') as Json;
+    // Those of a fork are in the example, and not as described.
+    const { allow_merge_commit: _, allow_squash_merge: __, allow_rebase_merge: ___, ...others } = example;
+    for (const fork of ['source', 'parent']) delete others[fork];
+    const stated = {
+      ...{ allow_merge_commit: methods.includes('merge'), allow_squash_merge: methods.includes('squash') },
+      allow_rebase_merge: methods.includes('rebase'),
+    };
+    return { ...others, language: null, id, name, full_name: `${owner}/${name}`, ...(statesMethods ? stated : {}) };
+  }
+
   label(name: string, color: string): Json {
     return { ...(this.#api.example('label') as Json), name, color, description: null };
   }
@@ -169,17 +182,25 @@ export class GitHubJson {
   }
 
   branch(repository: GitHubRepository, name: string): Json {
-    const { commit, ...example } = this.#api.example('branch-get') as Json & { commit: Json };
+    const { commit, protection, ...example } = this.#api.example('branch-get') as Json & {
+      commit: Json;
+      protection: Json;
+    };
     const sha = repository.head(name) ?? '';
-    return { ...example, name, commit: { ...commit, sha }, protected: repository.protections.has(name) };
+    const rules = repository.protections.get(name);
+    return {
+      ...{ ...example, name, commit: { ...commit, sha }, protected: rules !== undefined },
+      protection: { ...protection, enabled: rules?.isClassic === true },
+    };
   }
 
   /** The rules of rulesets, as GitHub names them. */
-  rules({ check, isStrict = false, hasQueue = false }: Protection): Json[] {
+  rules({ check, isStrict = false, hasQueue = false, methods }: Protection): Json[] {
     const ruleset = { ruleset_source_type: 'Repository', ruleset_source: 'acme/packages', ruleset_id: 42 };
     const reviews = {
       ...{ dismiss_stale_reviews_on_push: false, require_code_owner_review: false, require_last_push_approval: false },
       ...{ required_approving_review_count: 0, required_review_thread_resolution: false },
+      ...(methods === undefined ? {} : { allowed_merge_methods: [...methods] }),
     };
     const checks = {
       strict_required_status_checks_policy: isStrict,

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FileMode } from '../../../src/git/git-repository.ts';
 import { git, initBare } from '../git/git-cli.ts';
+import { writeCommit, writeObject, writeRef, writeTree } from '../git/write-objects.ts';
+
+/** By name. */
+type Files = ReadonlyMap<string, { readonly mode: FileMode; readonly oid: string }>;
 
 /** What pull requests and issues have in common. */
 export interface Thread {
@@ -33,6 +38,10 @@ export interface Issue extends Thread {
 export interface Pull extends Thread {
   readonly head: { readonly repository: GitHubRepository; readonly branch: string; commit: string };
   readonly base: string;
+  /** Who has enabled auto-merge. */
+  autoMerge?: string;
+  /** Events that only GraphQL has, by the name of their type. */
+  readonly timeline: { readonly type: string; readonly actor: string; readonly at: string }[];
   merged?: { readonly commit: string; readonly by: string; readonly at: string; readonly base: string };
   readonly requestedUsers: Set<string>;
   readonly requestedTeams: Set<string>;
@@ -52,6 +61,12 @@ export interface Protection {
   readonly check?: string;
   readonly isStrict?: boolean;
   readonly hasQueue?: boolean;
+  /** The classic protection of a branch, whose rules are open to administrators only. Default: a ruleset. */
+  readonly isClassic?: boolean;
+  /** Methods that it permits. Default: all. */
+  readonly methods?: readonly string[];
+  /** Its owner may merge in spite of it, as an administrator on the bypass list of a ruleset. */
+  readonly exemptsOwner?: boolean;
 }
 
 export interface Run {
@@ -128,16 +143,24 @@ export class GitHubRepository {
   readonly protections = new Map<string, Protection>();
   /** Methods that it permits. */
   methods: readonly string[] = ['merge', 'squash', 'rebase'];
+  /** Whether it states them, which GitHub does to users who may push. */
+  statesMethods = true;
   /** GitHub has not found out what can be merged. */
   isComputing = false;
   /** Numbers of pull requests in the merge queue. */
   readonly queue = new Set<number>();
+  /** Users who have put pull requests there; default: the account of the request. */
+  readonly queuedBy = new Map<number, string>();
+  /** Login of the account of requests of GraphQL. */
+  viewer = 'sluice-app[bot]';
   /** Milliseconds in which pushes are not looked for again: with hundreds of open pull requests that takes most of the time of the server. */
   followMs = 0;
   #followedAt = Number.NEGATIVE_INFINITY;
   /** How many checks were written. */
   written = 0;
   #files = 0;
+  /** What `commit` has written: each look at it would be a process. */
+  readonly #made = new Map<string, { readonly parent: string | undefined; readonly files: Files }>();
   /** Commits that were found once. */
   readonly #commits = new Set<string>();
   /** The merged tree of two commits. */
@@ -166,7 +189,7 @@ export class GitHubRepository {
   }
 
   has(commit: string): boolean {
-    if (this.#commits.has(commit)) return true;
+    if (this.#made.has(commit) || this.#commits.has(commit)) return true;
     const isPresent = git(this.gitDir, ['cat-file', '--batch-check=%(objecttype)'], `${commit}\n`) === 'commit';
     if (isPresent) this.#commits.add(commit);
     return isPresent;
@@ -178,18 +201,18 @@ export class GitHubRepository {
     const { gitDir } = this;
     const name = file ?? `file-${this.#files}-${this.id}`;
     const parent = this.head(branch) ?? this.head('main');
-    const present = parent === undefined ? [] : git(gitDir, ['ls-tree', parent]).split('\n');
-    const blob = git(gitDir, ['hash-object', '-w', '--stdin'], `${branch} ${this.#files}`);
-    const entries = present.filter((line) => line !== '' && !line.endsWith(`\t${name}`));
-    const tree = git(gitDir, ['mktree'], `${[...entries, `100644 blob ${blob}\t${name}`].join('\n')}\n`);
-    const parents = parent === undefined ? [] : ['-p', parent];
-    const commit = git(gitDir, ['commit-tree', tree, ...parents, '-m', `file ${this.#files}`]);
-    git(gitDir, ['update-ref', `refs/heads/${branch}`, commit]);
+    const files = new Map(parent === undefined ? [] : (this.#made.get(parent)?.files ?? filesIn(gitDir, parent)));
+    files.set(name, { mode: '100644', oid: writeObject(gitDir, 'blob', `${branch} ${this.#files}`) });
+    const parents = parent === undefined ? [] : [parent];
+    const tree = writeTree(gitDir, files);
+    const commit = writeCommit(gitDir, { tree, parents, message: `file ${this.#files}\n` });
+    this.#made.set(commit, { parent, files });
+    this.branch(branch, commit);
     return commit;
   }
 
   branch(name: string, commit: string): void {
-    git(this.gitDir, ['update-ref', `refs/heads/${name}`, commit]);
+    writeRef(this.gitDir, `refs/heads/${name}`, commit);
   }
 
   deleteBranch(name: string): void {
@@ -208,6 +231,8 @@ export class GitHubRepository {
         pull.head.commit = now;
         pull.updatedAt = timeNow();
       }
+      if (pull.closedAt !== undefined || pull.autoMerge === undefined || this.mergeState(pull) !== 'clean') continue;
+      this.merge(pull, pull.head.commit, pull.autoMerge);
     }
     this.#followedAt = performance.now();
   }
@@ -240,14 +265,15 @@ export class GitHubRepository {
       throw new Invalid({ resource, code: 'custom', message });
     }
     if (head !== this) git(this.gitDir, ['fetch', '--quiet', head.gitDir, commit]);
-    if (git(this.gitDir, ['rev-list', '--count', `${base}..${commit}`]) === '0')
+    const hasCommits = this.#made.get(commit)?.parent === base;
+    if (!hasCommits && git(this.gitDir, ['rev-list', '--count', `${base}..${commit}`]) === '0')
       throw new Invalid({ resource, code: 'custom', message: `No commits between ${wanted.base} and ${wanted.head}` });
     const now = timeNow();
     const pull: Pull = {
       ...{ number: this.#nextNumber(), title: wanted.title, body: wanted.body ?? null, author },
       ...{ head: { repository: head, branch, commit }, base: wanted.base, createdAt: now, updatedAt: now },
       ...{ labels: new Set<string>(), requestedUsers: new Set<string>(), requestedTeams: new Set<string>() },
-      ...{ reviews: [], comments: [], events: [] },
+      ...{ reviews: [], comments: [], events: [], timeline: [] },
     };
     this.pulls.push(pull);
     return pull;
@@ -288,12 +314,21 @@ export class GitHubRepository {
     return check === undefined || this.#succeeded(check, pull.head.commit) ? 'clean' : 'blocked';
   }
 
+  /** GitHub merges it in the name of this user once the rules of its base permit that, whatever its head is then. */
+  setAutoMerge(pull: Pull, user: string, isEnabled = true): void {
+    if (isEnabled) pull.autoMerge = user;
+    else delete pull.autoMerge;
+    const type = isEnabled ? 'AutoMergeEnabledEvent' : 'AutoMergeDisabledEvent';
+    pull.updatedAt = timeNow();
+    pull.timeline.push({ type, actor: user, at: pull.updatedAt });
+  }
+
   /** Puts it into the merge queue of its base: a branch with the commit that would be merged, of which the queue waits for checks. */
   enqueue(pull: Pull): string {
     const base = this.head(pull.base) ?? '';
     const tree = git(this.gitDir, ['merge-tree', '--write-tree', base, pull.head.commit]);
     const commit = git(this.gitDir, ['commit-tree', tree, '-p', base, '-p', pull.head.commit, '-m', `#${pull.number}`]);
-    git(this.gitDir, ['update-ref', `refs/heads/gh-readonly-queue/${pull.base}/pr-${pull.number}-${base}`, commit]);
+    this.branch(`gh-readonly-queue/${pull.base}/pr-${pull.number}-${base}`, commit);
     pull.updatedAt = timeNow();
     return commit;
   }
@@ -341,6 +376,16 @@ export class GitHubRepository {
     const status = this.statuses.findLast((one) => one.commit === commit && one.context === check);
     return run?.conclusion === 'success' || status?.state === 'success';
   }
+}
+
+function filesIn(gitDir: string, commit: string): Files {
+  const lines = git(gitDir, ['ls-tree', commit]).split('\n');
+  return new Map(
+    lines.flatMap((line) => {
+      const [, mode, oid = '', name = ''] = /^(\d+) \w+ (\w+)\t(.*)$/.exec(line) ?? [];
+      return mode === undefined ? [] : [[name, { mode: mode as FileMode, oid }]];
+    }),
+  );
 }
 
 function mergedTree(gitDir: string, base: string, head: string): string | undefined {

@@ -85,6 +85,13 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     handle: (call) => {
       const pull = pullOf(call);
       const { title, body, state } = call.body as { title?: string; body?: string; state?: 'open' | 'closed' };
+      const { repository, branch, commit } = pull.head;
+      const now = state === 'open' && pull.closedAt !== undefined ? repository.head(branch) : commit;
+      if (now !== commit) {
+        const what = now === undefined ? 'has been deleted' : 'was force-pushed or recreated';
+        const message = `state cannot be changed. The ${branch} branch ${what}.`;
+        throw new Invalid({ resource: 'PullRequest', code: 'custom', field: 'state', message });
+      }
       if (title !== undefined) pull.title = title;
       if (body !== undefined) pull.body = body === '' ? null : body;
       if (state !== undefined) call.repository.setState(pull, state, call.user);
@@ -107,17 +114,24 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         throw new Failure(409, 'Head branch was modified. Review and try the merge again.');
       if (!repository.methods.includes(method))
         throw new Failure(405, `${METHOD_NAMES[method]} are not allowed on this repository.`);
-      const { check, hasQueue } = repository.protections.get(pull.base) ?? {};
+      const { check, hasQueue, methods, exemptsOwner } = repository.protections.get(pull.base) ?? {};
+      if (methods?.includes(method) === false)
+        throw new Failure(405, `Repository rule violations found\n\n${METHOD_NAMES[method]} are not allowed.`);
       const state = repository.mergeState(pull);
       if (['dirty', 'unknown'].includes(state)) throw new Failure(405, 'Pull Request is not mergeable');
       if (state === 'behind') throw new Failure(405, 'Head branch is out of date. Review and try the merge again.');
       if (hasQueue === true)
         throw new Failure(405, 'Repository rule violations found\n\nChanges must be made through the merge queue');
-      if (state === 'blocked') throw new Failure(405, `Required status check "${check}" is expected.`);
+      const isExempt = exemptsOwner === true && call.user === repository.owner;
+      if (state === 'blocked' && !isExempt) throw new Failure(405, `Required status check "${check}" is expected.`);
       const message = { method, title: texts.commit_title, text: texts.commit_message };
       const sha = repository.merge(pull, expected, call.user, message as { method: string });
       return { body: { sha, merged: true, message: 'Pull Request successfully merged' } };
     },
+  },
+  [`GET ${REPOSITORY}`]: {
+    needs: 'metadata:read',
+    handle: ({ repository, json }) => ({ body: json.settings(repository) }),
   },
   [`GET ${REPOSITORY}/branches/{branch}`]: {
     needs: 'contents:read',
@@ -127,7 +141,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'metadata:read',
     handle: ({ repository, path, json }) => {
       const protection = repository.protections.get(path.branch ?? '');
-      return { body: protection === undefined ? [] : json.rules(protection) };
+      return { body: protection === undefined || protection.isClassic === true ? [] : json.rules(protection) };
     },
   },
   [`GET ${PULL}/reviews`]: {

@@ -125,6 +125,12 @@ export class GitHubServer {
     return token;
   }
 
+  /** Checks the payload of a webhook as it checks requests. */
+  checkWebhook(event: string, payload: { readonly action?: string }): void {
+    const problems = this.#api.webhookProblems(event, payload);
+    this.problems.push(...problems.map((problem) => `webhook ${event}: ${problem}`));
+  }
+
   /** Ends the tokens of the App, as a suspension or a new key does. */
   revokeInstallationTokens(): void {
     for (const [token, { app }] of this.#identities) if (app !== undefined) this.#identities.delete(token);

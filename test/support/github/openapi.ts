@@ -22,17 +22,26 @@ interface Document {
   readonly components: { readonly examples: Readonly<Record<string, { readonly value: unknown }>> };
 }
 
-/** GitHub's published description of its REST API. */
+/** By name of the event and action. */
+type Webhooks = Readonly<Record<string, { readonly post: Operation }>>;
+
+/** GitHub's published description of its REST API and its webhooks. */
 export class OpenApi {
   readonly #document: Document;
   readonly #examples: Document['components']['examples'];
+  readonly #webhooks: Webhooks;
   readonly #ajv: Ajv;
   readonly #compiled = new Map<string, ValidateFunction>();
 
   constructor() {
-    const { paths, components } = JSON.parse(readFileSync(FILE, 'utf8')) as Document & { components: Value };
+    const description = JSON.parse(readFileSync(FILE, 'utf8')) as Document & {
+      readonly components: Value;
+      readonly 'x-webhooks': Webhooks;
+    };
+    const { paths, components } = description;
     const { examples, ...parts } = components;
     this.#document = { ...(withoutNullable({ paths, components: parts }) as Document) };
+    this.#webhooks = description['x-webhooks'];
     this.#examples = examples;
     this.#ajv = new Ajv({ strict: false, logger: false, validateSchema: false });
     formats.default(this.#ajv);
@@ -88,6 +97,14 @@ export class OpenApi {
     const own = `#/paths/${token(path)}/${method.toLowerCase()}/responses/${status}`;
     const at = `${ROOT}${reference ?? own}/content/${token(JSON_TYPE)}/schema`;
     return this.#problems(`${method} ${path} ${status}`, { $ref: at }, body);
+  }
+
+  /** What is wrong with the payload of a webhook, if anything. */
+  webhookProblems(event: string, payload: { readonly action?: string }): string[] {
+    const name = [event, ...(payload.action === undefined ? [] : [payload.action])].join('-').replaceAll('_', '-');
+    const schema = this.#webhooks[name]?.post.requestBody?.content[JSON_TYPE]?.schema;
+    if (schema === undefined) return [`GitHub has no webhook ${name}`];
+    return this.#problems(`webhook ${name}`, { $ref: `${ROOT}${String(schema.$ref)}` }, payload);
   }
 
   #operation(method: string, path: string): Operation {

@@ -10,7 +10,7 @@ import type { RenderMode } from '../../../../src/delivery/render/render-mode.ts'
 import { packageKey } from '../../../../src/delivery/selection/select-revisions.ts';
 import type { ManifestsOutcome } from '../../../../src/delivery/tree/manifests.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
-import { selects } from '../../../../src/package/store/selected-packages.ts';
+import { selects } from '../../../../src/package/store/policies/selected-packages.ts';
 import type { Repository } from '../../../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/object/object.ts';

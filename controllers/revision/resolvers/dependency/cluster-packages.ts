@@ -14,12 +14,17 @@ const INJECTION_ANNOTATION = 'kpt.dev/config-injection';
 /** Of a package that creates a cluster and has another name: the name of the cluster. */
 export const CREATES_CLUSTER_ANNOTATION = 'sluice.dev/creates-cluster';
 /** Of a workload that does not wait for its cluster: `"false"`. */
-const WAIT_ANNOTATION = 'sluice.dev/wait-for-cluster';
+export const WAIT_ANNOTATION = 'sluice.dev/wait-for-cluster';
 const MAX_CANDIDATES = 20;
+
+/** False for a package whose Kptfile says that it does not wait for its cluster. */
+export function waitsForCluster({ kptfile }: PackageRevision): boolean {
+  return kptfile?.metadata?.annotations?.[WAIT_ANNOTATION] !== 'false';
+}
 
 /** The cluster of a workload: that of the WorkloadCluster which was injected into it. */
 export function clusterOf(objects: readonly KrmObject[], revision: PackageRevision): string | undefined {
-  if (revision.kptfile?.metadata?.annotations?.[WAIT_ANNOTATION] === 'false') return undefined;
+  if (!waitsForCluster(revision)) return undefined;
   const injected = objects.find(
     (object) => isWorkloadCluster(object) && annotationsOf(object)[INJECTION_ANNOTATION] !== undefined,
   );

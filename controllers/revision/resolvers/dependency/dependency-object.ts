@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../../../src/foundation/sluice-error.ts';
 import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
 import { formatConditionType } from '../../../../src/package/model/policy/condition-type.ts';
 import type { ExternalFact } from '../../../../src/package/model/record/record.ts';
+import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { labelSelector, labelSelectorSchema } from '../../../../src/resource/selector/label-selector.ts';
 
 /** Types of conditions of Dependency objects: the prefix with the name of the object. */
@@ -51,7 +53,7 @@ const specSchema = z.strictObject({
   minCount: z.int().min(1).max(MAX_COUNT).optional(),
   state: z.enum(['Published', 'Deployed', 'Condition']).default('Published'),
   conditionType: name.optional(),
-  onProviderChange: z.enum(['Draft', 'Propose', 'Ignore']).default('Draft'),
+  onProviderChange: z.enum(['Draft', 'Propose', 'Ignore']).default('Propose'),
 });
 
 const lockSchema = z.object({
@@ -81,6 +83,14 @@ export function isDependency({ apiVersion, kind }: Pick<KrmObject, 'apiVersion' 
 
 export function isDependencyType(type: string): boolean {
   return type === CLUSTER_TYPE || type.startsWith(DEPENDENCY_PREFIX);
+}
+
+/** True for a package with the condition of a Dependency. */
+export function hasDependencies({ kptfile }: PackageRevision): boolean {
+  return (
+    kptfile !== undefined &&
+    [...conditionsOf(kptfile).keys()].some((type) => type !== CLUSTER_TYPE && isDependencyType(type))
+  );
 }
 
 /** The requirement of an object, or why it is invalid, with the field. */

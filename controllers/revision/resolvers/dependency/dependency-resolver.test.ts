@@ -64,7 +64,12 @@ function open() {
       prioritize: () => undefined,
       track: () => undefined,
       release: () => undefined,
-      informer: (() => ({ addHandler: () => () => undefined })) as never,
+      informer: (() => ({
+        addHandler: () => () => undefined,
+        addIndex: () => undefined,
+        byIndex: () => [],
+        get: () => undefined,
+      })) as never,
     });
   return {
     woken,
@@ -291,7 +296,7 @@ test('a cycle is found across packages, and named', async () => {
   for (const name of [...drafts, ...drafts]) await bench.reconcile(name);
   const messages = await Promise.all(drafts.map((name) => conditionOf(name)));
   expect(messages.map((one) => one?.reason)).toEqual(['DependencyCycle', 'DependencyCycle', 'DependencyCycle']);
-  expect(messages[1]?.message).toMatch(/^core\/b requires core\/c requires core\/a requires core\/b; /);
+  expect(messages[1]?.message).toMatch(/^core\/b requires core\/c, which requires core\/a, which requires core\/b; /);
   // The last link of the cycle woke the others.
   expect(bench.woken).toEqual(expect.arrayContaining(drafts));
   await world.store.change(drafts[2] ?? '', { files: new Map([['d.yaml', null]]) }, ANNA);
@@ -315,6 +320,36 @@ test('a workload waits until the package that creates its cluster is deployed', 
   expect((await conditionOf(name, CLUSTER))?.message).toContain('v1 is not delivered by any target');
   deploy(published);
   expect(await conditionOf(name, CLUSTER)).toMatchObject({ status: 'True', reason: 'ClusterDeployed' });
+});
+
+test('a workload waits for a cluster that no engine reports on, unless its Kptfile says that it does not wait', async () => {
+  const injected = `apiVersion: infra.nephio.org/v1alpha1\nkind: WorkloadCluster\nmetadata:\n  name: workload-cluster\n  annotations:\n    kpt.dev/config-injection: required\nspec:\n  clusterName: edge07\n`;
+  const created = `apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata:\n  name: edge07\n`;
+  const published = await world.publish((await world.draft('core/edge07/w1', { 'cluster.yaml': created })).name);
+  const { name } = await world.draft('edge01/web/w1', { 'workload-cluster.yaml': injected });
+  const waits = {
+    ...{ status: 'False', reason: 'ClusterNotReported' },
+    message:
+      'package core/edge07 creates cluster edge07, and no GitOps engine reports whether v1 is deployed; let a DeliveryTarget with spec.engine select that package, or set the annotation sluice.dev/wait-for-cluster: "false" in the Kptfile of this one',
+  };
+  expect(await conditionOf(name, CLUSTER)).toMatchObject(waits);
+  deploy(published);
+  const [reported] = targets;
+  if (reported === undefined) throw new Error('no target');
+  // It delivers the package, and nothing reports what became of it.
+  const { engine: _engine, ...spec } = reported.spec;
+  targets = [{ ...reported, spec }];
+  expect(await conditionOf(name, CLUSTER)).toMatchObject(waits);
+  targets = [reported];
+  expect((await conditionOf(name, CLUSTER))?.status).toBe('True');
+  targets = [];
+  expect((await conditionOf(name, CLUSTER))?.status).toBe('False');
+  const kptfile = (await text(name, 'Kptfile')).replace(
+    'annotations:\n',
+    'annotations:\n    sluice.dev/wait-for-cluster: "false"\n',
+  );
+  await world.store.change(name, { files: new Map([['Kptfile', Buffer.from(kptfile)]]) }, ANNA);
+  expect(await conditionOf(name, CLUSTER)).toMatchObject({ status: 'True', reason: 'NotAwaited' });
 });
 
 test('nothing is decided before all repositories are read', async () => {

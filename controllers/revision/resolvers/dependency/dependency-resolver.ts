@@ -10,7 +10,8 @@ import { isPublished, type PackageRevision } from '../../../../src/package/model
 import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
-import { ClusterPackages, clusterOf } from './cluster-packages.ts';
+import { PackageRings, type PackageRingsOptions } from '../../../package-rings.ts';
+import { ClusterPackages, clusterOf, WAIT_ANNOTATION, waitsForCluster } from './cluster-packages.ts';
 import { ConsumerIndex, clusterInterest, interestsOfDependency, packageInterest } from './consumer-index.ts';
 import {
   CLUSTER_TYPE,
@@ -22,14 +23,15 @@ import {
   readDependency,
 } from './dependency-object.ts';
 import { dependencySources } from './dependency-sources.ts';
-import { findDependencyCycle } from './find-dependency-cycle.ts';
 import { injectedFile, writeInjected } from './inject-objects.ts';
 import { type DependencyOutcome, resolveDependency } from './resolve-dependency.ts';
 import { deploymentProblem, type ProviderWorld, packageId } from './select-providers.ts';
+import { SimilarNames } from './similar-names.ts';
 
 export interface DependencyOptions extends Omit<ProviderWorld, 'store'> {
   readonly store: Pick<RevisionStore, 'list' | 'find' | 'content' | 'evaluate' | 'subscribe'>;
   readonly clock: Clock;
+  readonly sharing?: PackageRingsOptions['sharing'];
   /** Names of registered repositories whose packages are not known yet. */
   readonly unread: (signal: AbortSignal) => Promise<readonly string[]>;
   /** See `deliveredSource`. */
@@ -47,6 +49,8 @@ export function dependencyResolver(options: DependencyOptions): DependencyResolv
   const { store } = options;
   const consumers = new ConsumerIndex();
   const clusters = new ClusterPackages(store);
+  const rings = new PackageRings(options);
+  const names = new SimilarNames(options);
   /** Outcomes by run: later rounds must return the same even if a provider changes meanwhile. */
   const outcomesOfRun = new WeakMap<ResolverContext, Map<string, Promise<DependencyOutcome>>>();
 
@@ -82,7 +86,7 @@ export function dependencyResolver(options: DependencyOptions): DependencyResolv
       const ofCluster = cluster === undefined ? undefined : await clusterCondition(cluster, revision, unread);
       const isGate = gatesOf(subject.kptfile).includes(CLUSTER_TYPE);
       if (ofCluster !== undefined) issued.push(ofCluster);
-      else if (isGate) issued.push(withoutCluster());
+      else if (isGate) issued.push(withoutCluster(revision));
       const types = new Set(issued.map(({ type }) => type));
       return {
         edits,
@@ -98,7 +102,7 @@ export function dependencyResolver(options: DependencyOptions): DependencyResolv
     outcomesOfRun.set(context, known);
     const { status: _status, ...wanted } = dependency.object.value;
     const key = canonicalJson(wanted);
-    const outcome = known.get(key) ?? resolveDependency(dependency, revision, { ...options, store });
+    const outcome = known.get(key) ?? resolveDependency(dependency, revision, { ...options, rings, names });
     known.set(key, outcome);
     return outcome;
   }
@@ -116,29 +120,29 @@ export function dependencyResolver(options: DependencyOptions): DependencyResolv
       ...{ value: `v${one.revision} ${one.commit}`, time: new Date(one.tip.time).toISOString() },
     }));
     if (creators.length === 0) return unread.length === 0 ? undefined : { ...base, ...awaiting(unread) };
-    const cycle = await findDependencyCycle(revision, ids, store);
+    const cycle = await rings.ofConsumer(revision, ids);
     if (cycle !== undefined)
       return {
         ...{ ...base, external, status: 'False', reason: 'DependencyCycle' },
-        message: `${cycle.join(' requires ')}; none of them can be first`,
+        message: `${cycle.text}; none of them can be first`,
       };
-    const problems = creators.map((one) => {
+    const problems = creators.map((one): Pick<IssuedCondition, 'reason' | 'message'> | undefined => {
       const what = `package ${packageId(one)} creates cluster ${cluster}, and`;
-      if (!isPublished(one)) return `${what} it is not published`;
-      if (!isReported(one, options)) return undefined;
+      const reason = 'ClusterNotDeployed';
+      if (!isPublished(one)) return { reason, message: `${what} it is not published` };
+      if (!isReported(one, options)) return notReported(`${what} no GitOps engine reports whether v${one.revision}`);
       const problem = deploymentProblem(one, options);
-      return problem === undefined ? undefined : `${what} v${one.revision} ${problem}`;
+      return problem === undefined ? undefined : { reason, message: `${what} v${one.revision} ${problem}` };
     });
     const problem = problems.find((one) => one !== undefined);
-    if (problem !== undefined)
-      return { ...base, external, status: 'False', reason: 'ClusterNotDeployed', message: problem };
+    if (problem !== undefined) return { ...base, external, status: 'False', ...problem };
     return { ...base, external, status: 'True', reason: 'ClusterDeployed', message: `${ids.join(', ')} is deployed` };
   }
 
-  return { resolver, sources: dependencySources(options, consumers) };
+  return { resolver, sources: [rings.source, ...dependencySources(options, consumers)] };
 }
 
-/** True if an engine reports on the repository of a package: without one it can never be known whether it is deployed. */
+/** True if a target with an engine selects a package: without one it can never be known whether it is deployed. */
 function isReported({ key, namespace }: PackageRevision, { targets }: Pick<ProviderWorld, 'targets'>): boolean {
   return targets(namespace).some(
     ({ spec: { engine, selector } }) =>
@@ -236,7 +240,14 @@ function awaiting(unread: readonly string[]): Pick<IssuedCondition, 'status' | '
   return { status: 'Unknown', reason: 'AwaitingRepositories', message };
 }
 
-function withoutCluster(): IssuedCondition {
-  const message = 'no package creates the cluster of this workload';
-  return { type: CLUSTER_TYPE, inputs: ['content'], status: 'True', reason: 'NoClusterPackage', message };
+function notReported(what: string): Pick<IssuedCondition, 'reason' | 'message'> {
+  const message = `${what} is deployed; let a DeliveryTarget with spec.engine select that package, or set the annotation ${WAIT_ANNOTATION}: "false" in the Kptfile of this one`;
+  return { reason: 'ClusterNotReported', message };
+}
+
+function withoutCluster(revision: PackageRevision): IssuedCondition {
+  const base = { type: CLUSTER_TYPE, inputs: ['content'], status: 'True' } as const;
+  if (!waitsForCluster(revision))
+    return { ...base, reason: 'NotAwaited', message: `annotation ${WAIT_ANNOTATION} of the Kptfile is "false"` };
+  return { ...base, reason: 'NoClusterPackage', message: 'no package creates the cluster of this workload' };
 }

@@ -1,5 +1,5 @@
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
-import { specOrMetadataChanged } from '../../../../src/controller/predicates.ts';
+import { specChanged, specOrMetadataChanged } from '../../../../src/controller/predicates.ts';
 import { type Source, triggerSource, watchKind } from '../../../../src/controller/source.ts';
 import { isSameDelivery } from '../../../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
@@ -11,6 +11,7 @@ import {
   revisionId,
 } from '../../../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
+import { packageVariantKind } from '../../../../src/resource/kinds/porch/package-variant.ts';
 import { repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
 import {
   type DeliveryTarget,
@@ -62,6 +63,12 @@ export function dependencySources(
     watchKind(repositoryKind, {
       predicate: specOrMetadataChanged,
       map: ({ object }) => consumers.of(labelInterest(object.metadata.namespace ?? DEFAULT_NAMESPACE)),
+    }),
+    // A variant can close or open a ring of packages.
+    watchKind(packageVariantKind, {
+      predicate: (event) => event.type !== 'update' || specChanged(event),
+      map: ({ object: { metadata, spec } }) =>
+        consumers.of(packageInterest(metadata.namespace ?? DEFAULT_NAMESPACE, spec.downstream.package)),
     }),
     watchKind(deliveryTargetKind, {
       predicate: (event) => event.type !== 'update' || healthKey(event.object) !== healthKey(event.old),

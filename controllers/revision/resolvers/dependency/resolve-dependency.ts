@@ -1,15 +1,20 @@
 import { canonicalJson } from '../../../../src/foundation/text/canonical-json.ts';
-import { nearMisses } from '../../../../src/foundation/text/near-misses.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
 import type { ExternalFact } from '../../../../src/package/model/record/record.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
+import type { PackageRings } from '../../../package-rings.ts';
 import { type Dependency, type LockedProvider, lockOf, PROVIDER_SOURCE } from './dependency-object.ts';
-import { findDependencyCycle } from './find-dependency-cycle.ts';
 import { type InjectedObject, injectedObjects } from './inject-objects.ts';
 import { type Provider, type ProviderWorld, packageId, type Selection, selectProviders } from './select-providers.ts';
+import type { SimilarNames } from './similar-names.ts';
 
 const NO_TIME = '1970-01-01T00:00:00Z';
 const MAX_NAMED = 5;
+
+interface DependencyWorld extends ProviderWorld {
+  readonly rings: Pick<PackageRings, 'ofConsumer'>;
+  readonly names: Pick<SimilarNames, 'of'>;
+}
 
 /** What the providers of a Dependency are now. */
 export interface DependencyOutcome {
@@ -24,7 +29,7 @@ export interface DependencyOutcome {
 export async function resolveDependency(
   dependency: Dependency,
   consumer: PackageRevision,
-  world: ProviderWorld,
+  world: DependencyWorld,
 ): Promise<DependencyOutcome> {
   const selection = await selectProviders(dependency, consumer, world);
   const providers = selection.ready.map(({ revision: { key, revision, commit } }) => ({
@@ -44,21 +49,15 @@ async function conditionOf(
   { packageName, spec }: Dependency,
   consumer: PackageRevision,
   { ready, waiting }: Selection,
-  { store }: ProviderWorld,
+  { rings, names }: DependencyWorld,
 ): Promise<Pick<IssuedCondition, 'status' | 'reason' | 'message'>> {
   const closed = (reason: string, message: string) => ({ status: 'False' as const, reason, message });
   const ids = [...ready.map(({ revision }) => packageId(revision)), ...waiting.map(({ id }) => id)];
-  const cycle = await findDependencyCycle(consumer, ids, store);
+  const cycle = await rings.ofConsumer(consumer, ids);
   if (cycle !== undefined)
-    return closed(
-      'DependencyCycle',
-      `${cycle.join(' requires ')}; none of them can be first: remove one of the Dependency objects`,
-    );
+    return closed('DependencyCycle', `${cycle.text}; none of them can be first: remove one of the Dependency objects`);
   if (ids.length === 0) {
-    const { namespace, key } = consumer;
-    const names = new Set(store.list().flatMap((row) => (row.namespace === namespace ? row.key.package : [])));
-    names.delete(key.package);
-    const near = nearMisses(packageName, names);
+    const near = names.of(packageName, consumer);
     const hint = near.length === 0 ? '' : `, or did you mean ${near.join(' or ')}?`;
     return closed('NoProvider', `no package ${packageName} is selected; publish one${hint}`);
   }

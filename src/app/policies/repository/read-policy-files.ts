@@ -1,6 +1,6 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { PolicyOrigin } from '../../../package/model/policy/approval-rules.ts';
-import type { SourcedPolicy } from '../../../package/store/policy-objects.ts';
+import type { SourcedPolicy } from '../../../package/store/policies/policy-objects.ts';
 import { type ManifestErrorDetails, readManifests } from '../../../resource/client/manifests.ts';
 import { MAX_POLICIES } from '../../../resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../resource/kinds/sluice/package-policy.ts';
@@ -81,12 +81,12 @@ function sourced(
   file: string,
   { namespace, ...place }: PolicyPlace,
 ): SourcedPolicy {
-  const { selector, requiredGates, validFor, pushDenied, gateDeadlines, pushMayGive, approval } = spec;
+  const { selector, requiredGates, validFor, pushDenied, gateDeadlines, pushMayGive, approval, dependencies } = spec;
   const { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak } = approval;
   const policy = packagePolicyKind.complete({
     metadata: { name, namespace },
     spec: {
-      ...{ selector, requiredGates, validFor, pushDenied, gateDeadlines, pushMayGive },
+      ...{ selector, requiredGates, validFor, pushDenied, gateDeadlines, pushMayGive, dependencies },
       approval: { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak },
     },
   });

@@ -4,7 +4,7 @@ import { SharedCall } from '../../../foundation/concurrency/shared-call.ts';
 import { messageOf } from '../../../foundation/sluice-error.ts';
 import { type Clock, timestamp } from '../../../foundation/time/clock.ts';
 import type { RuleProblem } from '../../../package/model/policy/approval-rules.ts';
-import type { PolicyChange, SourcedPolicy } from '../../../package/store/policy-objects.ts';
+import type { PolicyChange, SourcedPolicy } from '../../../package/store/policies/policy-objects.ts';
 import {
   POLICIES_ANNOTATION,
   type PoliciesReport,
@@ -240,11 +240,12 @@ function shownPolicy({ spec, origin }: SourcedPolicy): PolicyInForce | undefined
   if (origin === undefined) return undefined;
   const { name, file, commit } = origin;
   const { selector, requiredGates, validFor, pushDenied, pushMayGive, gateDeadlines, commitBudgetPerHour } = spec;
+  const { dependencies } = spec;
   const { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak } = spec.approval;
   return {
     ...{ name, file, commit },
     spec: {
-      ...{ selector, requiredGates, validFor, pushDenied, pushMayGive, gateDeadlines },
+      ...{ selector, requiredGates, validFor, pushDenied, pushMayGive, gateDeadlines, dependencies },
       // JSON has no Infinity, which stands for no limit.
       ...(Number.isFinite(commitBudgetPerHour) ? { commitBudgetPerHour } : {}),
       approval: { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak },

@@ -6,7 +6,11 @@ import { EngineObjects } from './engine-objects.ts';
 
 test('an engine that cannot be read stays unreachable when the clock is set back', async () => {
   let now = Date.UTC(2026, 0, 2);
-  const clock: Clock = { now: () => now, schedule: (_delay, action) => systemClock.schedule(5, action) };
+  const clock: Clock = {
+    ...systemClock,
+    now: () => now,
+    schedule: (_delay, action) => systemClock.schedule(5, action),
+  };
   let isBroken = false;
   const broken = Promise.withResolvers<never>();
   broken.promise.catch(() => undefined);

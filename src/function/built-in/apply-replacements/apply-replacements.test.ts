@@ -238,7 +238,7 @@ const BAD: [what: string, config: string | undefined, message: string][] = [
   [
     'a long pattern',
     config(`- source: {name: from}\n  targets: [{select: {name: "${'(a*)*'.repeat(300)}"}}]\n`),
-    'at most 1000 characters',
+    'at most 2000 parts',
   ],
   [
     'a bad label selector',

@@ -1,12 +1,13 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { GitCapabilities, GitRepository, MirrorRepair, Oid, RefUpdate, RemoteNote } from '../../git-repository.ts';
+import { FileSource } from '../../objects/files/file-source.ts';
+import { PackedObjects } from '../../objects/files/packed-objects.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
 import { RefTransaction } from '../../refs/ref-transaction.ts';
 import { Remotes } from '../../remote/remotes.ts';
 import { writePackFile } from '../native/pack-file.ts';
 import { RepositoryBase } from '../repository-base.ts';
-import { IsomorphicSource } from './isomorphic-source.ts';
-import { PackedObjects } from './packed-objects.ts';
+import { looseReader } from './read-loose.ts';
 import { storePack } from './store-pack.ts';
 
 /**
@@ -24,7 +25,7 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
 
   constructor(path: string, options: EngineOptions, engineNote: string) {
     const packed = new PackedObjects(path);
-    const source = new IsomorphicSource(path, packed);
+    const source = new FileSource(packed, looseReader(path));
     const durable = options.durable ?? true;
     super(path, source, options, (objects) => writePackFile(path, objects, durable));
     this.capabilities = { sharedRefs: false, fetch: true, atomicPush: true, durable, maintain: false };

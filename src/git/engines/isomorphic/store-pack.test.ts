@@ -6,8 +6,8 @@ import { deflateSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { fsck, GIT_ENVIRONMENT, git, initBare, temporaryFolder } from '../../../../test/support/git/git-cli.ts';
 import { commitOf } from '../../git-repository.conformance.ts';
+import { PackedObjects } from '../../objects/files/packed-objects.ts';
 import { openRepository } from '../../open/open-repository.ts';
-import { PackedObjects } from './packed-objects.ts';
 import { storePack } from './store-pack.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;

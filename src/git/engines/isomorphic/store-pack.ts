@@ -4,12 +4,12 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { requireFreeSpace } from '../../disk/disk-room.ts';
 import { EMPTY_TREE, type Oid } from '../../git-repository.ts';
 import { parseCommit } from '../../objects/commit-codec.ts';
+import { PackFormatError } from '../../objects/files/pack-entries.ts';
+import type { PackedObjects } from '../../objects/files/packed-objects.ts';
 import { encodePackIndex } from '../../objects/pack/pack-index.ts';
 import { targetOfTag } from '../../objects/tag-codec.ts';
 import { parseTree } from '../../objects/tree-codec.ts';
 import { placePack } from '../native/pack-file.ts';
-import { PackFormatError } from './pack-entries.ts';
-import type { PackedObjects } from './packed-objects.ts';
 import { MAX_PACK_OBJECTS, type UnpackedObject, unpack } from './unpack.ts';
 
 /** The largest pack that is received without git, in bytes: it is in memory as a whole. 1,000 packages take some 15 MB. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { ObjectType, Oid } from '../../git-repository.ts';
+import { applyDelta, contentOf, type PackEntry, PackFormatError, readEntry } from '../../objects/files/pack-entries.ts';
 import { hashObject } from '../../objects/object-id.ts';
-import { applyDelta, contentOf, type PackEntry, PackFormatError, readEntry } from './pack-entries.ts';
 
 /** 1,000 packages with three revisions each are 29,000 objects. */
 export const MAX_PACK_OBJECTS = 500_000;

@@ -62,6 +62,11 @@ export class CatFile implements ProcessOwner {
     this.#options = options;
   }
 
+  /** True while there is a process, and after `close`. */
+  get isStarted(): boolean {
+    return this.#process !== undefined || this.#closed;
+  }
+
   /** Contents, in the order of the request. */
   async contents(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
     return (await this.#inSlices('contents', specifications)) as (GitObject | undefined)[];

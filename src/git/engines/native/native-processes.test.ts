@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../../test/support/git/git-cli.ts';
 import { processesWith } from '../../../../test/support/git/processes.ts';
 import { systemClock } from '../../../foundation/time/clock.ts';
@@ -9,6 +10,7 @@ import { commitOf } from '../../git-repository.conformance.ts';
 import type { GitRepository, Oid } from '../../git-repository.ts';
 import { openRepository } from '../../open/open-repository.ts';
 import { runGit } from '../../process/git-process.ts';
+import { holdFolder } from '../../refs/held-folders.ts';
 
 describe('git processes', () => {
   let folder: ReturnType<typeof temporaryFolder>;
@@ -19,7 +21,7 @@ describe('git processes', () => {
   beforeEach(async () => {
     folder = temporaryFolder();
     path = initBare(`${folder.path}/repository.git`);
-    repository = await openRepository(path);
+    repository = await openRepository(path, { packRefsFrom: 1_000 });
     const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
     commit = await repository.writeCommit(commitOf(tree));
     await repository.transaction([{ type: 'create', ref: 'refs/heads/main', new: commit }]);
@@ -30,15 +32,16 @@ describe('git processes', () => {
     folder.remove();
   });
 
-  /** What was written a moment ago is read from memory. */
   const ABSENT = 'a'.repeat(40);
+  /** So many are read by a process; what was written a moment ago is read from memory. */
+  const MANY = Array.from({ length: 65 }, () => ABSENT);
   const kept = (name: string) => processesWith(path).filter(({ arguments: words }) => words.includes(name));
 
   test('stay open between calls, and are started again when they were killed', async () => {
-    await repository.statObjects([ABSENT]);
+    await repository.statObjects(MANY);
     const [reader] = kept('cat-file');
     const [writer] = kept('update-ref');
-    await repository.statObjects([ABSENT]);
+    await repository.statObjects(MANY);
     await repository.transaction([{ type: 'verify', ref: 'refs/heads/main', old: commit }]);
     expect(kept('cat-file').map(({ pid }) => pid)).toEqual([reader?.pid]);
     expect(kept('update-ref').map(({ pid }) => pid)).toEqual([writer?.pid]);
@@ -47,6 +50,45 @@ describe('git processes', () => {
     expect((await repository.readObjects(reads)).every((object) => object?.oid === commit)).toBe(true);
     await repository.transaction([{ type: 'create', ref: 'refs/heads/next', new: commit }]);
     expect(kept('cat-file').map(({ pid }) => pid)).not.toEqual([reader?.pid]);
+  });
+
+  test('are not started for a few objects and refs of a small repository', async () => {
+    const release = holdFolder(dirname(path));
+    onTestFinished(release);
+    const few = async (): Promise<(string | undefined)[]> => {
+      await expect.poll(() => processesWith(path)).toEqual([]);
+      const small = await openRepository(path);
+      await small.transaction([{ type: 'verify', ref: 'refs/heads/main', old: commit }]);
+      const [read] = await small.readObjects([`${commit}:a`]);
+      const [found] = await small.statObjects([commit]);
+      expect([read?.data.toString(), found?.type, ...(await small.statObjects([ABSENT]))]).toEqual([
+        'a',
+        'commit',
+        undefined,
+      ]);
+      expect(processesWith(path)).toEqual([]);
+      await small.statObjects(MANY);
+      const started = processesWith(path).map(({ arguments: words }) => words.find((word) => word === 'cat-file'));
+      await small.close();
+      return started;
+    };
+    await repository.close();
+    expect(await few()).toEqual(['cat-file']);
+    git(path, ['gc', '-q', '--prune=now']);
+    expect(await few()).toEqual(['cat-file']);
+    const large = git(path, ['hash-object', '-w', '--stdin'], randomBytes(300_000).toString('hex'));
+    git(path, ['update-ref', 'refs/keep/blob', large]);
+    git(path, ['gc', '-q', '--prune=now']);
+    await expect.poll(() => processesWith(path)).toEqual([]);
+    const reader = await openRepository(path);
+    expect((await reader.statObjects([commit]))[0]?.type).toBe('commit');
+    expect(kept('cat-file')).toHaveLength(1);
+    await reader.close();
+    const borrower = initBare(`${folder.path}/borrower.git`);
+    writeFileSync(`${borrower}/objects/info/alternates`, `${path}/objects\n`);
+    const borrowing = await openRepository(borrower);
+    expect((await borrowing.statObjects([commit]))[0]?.type).toBe('commit');
+    await borrowing.close();
   });
 
   test('read objects that other processes write, pack and move', async () => {
@@ -80,7 +122,7 @@ describe('git processes', () => {
   });
 
   test('get no variable of the environment and run no hook', async () => {
-    await repository.statObjects([ABSENT]);
+    await repository.statObjects(MANY);
     const [reader] = kept('cat-file');
     const names = reader?.environment.map((entry) => entry.split('=')[0]).filter((name) => name !== '');
     expect(names?.filter((name) => !/^(?:PATH|HOME|LC_ALL|GIT_.*)$/.test(name ?? ''))).toEqual([]);
@@ -123,7 +165,7 @@ describe('git processes', () => {
 
   test('maintenance packs objects and all refs but branches, and loses nothing', async () => {
     await repository.close();
-    repository = await openRepository(path, { timeouts: { leftBehind: 0 } });
+    repository = await openRepository(path, { packRefsFrom: 1_000, timeouts: { leftBehind: 0 } });
     const tag = git(
       path,
       ['hash-object', '-t', 'tag', '-w', '--stdin'],

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import { ObservedFiles } from '../../disk/observed-files.ts';
@@ -18,14 +18,15 @@ import { dropGarbage } from '../../maintenance/garbage.ts';
 import { isMaintenanceDisabled, packObjects, removeTemporaryFiles } from '../../maintenance/maintenance.ts';
 import { packRefs } from '../../maintenance/pack-refs.ts';
 import { repairMirror } from '../../maintenance/repair-mirror.ts';
-import type { ObjectSource } from '../../objects/object-source.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
+import { isHeld } from '../../refs/held-folders.ts';
 import { RefFolders } from '../../refs/ref-folders.ts';
 import { RefTransaction } from '../../refs/ref-transaction.ts';
 import { GitTransport } from '../../remote/git/git-transport.ts';
 import { Remotes } from '../../remote/remotes.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { CatFile } from './cat-file.ts';
+import { NativeSource } from './native-source.ts';
 import { writePackFile } from './pack-file.ts';
 import { indexPack, streamPack } from './pack-process.ts';
 import { UpdateRef } from './update-ref.ts';
@@ -40,15 +41,18 @@ import { UpdateRef } from './update-ref.ts';
  * | 500 | 4, 56, 170 | 6, 4, 10 |
  * | 30,000 | 7, 24, 202 | 44, 40, 21 |
  *
- * Most transactions change one to four refs. From this number of updates on, RefTransaction is faster in repositories of any size.
+ * Most transactions change one to four refs. From this number of updates on, RefTransaction is faster in repositories of any size. In one with
+ * few packed refs it takes as long as update-ref, without the start of a process (see NativeSource).
  */
 const MIN_PACKED_UPDATES = 64;
+/** Some 200 refs. */
+const MAX_FEW_REFS_BYTES = 16 * 1024;
 
 /** The engine over the system's git: long-lived processes for reading and for ref transactions, one process per remote call. */
 export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly engine = 'native';
   readonly capabilities: GitCapabilities;
-  readonly #catFile: CatFile;
+  readonly #source: NativeSource;
   readonly #updateRef: UpdateRef;
   readonly #refFolders: RefFolders;
   readonly #refTransaction: RefTransaction;
@@ -63,17 +67,14 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     const durable = options.durable ?? true;
     const kept = { gitDir: path, clock, timeout: timeouts.local, idleTimeout: timeouts.idle, durable };
     const catFile = new CatFile({ ...kept, quarantine: options.quarantine });
-    const source: ObjectSource = {
-      readObjects: (specifications) => catFile.contents(specifications),
-      statObjects: (specifications) => catFile.info(specifications),
-    };
+    const source = new NativeSource(path, catFile, options.quarantine !== undefined);
     const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) =>
       indexPack(path, pack, clock, signal, durable);
     super(path, source, options, (objects) => writePackFile(path, objects, durable));
     this.capabilities = { sharedRefs: true, fetch: true, atomicPush: true, durable, maintain: true };
     this.#options = options;
     this.#observed = new ObservedFiles(options.runningTime);
-    this.#catFile = catFile;
+    this.#source = source;
     this.#updateRef = new UpdateRef(kept);
     this.#refFolders = new RefFolders(path);
     this.#refTransaction = new RefTransaction(this.refFiles, source, durable);
@@ -99,11 +100,19 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
 
   /** False for what only git does: refs with a log, and refs that it never packs. */
   #canPack(updates: readonly RefUpdate[]): boolean {
+    // Elsewhere the locks of a process that is killed would stay for a while, where git removes its own.
+    const isSmall = isHeld(this.path) && this.#hasFewRefs();
+    const from = this.#options.packRefsFrom ?? (isSmall ? 1 : MIN_PACKED_UPDATES);
     return (
-      updates.length >= (this.#options.packRefsFrom ?? MIN_PACKED_UPDATES) &&
+      updates.length >= from &&
       !updates.some(({ ref }) => /^refs\/(?:bisect|rewritten|worktree)\//.test(ref)) &&
       !existsSync(join(this.path, 'logs'))
     );
+  }
+
+  #hasFewRefs(): boolean {
+    const file = statSync(join(this.path, 'packed-refs'), { throwIfNoEntry: false });
+    return file === undefined || file.size <= MAX_FEW_REFS_BYTES;
   }
 
   /** False if a symbolic ref is among them. */
@@ -136,7 +145,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     const { maintain: timeout, leftBehind: pause } = timeouts;
     if (dropAfter === undefined && (await isMaintenanceDisabled(this.path, clock, timeout))) return;
     await packObjects(this.path, clock, timeout, signal);
-    await packRefs(this.refFiles, (specifications) => this.#catFile.info(specifications));
+    await packRefs(this.refFiles, this.#source);
     await removeTemporaryFiles(this.path, clock, this.#observed, pause);
     if (dropAfter !== undefined)
       await dropGarbage({
@@ -151,7 +160,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
       });
     await writeCommitGraph(this.path, clock, timeout, signal);
     // A long-lived process keeps packs open that were removed.
-    this.#catFile.renew();
+    this.#source.renew();
   }
 
   async repair(remote: GitRemote, options: FetchOptions): Promise<MirrorRepair> {
@@ -166,7 +175,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     };
     const repaired = await repairMirror({ gitDir: this.path, clock, timeouts, signal: options.signal, fetchInto });
     await dropCommitGraph(this.path);
-    this.#catFile.renew();
+    this.#source.renew();
     this.#updateRef.renew();
     this.forgetDamage();
     return repaired;
@@ -176,7 +185,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     this.#ending.abort();
     await this.#maintenance;
     await this.finishWrites();
-    this.#catFile.close();
+    this.#source.close();
     this.#updateRef.close();
     await this.remotes.close();
   }

@@ -13,7 +13,7 @@ const WRITER = new URL('../../../../test/support/git/dying-writer.ts', import.me
 test('killed at any step, a transaction that packs refs is there as a whole or not at all, and can be made again', async () => {
   const folder = temporaryFolder();
   const origin = initBare(join(folder.path, 'origin.git'));
-  const repository = await openRepository(origin);
+  const repository = await openRepository(origin, { packRefsFrom: 1_000 });
   await repository.editTree(undefined, new Map());
   const [a = '', b = ''] = [
     await repository.writeCommit(commitOf(EMPTY_TREE, [], 'a')),

@@ -25,14 +25,17 @@ export class ConnectionPool {
   readonly #usesTls: boolean;
   readonly #endpoint: Endpoint;
   readonly #network: GitNetwork;
+  readonly #isVerified: boolean;
   readonly #open = new Set<Dispatcher>();
   #current: { readonly authorities: string | undefined; readonly dispatcher: Dispatcher } | undefined;
 
-  constructor(url: string, network: GitNetwork) {
+  /** With `isVerified: false` the certificate of the server is not verified, as a user has requested for it; that of a proxy is. */
+  constructor(url: string, network: GitNetwork, { isVerified = true }: { readonly isVerified?: boolean } = {}) {
     const address = new URL(url);
     this.#usesTls = address.protocol === 'https:';
     this.#endpoint = endpointOf(address);
     this.#network = network;
+    this.#isVerified = isVerified;
     this.#isLocal = isLoopback(this.#endpoint.host);
   }
 
@@ -78,9 +81,10 @@ export class ConnectionPool {
     const secureContext = mayUseTls ? secureContextFor(authorities, this.#network.authorities) : undefined;
     const tls = secureContext === undefined ? {} : { secureContext };
     // The proxy itself is chosen by the operator, so its name is resolved as any other.
-    const connect = { ...tls, lookup: checkedLookup(this.#network.hosts, this.#endpoint) };
+    const serverTls = this.#isVerified ? tls : { ...tls, rejectUnauthorized: false };
+    const connect = { ...serverTls, lookup: checkedLookup(this.#network.hosts, this.#endpoint) };
     return this.#isLocal
       ? new Agent({ ...LIMITS, connect })
-      : new EnvHttpProxyAgent({ ...LIMITS, connect, requestTls: tls, proxyTls: tls });
+      : new EnvHttpProxyAgent({ ...LIMITS, connect, requestTls: serverTls, proxyTls: tls });
   }
 }

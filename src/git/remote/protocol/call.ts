@@ -30,7 +30,7 @@ export async function withinCall<Result>(limits: CallLimits, job: (call: Call) =
   const { clock, remote, name, timeout, signal } = limits;
   const what = `${name} at ${remote.url}`;
   const end = new AbortController();
-  const until = clock.now() + timeout;
+  const until = clock.monotonic() + timeout;
   const cancelTimer = clock.schedule(timeout, () =>
     end.abort(new SluiceError('Timeout', `${what} did not end within ${timeout / 1000} s`)),
   );
@@ -42,7 +42,7 @@ export async function withinCall<Result>(limits: CallLimits, job: (call: Call) =
     return await job({
       remote,
       signal: end.signal,
-      remaining: () => until - clock.now(),
+      remaining: () => until - clock.monotonic(),
       race,
       async pause(milliseconds) {
         let cancel = () => {};

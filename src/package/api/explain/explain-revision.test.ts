@@ -4,6 +4,7 @@ import { anna, commitFiles, scratchRepository } from '../../../../test/support/s
 import { draft, publish } from '../../../../test/support/shop.ts';
 import { openRepository } from '../../../git/open/open-repository.ts';
 import { packageRevisionKind } from '../../../resource/kinds/porch/package-revision.ts';
+import type { Gate } from '../../model/gates/gates.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../../model/policy/policy.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { explainRevision } from './explain-revision.ts';
@@ -16,10 +17,12 @@ const later: EffectivePolicy = {
 };
 
 async function explain(store: RevisionStore, name: string) {
-  const gates: { type: string; state: string; explanation: string }[] = [];
+  const gates: Pick<Gate, 'type' | 'state' | 'condition' | 'explanation'>[] = [];
   const spy: Explainer = {
     explain({ evaluation }) {
-      gates.push(...evaluation.gates.map(({ type, state, explanation }) => ({ type, state, explanation })));
+      gates.push(
+        ...evaluation.gates.map(({ type, state, condition, explanation }) => ({ type, state, condition, explanation })),
+      );
       return {};
     },
   };
@@ -40,18 +43,23 @@ test('the gates of a publication are those of its statement, whatever policies c
   expect((await explain(store, name)).gates).toEqual([expect.objectContaining({ type: 'tested', state: 'Open' })]);
 });
 
-test('an out-of-band publication has the gates of policies as not evaluated, a Ready condition and a next step', async () => {
+test('an out-of-band publication has no evaluated gates, but its conditions, a Ready condition and a next step', async () => {
   await using scratch = await scratchRepository();
   const { store, client } = await packageKinds(scratch, { policyFor: () => later });
   const git = await openRepository(scratch.path);
   const Kptfile = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
-  await commitFiles(git, { 'shop/Kptfile': Kptfile }, scratch.clock.now());
+  const conditions = 'status:\n  conditions:\n    - type: reviewed\n      status: "True"\n';
+  await commitFiles(git, { 'shop/Kptfile': Kptfile + conditions }, scratch.clock.now());
   await git.close();
   await scratch.git('tag', 'shop/v9', 'main');
   await store.repository('packages').refresh();
   const { gates, next } = await explain(store, 'packages.shop.v9');
   expect(gates).toEqual([
-    { type: 'reviewed', state: 'Unproven', explanation: expect.stringMatching(/^not evaluated: /) },
+    {
+      ...{ type: 'reviewed', state: 'Unproven', condition: { type: 'reviewed', status: 'True' } },
+      explanation:
+        'no gate decided about it: it did not come through the gates, so that no record proves the condition',
+    },
   ]);
   expect(next).toEqual(['sluice repo adopt packages']);
   const { status } = await client.get(packageRevisionKind, { name: 'packages.shop.v9' });

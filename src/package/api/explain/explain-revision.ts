@@ -93,10 +93,13 @@ async function gatesOnMain(
 function asPublished(evaluation: RevisionEvaluation): RevisionEvaluation {
   const { revision, gates } = evaluation;
   if (isPlaceholder(revision) || !isPublished(revision)) return evaluation;
-  const unknown = { approveOnly: false, condition: undefined, verdict: undefined, changed: [], since: undefined };
+  const unproven = { approveOnly: false, verdict: undefined, changed: [], since: undefined };
+  const unknown = { ...unproven, condition: undefined };
   if (revision.outOfBand !== undefined) {
-    const explanation = 'not evaluated: the publication does not count';
-    return { ...evaluation, gates: gates.map((gate) => ({ ...gate, ...unknown, state: 'Unproven', explanation })) };
+    // Its conditions are those of the published Kptfile, whose record does not count.
+    const explanation =
+      'no gate decided about it: it did not come through the gates, so that no record proves the condition';
+    return { ...evaluation, gates: gates.map((gate) => ({ ...gate, ...unproven, state: 'Unproven', explanation })) };
   }
   const stated = publishedRecordOf(revision.tip.facts)?.gates;
   if (stated === undefined) return evaluation;

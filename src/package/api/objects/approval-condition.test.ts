@@ -4,6 +4,7 @@ import { anna, scratchRepository } from '../../../../test/support/scratch-reposi
 import { type PackageRevision, packageRevisionKind } from '../../../resource/kinds/porch/package-revision.ts';
 import type { ApprovalRule } from '../../model/policy/approval-rules.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../../model/policy/policy.ts';
+import type { BlockingRule } from '../../model/revision/revision-state.ts';
 
 const key = { namespace: 'default', name: 'packages.shop.v1' };
 const conditionOf = ({ status }: PackageRevision) =>
@@ -63,6 +64,48 @@ test('a proposed revision shows which rule blocks it, since when, until when, an
   expect(await shown()).toMatchObject({ status: 'False', reason: 'Freeze' });
   enforce({});
   await store.update(key.name, { action: 'approve' }, anna);
+  expect(await shown()).toBeNull();
+});
+
+test('a missing quorum, a missing independent approval and the hold of a plan are rules as all others', async () => {
+  await using scratch = await scratchRepository();
+  let policy: EffectivePolicy = DEFAULT_POLICY;
+  let hold: BlockingRule | undefined;
+  const holds = { mayHold: () => hold !== undefined, holdOf: async () => hold };
+  const { client, store, changePolicy } = await packageKinds(scratch, { policyFor: () => policy }, { holds });
+  const shown = async () => conditionOf(await client.get(packageRevisionKind, key));
+  const enforce = (next: Partial<EffectivePolicy>) => {
+    policy = { ...DEFAULT_POLICY, ...next };
+    changePolicy();
+  };
+  await client.create(packageRevisionKind, revision('shop', 'v1'));
+  await store.update(key.name, { action: 'propose' }, anna);
+  const quorum = { required: 2, from: ['group:sre'], excludeProposer: true, excludeContributors: true };
+  enforce({ approvalRules: [rule({ quorum })] });
+  const needed = {
+    ...{ type: 'sluice.dev/ApprovalAllowed', status: 'False', reason: 'Quorum' },
+    message:
+      'policy p requires 2 approvals, of which 0 are recorded; blocked since 2026-01-02T03:04:05Z; it is resolved by group:sre, without the proposer and contributors',
+  };
+  expect(await shown()).toEqual(needed);
+  await store.update(key.name, { action: 'approve' }, { actor: { name: 'ben', groups: ['sre'] }, face: 'api' });
+  expect(await shown()).toMatchObject({
+    status: 'False',
+    reason: 'Quorum',
+    message: expect.stringContaining('1 are recorded (ben'),
+  });
+  enforce({ forbidSelfApproval: true });
+  expect(await shown()).toMatchObject({ status: 'True' });
+  enforce({ approvalRules: [rule({ quorum: { ...quorum, required: 1 } })] });
+  expect(await shown()).toMatchObject({ status: 'True', reason: 'NoRuleBlocks' });
+  hold = { rule: 'Wave', message: 'WavePlan web holds it', since: '2026-01-02T03:00:00Z', resolvedBy: 'WavePlan web' };
+  enforce({});
+  expect(await shown()).toEqual({
+    ...{ type: 'sluice.dev/ApprovalAllowed', status: 'False', reason: 'Wave' },
+    message: 'WavePlan web holds it; blocked since 2026-01-02T03:00:00Z; it is resolved by WavePlan web',
+  });
+  hold = undefined;
+  enforce({});
   expect(await shown()).toBeNull();
 });
 

@@ -8,6 +8,7 @@ import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import { ownersElsewhere, ownersShownIn } from '../../model/record/owners.ts';
 import { approvalsIn } from '../../model/record/record.ts';
 import { publisherOf } from '../../model/revision/attribution.ts';
+import { creationTasks } from '../../model/revision/creation-tasks.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { PackageRepository } from '../../store/package-repository.ts';
 
@@ -37,7 +38,7 @@ export function revisionObject(
   };
   const gates = kptfile === undefined ? [] : gatesOf(kptfile);
   const conditions = kptfile === undefined ? [] : [...conditionsOf(kptfile).values()];
-  const tasks = tasksOf(revision);
+  const tasks = creationTasks(revision);
   return {
     apiVersion: 'porch.kpt.dev/v1alpha1',
     kind: 'PackageRevision',
@@ -120,13 +121,6 @@ function peopleOf({
  */
 export function createdAt({ record, tip }: PackageRevision): string {
   return record?.createdAt ?? publishedRecordOf(tip.facts)?.createdAt ?? timestamp(tip.time);
-}
-
-/** Returns the tasks that created the revision. Sluice stores them in the record, Porch in the commit at the tip. */
-function tasksOf(revision: PackageRevision): unknown[] {
-  const task = revision.record?.task ?? publishedRecordOf(revision.tip.facts)?.task;
-  if (task !== undefined) return [task];
-  return revision.tip.facts.annotations.flatMap((annotation) => annotation.task ?? []);
 }
 
 /**

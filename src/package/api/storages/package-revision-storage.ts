@@ -33,11 +33,13 @@ import { isComputedType } from '../../model/gates/ready-type.ts';
 import type { IssuedCondition } from '../../model/gates/verdict.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../../model/identity/identity.ts';
 import { packagePath } from '../../model/identity/layout.ts';
+import { type FreezeRule, freezeWarnings } from '../../model/policy/approval-rules.ts';
 import { ownersWritten } from '../../model/record/owners.ts';
 import { emptyRecord } from '../../model/record/record.ts';
 import { type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
 import type { RevisionUpdate } from '../../plan/update.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
+import type { ApprovalHolds } from '../../store/unmet-rules.ts';
 import { type FieldOwners, memoryFieldOwners } from '../objects/field-owners.ts';
 import type { RevisionEntry } from '../objects/revision-entry.ts';
 import {
@@ -83,7 +85,14 @@ export interface PackageStorageOptions extends ComputedReadings {
   readonly deployments?: ReadDeployments | undefined;
   /** Default: labels and owners decide about no approval. */
   readonly selection?: ReadSelectionCheck | undefined;
+  /** Default: no plan holds a revision. */
+  readonly holds?: ApprovalHolds | undefined;
+  /** Default: none. */
+  readonly freezes?: ReadFreezes | undefined;
 }
+
+/** The freezes that apply in a namespace, or all, also those whose end has passed. */
+export type ReadFreezes = (namespace: string | undefined) => readonly FreezeRule[];
 
 /** The targets that deliver a revision, and what their engines report. */
 export type ReadDeployments = (revision: PackageRevision) => readonly RevisionDeployment[];
@@ -111,6 +120,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly #alert: Alert;
   readonly #deployments: ReadDeployments;
   readonly #selection: ReadSelectionCheck;
+  readonly #freezes: ReadFreezes;
   readonly #pages: ListPages<RevisionEntry, RevisionObject>;
 
   constructor(store: RevisionStore, log: EventLog, options: PackageStorageOptions = {}) {
@@ -118,10 +128,11 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     this.#log = log;
     this.#clock = options.clock ?? systemClock;
     this.#alert = options.alert ?? (async () => undefined);
-    this.table = new RevisionTable(store, log, this.#clock, options.owners ?? memoryFieldOwners(), options.versions);
+    this.table = new RevisionTable(store, log, this.#clock, options.owners ?? memoryFieldOwners(), options);
     this.readOnlySubResources = packageRevisionReadings(store, this.table, options);
     this.#deployments = options.deployments ?? (() => []);
     this.#selection = options.selection ?? (async () => () => undefined);
+    this.#freezes = options.freezes ?? (() => []);
     this.#pages = new ListPages(this.#clock, (entry) => this.#shown(entry));
   }
 
@@ -133,6 +144,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
 
   #shown(entry: RevisionEntry): Stored<RevisionObject> {
     return entry.withDeployments(this.#deployments(entry.revision));
+  }
+
+  tableWarnings(namespace: string | undefined): readonly string[] {
+    return freezeWarnings(this.#freezes(namespace), this.#clock.now());
   }
 
   async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<RevisionObject>> {
@@ -315,6 +330,11 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     update: RevisionUpdate,
   ): Promise<Stored<RevisionObject>> {
     const id = revisionId(revision);
+    // Also of a step that a freeze does not stop: the next one waits. A refusal names the freezes itself.
+    if (update.action !== undefined && context.dryRun !== true) {
+      const { freezes } = this.#store.repositoryOf(revision).policyFor(revision);
+      for (const text of freezeWarnings(freezes, this.#clock.now())) context.warn?.(text);
+    }
     const write = this.table.beginWrite(context, id, metadata?.managedFields);
     try {
       const made = await write.finish(

@@ -3,8 +3,9 @@ import { messageOf } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { nextExpiry } from '../../model/gates/gates.ts';
 import { repositoryIdOf } from '../../model/revision/package-revision.ts';
-import type { ConcernedRevisions } from '../../store/concerned-revisions.ts';
+import type { ConcernedRevisions } from '../../store/policies/concerned-revisions.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
+import type { ApprovalHolds } from '../../store/unmet-rules.ts';
 import { approvalCondition, hasApprovalCondition } from '../objects/approval-condition.ts';
 import {
   evaluatedCondition,
@@ -22,7 +23,7 @@ const SLOW_AFTER_MS = 1000;
 
 interface Evaluation {
   readonly etag: string;
-  /** Set when a policy or freeze changed that concerns it. */
+  /** Set when a policy, a freeze or a plan changed that concerns it. */
   isOutdated: boolean;
   over: Promise<void>;
 }
@@ -30,6 +31,8 @@ interface Evaluation {
 export interface GateEvaluationsOptions {
   readonly store: RevisionStore;
   readonly clock: Clock;
+  /** Default: no plan holds a revision. */
+  readonly holds?: ApprovalHolds | undefined;
   /** The entry of an id as it is now. */
   find(id: string): RevisionEntry | undefined;
   /** Stores an evaluation of the current entry. */
@@ -39,7 +42,7 @@ export interface GateEvaluationsOptions {
 /**
  * Evaluates the gates and the rules for approvals of pending revisions for their conditions `sluice.dev/Ready` and
  * `sluice.dev/ApprovalAllowed`: when a client reads one object, after each write, and,
- * once started, whenever a revision, a policy or a freeze changes, when a gate expires, and when a rule begins or ends to block.
+ * once started, whenever a revision, a policy, a freeze or the hold of a plan changes, when a gate expires, and when a rule begins or ends to block.
  */
 export class GateEvaluations {
   readonly #options: GateEvaluationsOptions;
@@ -82,7 +85,7 @@ export class GateEvaluations {
     this.#removePending(id, repositoryIdOf(revision));
   }
 
-  /** Evaluates the pending revisions again that a changed policy or freeze concerns. What is shown stays until then. */
+  /** Evaluates the pending revisions again that a changed policy, freeze or plan concerns. What is shown stays until then. */
   repeat(concerned: ConcernedRevisions): void {
     for (const [repository, isConcerned] of concerned)
       for (const id of this.#pending.get(repository) ?? []) {
@@ -136,11 +139,13 @@ export class GateEvaluations {
     if (ready.condition !== undefined || ready.approval !== undefined || requiresGates(revision, repository))
       return true;
     if (mayConflict(revision, repository)) return true;
-    return hasApprovalCondition(revision, repository.policyFor(revision), this.#options.clock.now());
+    const { clock, holds } = this.#options;
+    const mayBeHeld = revision.lifecycle === 'Proposed' && holds?.mayHold(revision) === true;
+    return hasApprovalCondition(revision, repository.policyFor(revision), clock.now(), mayBeHeld);
   }
 
   async #evaluate(id: string, self: Evaluation): Promise<void> {
-    const { store, clock, onEvaluated: show, find } = this.#options;
+    const { store, clock, holds, onEvaluated: show, find } = this.#options;
     const { etag } = self;
     const entry = find(id);
     const main = entry && treeOnMain(entry.revision, entry.repository);
@@ -151,7 +156,8 @@ export class GateEvaluations {
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
       const siblings = store.list({ repository: repositoryIdOf(revision), package: revision.key.package });
-      const approval = approvalCondition(evaluation, siblings);
+      const hold = revision.lifecycle === 'Proposed' ? await holds?.holdOf(revision) : undefined;
+      const approval = approvalCondition(evaluation, siblings, hold);
       const ends = [nextExpiry(gates), approval?.until].filter((end) => end !== undefined);
       ready = {
         condition: evaluatedCondition(gates, content.files, conflict),

@@ -13,9 +13,10 @@ import type { IndexKey } from '../../../resource/watch/index-key.ts';
 import type { LoggedChange } from '../../../resource/watch/log-entry.ts';
 import type { IndexChange } from '../../index/state/index-delta.ts';
 import { isPlaceholder, type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
-import type { ConcernedRevisions } from '../../store/concerned-revisions.ts';
 import type { PackageRepository } from '../../store/package-repository.ts';
+import type { ConcernedRevisions } from '../../store/policies/concerned-revisions.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
+import type { ApprovalHolds } from '../../store/unmet-rules.ts';
 import type { FieldOwners } from '../objects/field-owners.ts';
 import { isUnpublished } from '../objects/ready-condition.ts';
 import { NOT_EVALUATED, type Readiness, RevisionEntry } from '../objects/revision-entry.ts';
@@ -58,10 +59,16 @@ export class RevisionTable {
   /**
    * Without `versions`, watches of earlier processes cannot resume: no events exist for changes in Git in the meantime.
    */
-  constructor(store: RevisionStore, log: EventLog, clock: Clock, owners: FieldOwners, versions?: RevisionVersions) {
+  constructor(
+    store: RevisionStore,
+    log: EventLog,
+    clock: Clock,
+    owners: FieldOwners,
+    { versions, holds }: { readonly versions?: RevisionVersions; readonly holds?: ApprovalHolds | undefined } = {},
+  ) {
     this.#store = store;
     this.#gates = new GateEvaluations({
-      ...{ store, clock },
+      ...{ store, clock, holds },
       find: (id) => this.#byId.get(id),
       onEvaluated: (id, ready) => this.#showReady(id, ready),
     });

@@ -5,8 +5,8 @@
 export const READY_TYPE = 'sluice.dev/Ready';
 
 /**
- * The condition that Sluice computes of a proposed revision with rules for approvals: False while a rule blocks every approval, with the rule as
- * its reason. As the one above, it is shown on objects only.
+ * The condition that Sluice computes of a proposed revision with rules for approvals: False while a rule keeps it from being published, such as a
+ * freeze, a missing approval of a quorum or the hold of a WavePlan, with the rule as its reason. As the one above, it is shown on objects only.
  */
 export const APPROVAL_ALLOWED_TYPE = 'sluice.dev/ApprovalAllowed';
 

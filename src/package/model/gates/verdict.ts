@@ -185,7 +185,7 @@ interface Statement {
   readonly message?: string | undefined;
 }
 
-function sameCondition(a: Statement, b: Statement): boolean {
+export function sameCondition(a: Statement, b: Statement): boolean {
   return a.status === b.status && (a.reason ?? '') === (b.reason ?? '') && (a.message ?? '') === (b.message ?? '');
 }
 

@@ -97,8 +97,22 @@ export function freezesAt(freezes: readonly FreezeRule[], now: number): FreezeRu
   return freezes.filter(({ until }) => until === undefined || !(until <= now));
 }
 
+/** The freezes that are in force now, or were at an earlier time; both in milliseconds since the epoch. */
+export function freezesAtOrSince(freezes: readonly FreezeRule[], then: number, now: number): FreezeRule[] {
+  const present = new Set(freezesAt(freezes, now));
+  return freezesAt(freezes, then).filter((freeze) => present.has(freeze) || Date.parse(freeze.since) <= then);
+}
+
 /** The largest time of a date. */
 const MAX_TIME_MS = 8.64e15;
+
+/** What a warning about a freeze begins with. */
+export const FROZEN_PREFIX = 'FROZEN: ';
+
+/** Warnings about the freezes in force at a time in milliseconds since the epoch, for users of what they stop. */
+export function freezeWarnings(freezes: readonly FreezeRule[], now: number): string[] {
+  return freezesAt(freezes, now).map((freeze) => `${FROZEN_PREFIX}${freezeText(freeze)}`);
+}
 
 /** One sentence without its end: which freeze, why, by whom, and how it ends. */
 export function freezeText({ name, namespace, isInstallation, reason, startedBy, since, until }: FreezeRule): string {

@@ -39,6 +39,8 @@ export interface EffectivePolicy {
   readonly automatic: readonly string[];
   /** Policies that require approvals of users, as `<namespace>/<name>`. */
   readonly approvedBy: readonly string[];
+  /** The folders with policies of Repositories that the package is in, above or below: what it publishes can change these policies. */
+  readonly policyFolders: readonly PolicyFolder[];
   /** The Freeze objects of the namespace and of the installation, also those whose end has passed. */
   readonly freezes: readonly FreezeRule[];
   /** Actors, or `group:<name>`, who may publish with closed gates and blocking rules, with a reason. */
@@ -49,12 +51,22 @@ export interface EffectivePolicy {
   readonly hostUsers?: HostUsers | undefined;
   /** Commits that controllers may make on one revision within an hour. */
   readonly commitBudgetPerHour: number;
+  /** Of each policy with limits on the drafts that are opened since required packages have changed. */
+  readonly dependencyLimits: readonly DependencyLimit[];
   /** Condition type to the milliseconds after which a closed gate is overdue. */
   readonly gateDeadlines: Readonly<Record<string, number>>;
   /** Absent if proposals are not reviewed in pull requests. */
   readonly review?: ReviewPolicy | undefined;
   /** Reason why `review` is absent although a policy has one, with the next step. */
   readonly reviewProblem?: string | undefined;
+}
+
+/** A folder that a Repository names for policies. */
+export interface PolicyFolder {
+  readonly namespace: string;
+  readonly repository: string;
+  /** Relative to the root of the repository. */
+  readonly folder: string;
 }
 
 export interface PinnedValidator {
@@ -80,6 +92,13 @@ export interface RequiredGate {
   readonly onlyRestricts?: boolean | undefined;
 }
 
+/** A limit for all packages that a policy selects together; an absent number is none. */
+export interface DependencyLimit {
+  readonly policy: string;
+  readonly maxDraftsPerMinute?: number | undefined;
+  readonly maxOpenDrafts?: number | undefined;
+}
+
 export interface IssuerRule {
   /** Exact type, or a prefix ending in `*`. */
   readonly conditionType: string;
@@ -103,10 +122,12 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   approvalRules: [],
   automatic: [],
   approvedBy: [],
+  policyFolders: [],
   freezes: [],
   breakGlass: [],
   people: NO_PEOPLE,
   commitBudgetPerHour: 50,
+  dependencyLimits: [],
   gateDeadlines: {},
 };
 

@@ -64,14 +64,23 @@ export function approverOf(approvers: readonly ReviewApprover[], login: string |
 
 /**
  * Returns the one policy for reviews. Rules for reviews do not add up: with two of them it is unknown which users may approve, so that none
- * applies, and `reviewProblem` names both.
+ * applies, and `reviewProblem` names both. It also names those of `selecting`, which require reviews, if none of them is among `policies`, by which
+ * reviews may approve.
  */
-export function reviewOf(policies: readonly ReviewPolicy[]): {
+export function reviewOf(
+  policies: readonly ReviewPolicy[],
+  selecting: readonly ReviewPolicy[] = policies,
+): {
   readonly review?: ReviewPolicy;
   readonly reviewProblem?: string;
 } {
   const [review, other] = policies;
-  if (review === undefined) return {};
+  if (review === undefined) {
+    if (selecting.length === 0) return {};
+    const names = selecting.map(({ policy }) => policy).sort();
+    const reviewProblem = `no pull request is opened: whether spec.review of the policies ${names.join(', ')} applies depends on labels in the Kptfile, or on labels or owners that a user without the right to approve wrote; let a user who may approve set the labels on the package revision, or change the selectors`;
+    return { reviewProblem };
+  }
   if (other === undefined) return { review };
   const names = policies.map(({ policy }) => policy).sort();
   const reviewProblem = `the policies ${names.join(', ')} all have spec.review for it, so that no pull request is opened; remove spec.review from all but one, or change their selectors`;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
 import {
   formatStatement,
   MAX_STATEMENT_LENGTH,
@@ -102,6 +103,8 @@ export const approvalSchema = z.object({
   face: z.string(),
   /** Address of the evidence, such as that of a review. */
   evidence: z.string().optional(),
+  /** Id of the review of the Git host that gave it; absent for other ways, and for records of earlier versions. */
+  review: z.string().optional(),
   /** The groups of the user that quorums of policies named when it was given. */
   groups: listOf(z.string()).optional(),
   /**
@@ -114,6 +117,8 @@ export const approvalSchema = z.object({
    * rules of the host reserve the main branch for merges.
    */
   mergeOf: z.string().optional(),
+  /** Why it does not count any more. Others are removed; a decision for a merge stays, since a merge in spite of that is out of band. */
+  withdrawn: z.string().optional(),
   /** The namespace in which it was given: rights are granted by namespace. Records of earlier versions have none. */
   namespace: z.string().optional(),
 });
@@ -285,6 +290,25 @@ export function approvalsElsewhere(
   namespace: string | undefined,
 ): Approval[] {
   return approvals.filter((one) => one.namespace !== undefined && one.namespace !== namespace);
+}
+
+/** An approval that does not count any more. */
+export interface WithdrawnApproval {
+  readonly approval: Approval;
+  readonly why: string;
+}
+
+/** The record without these approvals; the same record where it has none of them. */
+export function withWithdrawn(record: RevisionRecord, withdrawn: readonly WithdrawnApproval[]): RevisionRecord {
+  const { approvals = [] } = record;
+  let isChanged = false;
+  const kept = approvals.flatMap((one) => {
+    const found = withdrawn.find(({ approval }) => sameValue(approval, one));
+    if (found === undefined) return [one];
+    isChanged = true;
+    return one.mergeOf === undefined ? [] : [{ ...one, withdrawn: found.why }];
+  });
+  return isChanged ? { ...record, approvals: kept } : record;
 }
 
 /** Adds the actor of a change of content. Controllers only process content of others, and are not contributors. */

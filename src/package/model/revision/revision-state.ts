@@ -29,6 +29,8 @@ export interface TransitionRequest {
    * for this commit, and publishes nothing yet.
    */
   readonly byMerge?: boolean;
+  /** The namespaces whose PackagePolicies the actor may change, as far as the package can change policies of them. */
+  readonly mayChangePoliciesIn?: readonly string[];
   /** A required condition that the caller found to be false now, whatever is recorded: its gate is closed. */
   readonly closedNow?: string;
 }
@@ -37,6 +39,8 @@ export interface TransitionRequest {
 export interface MergedProposal {
   /** The commit that this made on the main branch; of several, the last one. */
   readonly commit: Oid;
+  /** When it was merged, by the clock of the host, RFC 3339: rules about time are judged as of then. Absent: as of now. */
+  readonly at?: string;
   /**
    * Record the publication although gates are closed or approvals are missing, since the merge cannot be refused any more. It is out of
    * band then, and its statement lists what was bypassed.
@@ -46,6 +50,18 @@ export interface MergedProposal {
   readonly notApproved?: string;
   /** Which reviewers requested changes before the merge, in words that end a sentence: a bypass of the review that is no gate yet. */
   readonly objection?: string;
+  /** Approvals of the merged content in reviews, by other users than the actor of the request; the record need not have them. */
+  readonly approvals?: readonly ReviewApproval[];
+}
+
+/** The approval of a user in a review of a pull request. */
+export interface ReviewApproval {
+  readonly subject: string;
+  readonly groups?: readonly string[];
+  /** RFC 3339. */
+  readonly at: string;
+  /** Address of the review. */
+  readonly evidence: string;
 }
 
 /** The commit of a merge, as far as it is relevant for the publication of a proposal. */
@@ -207,10 +223,22 @@ export interface Refusal {
   readonly conflict?: EditedSides;
 }
 
-/** A rule that blocks an approval at present, whichever user approves. Texts are without a full stop. */
+/**
+ * A rule that keeps a proposed revision from being published at present. The last three refuse no approval: approvals of users that are missing, and
+ * the hold of a WavePlan. Texts are without a full stop.
+ */
 export interface BlockingRule {
-  readonly rule: 'Freeze' | 'ScheduledFreeze' | 'Window' | 'Soak' | 'InFlight' | 'InvalidRule';
-  /** Absent for a Freeze object. */
+  readonly rule:
+    | 'Freeze'
+    | 'ScheduledFreeze'
+    | 'Window'
+    | 'Soak'
+    | 'InFlight'
+    | 'InvalidRule'
+    | 'SelfApproval'
+    | 'Quorum'
+    | 'Wave';
+  /** Absent for a Freeze object, a plan, and for policies that forbid self-approval. */
   readonly policy?: string;
   readonly message: string;
   /** Since when it blocks, RFC 3339, if known. */

@@ -220,7 +220,8 @@ describe('an upgrade', () => {
     const { v1, v2, local } = await cloned(w);
     const mine = (await w.text(local, 'upf.yaml'))
       .replace('replicas: 1', 'replicas: 3')
-      .replace('name: upf\n', 'name: edge\n');
+      .replace('name: upf\n', 'name: edge\n')
+      .replace('upf:1', 'upf:own');
     const own = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: own\n';
     const files = new Map([
       ['upf.yaml', Buffer.from(mine)],
@@ -233,8 +234,11 @@ describe('an upgrade', () => {
     const source = { type: 'upgrade', oldUpstream: v1, newUpstream: v2, local } as const;
     const context = { ...anna, warn: (message: string) => warnings.push(message) };
     const { name } = await w.store.create('edge', { package: 'edge-upf', workspace: 'v2', source }, context);
-    expect(warnings).toEqual(['changed upstream, and kept as they were changed locally: notes.txt']);
-    expect(await w.text(name, 'upf.yaml')).toBe(mine.replace('upf:1', 'upf:2'));
+    expect(warnings).toEqual([
+      'changed upstream, and kept as they were changed locally: notes.txt',
+      'changed on both sides, and overwritten by upstream: Deployment/upf spec.template.spec.containers[upf].image (was upf:own) in upf.yaml',
+    ]);
+    expect(await w.text(name, 'upf.yaml')).toBe(mine.replace('upf:own', 'upf:2'));
     expect(await w.text(name, 'own.yaml')).toContain('name: own');
     expect(await w.text(name, 'notes.txt')).toBe('mine\n');
     expect(await w.text(name, 'new.yaml')).toContain('metadata: # kpt-merge: /new');

@@ -5,6 +5,8 @@ import { traced } from '../../../foundation/tracing/traced.ts';
 import type { Oid, RefUpdate, TreeEdit } from '../../../git/git-repository.ts';
 import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { overwrittenTexts } from '../../merge/overwritten.ts';
+import { stillOverwritten } from '../../merge/still-overwritten.ts';
 import { readPackage } from '../../model/content/content.ts';
 import { checkPackageSize } from '../../model/content/package-size.ts';
 import {
@@ -26,9 +28,10 @@ import {
   withContributor,
 } from '../../model/record/record.ts';
 import type { NewRevision, RevisionSource } from '../../upstream/revision-source.ts';
-import type { UpstreamReader } from '../../upstream/upstream-reader.ts';
+import { readPackageFiles, type UpstreamReader } from '../../upstream/upstream-reader.ts';
 import { editKptfileText } from '../edit/edit-kptfile-text.ts';
 import { warnOfUnproven } from '../edit/issuer-rights.ts';
+import { refusePolicyPackage } from '../policy-rights.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
@@ -64,15 +67,18 @@ async function planDraft(
     );
   }
   const name = revisionName(key);
+  const path = packagePath(repo.layout, key.package);
+  const subject = { key, name, path, namespace: repo.namespace, kptfile: undefined, record: undefined };
+  await refusePolicyPackage(name, repo.policyFor(subject), context);
   const start = await startOf(repo, key, wanted.source, upstreams, context);
   const mainCommit = await repo.git.readCommit(head);
-  const path = packagePath(repo.layout, key.package);
   const begunTree = await repo.git.editTree(mainCommit.tree, start.edits);
   const edited = await withKptfile(repo, begunTree, path, wanted.kptfile ?? []);
   const at = timestamp(repo.clock.now());
   const verdicts = start.verdicts ?? (await givenIn(repo, `${edited}:${path}`, context, at));
   const adapted = await adapt(repo, edited, path, wanted);
-  const rendered = await renderNew(repo, adapted.tree, path, context);
+  const rendered = await renderNew(repo, adapted.tree, path, context, wanted.onRendered);
+  await reportOverwritten(repo, start, `${rendered.root}:${path}`, wanted, context);
   const commit = await repo.git.writeCommit({
     tree: rendered.root,
     parents: [head],
@@ -103,8 +109,8 @@ async function planDraft(
   const before = repo.index.ref(recordRef(repo.layout, path, key.workspace));
   const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
   // A workspace can be used again after deletion; an old record must not count for the new draft.
-  const subject = { path, key, recordOid: before, statement: undefined };
-  const { update, mark } = await writeRecord(repo, subject, record, note, context);
+  const recorded = { path, key, recordOid: before, statement: undefined };
+  const { update, mark } = await writeRecord(repo, recorded, record, note, context);
   const updates: RefUpdate[] = [{ type: 'create', ref: draftRef(repo.layout, key), new: commit }, update];
   return { updates, name, marks: [mark], revokes: false };
 }
@@ -168,6 +174,20 @@ function contributorsOf(
   const isUnknown = source.type === 'copy' && index.get(source.source)?.outOfBand !== undefined;
   const before = isUnknown ? withContributor([], unknown, at, commit) : [];
   return source.type === 'copy' && adapt === undefined ? before : withContributor(before, context, at, commit);
+}
+
+async function reportOverwritten(
+  { git }: RepositoryContext,
+  { overwritten: by }: Start,
+  specification: string,
+  { onOverwritten }: NewRevision,
+  context: RequestContext,
+): Promise<void> {
+  if (by === undefined) return;
+  const overwritten = await stillOverwritten(by, () => readPackageFiles(git, specification));
+  if (overwritten.total > 0) onOverwritten?.(overwritten);
+  for (const text of overwrittenTexts(overwritten))
+    context.warn?.(`changed on both sides, and overwritten by upstream: ${text}`);
 }
 
 function startOf(

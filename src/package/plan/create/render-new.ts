@@ -7,6 +7,7 @@ import { UNKNOWN_INPUTS } from '../../model/content/inputs.ts';
 import { checkPackageSize, MAX_FILES } from '../../model/content/package-size.ts';
 import { DEFAULT_POLICY } from '../../model/policy/policy.ts';
 import type { RevisionRecord } from '../../model/record/record.ts';
+import type { NewRevision } from '../../upstream/revision-source.ts';
 import {
   namesFunctions,
   type PackageTexts,
@@ -33,12 +34,14 @@ export async function renderNew(
   root: Oid,
   path: string,
   context: RequestContext,
+  onRendered?: NewRevision['onRendered'],
 ): Promise<RenderedTree> {
   const kptfiles = await kptfilesOf(repo, `${root}:${path}`);
   const functions = namesFunctions(kptfiles);
   const whole = functions === true ? await readPackage(repo.git, `${root}:${path}`, undefined) : undefined;
   const files = whole?.files ?? kptfiles;
   const all = functions === undefined ? undefined : await renderFiles(files, repo, DEFAULT_POLICY, context);
+  if (all?.renderStatus !== undefined) onRendered?.(all.renderStatus);
   const own = files.get('Kptfile');
   if (all === undefined || own === undefined) return { root, record: (begun) => begun };
   const conditions = (all.conditions ?? []).filter(({ type }) => type === RENDERED.type);

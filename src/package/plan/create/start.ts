@@ -1,4 +1,5 @@
 import type { Oid, TreeEdit } from '../../../git/git-repository.ts';
+import type { OverwrittenBy } from '../../merge/still-overwritten.ts';
 import type { RevisionRecord, Verdict } from '../../model/record/record.ts';
 
 /** The initial state of a draft. */
@@ -12,4 +13,6 @@ export interface Start {
   readonly source?: NonNullable<RevisionRecord['source']>;
   /** Tree of the published revision that the content is derived from. */
   readonly basedOn?: Oid;
+  /** What the edits overwrite. */
+  readonly overwritten?: OverwrittenBy;
 }

@@ -11,7 +11,13 @@ import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
 import { type ExecutedCommand, withCommand } from '../../model/record/executed-commands.ts';
 import { type WrittenMetadata, withMetadata } from '../../model/record/object-metadata.ts';
-import { type Contributor, type RevisionRecord, withContributor } from '../../model/record/record.ts';
+import {
+  type Contributor,
+  type RevisionRecord,
+  type WithdrawnApproval,
+  withContributor,
+  withWithdrawn,
+} from '../../model/record/record.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Rendering } from '../ports/renderer.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
@@ -53,6 +59,8 @@ export interface RevisionChange extends PackageEdits {
   readonly metadata?: WrittenMetadata;
   /** A command in a comment of the pull request `source`, recorded with its effect; rejects with AlreadyExists if it was executed before. */
   readonly command?: ExecutedCommand & { readonly source: string };
+  /** Recorded approvals of a proposal that do not count any more. Those that are not in the record are ignored. */
+  readonly withdrawnApprovals?: readonly WithdrawnApproval[];
   /** Bases the revision on the head of the main branch, with a merge commit. */
   readonly rebase?: RebaseMode;
   /** First line of the commit. */
@@ -132,6 +140,10 @@ export async function planChange(
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
   if (change.metadata !== undefined) record = withMetadata(record, change.metadata);
+  const { withdrawnApprovals = [] } = change;
+  const kept = revision.lifecycle === 'Proposed' ? withWithdrawn(record, withdrawnApprovals) : record;
+  const isWithdrawn = kept !== record;
+  record = kept;
   if (change.command !== undefined) {
     const { source, ...command } = change.command;
     record = { ...record, commands: withCommand(before.commands, source, command) };
@@ -161,10 +173,10 @@ export async function planChange(
   // The head of the main branch is not specific to one package on it.
   if (!hasCommit && !isPlaceholder(revision)) updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
   const subject = `${change.subject ?? describe(own)} (${revision.name})`;
-  const note = { subject, action: 'edit', ...(hasCommit ? { made: commit } : {}) };
+  const note = { subject, action: isWithdrawn ? 'withdraw' : 'edit', ...(hasCommit ? { made: commit } : {}) };
   const { update, mark } = await writeRecord(repo, revision, { ...record, commit }, note, context);
   updates.push(update);
-  return { updates, name: revision.name, marks: [mark], revokes: revokesVerdict(before, record) };
+  return { updates, name: revision.name, marks: [mark], revokes: isWithdrawn || revokesVerdict(before, record) };
 }
 
 /** Conditions that Sluice computes cannot be issued or withdrawn. */
@@ -342,6 +354,8 @@ function describe(change: RevisionChange): string {
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
   if (change.rebase !== undefined) parts.push('Merge the main branch');
   if (change.metadata !== undefined) parts.push('Change metadata');
+  for (const { approval } of change.withdrawnApprovals ?? [])
+    parts.push(`withdraw the approval of ${approval.subject}`);
   if (parts.length === 0 && change.command !== undefined) parts.push('Command of a comment');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
   if (parts.length === 0 && change.recordPush === true) parts.push('Record a push');

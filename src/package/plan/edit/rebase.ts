@@ -4,6 +4,7 @@ import { mergeBase } from '../../../git/objects/merge-base.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { isEdited } from '../../kernel/main-edit.ts';
 import { mergePackage } from '../../merge/merge-package.ts';
+import { overwrittenTexts } from '../../merge/overwritten.ts';
 import { type PackageFiles, sameFile } from '../../merge/package-files.ts';
 import { PUSH_ACTOR } from '../../model/gates/verdict.ts';
 import { type RevisionRecord, withContributor } from '../../model/record/record.ts';
@@ -108,7 +109,7 @@ async function merge(
   const local = await readPackageFiles(git, `${commit}:${path}`);
   const original: PackageFiles = from === undefined ? new Map() : await readPackageFiles(git, from);
   const updated = await readPackageFiles(git, onMain);
-  const { files, keptLocal } = mergePackage(local, original, updated);
+  const { files, keptLocal, overwritten } = mergePackage(local, original, updated);
   const changed = (side: PackageFiles, file: string) => !sameFile(side.get(file), original.get(file));
   const both = [...new Set([...local.keys(), ...original.keys()])]
     .filter((file) => changed(local, file) && changed(updated, file) && !sameFile(local.get(file), updated.get(file)))
@@ -118,6 +119,7 @@ async function merge(
     context.warn?.(
       `changed on both sides: ${listed(merged)}; where both changed the same field, ${name} has the value of the main branch now; review it before you propose it`,
     );
+  for (const text of overwrittenTexts(overwritten)) context.warn?.(`overwritten by the main branch: ${text}`);
   if (keptLocal.length > 0)
     context.warn?.(
       `changed on both sides, and kept as in ${name}: ${listed(keptLocal)}; review it before you propose it`,

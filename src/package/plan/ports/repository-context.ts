@@ -6,7 +6,7 @@ import type { PackageContent } from '../../model/content/content.ts';
 import { type RepositoryLayout, recordRef } from '../../model/identity/layout.ts';
 import type { EffectivePolicy } from '../../model/policy/policy.ts';
 import { formatRecord, type RecordStatement, type RevisionRecord } from '../../model/record/record.ts';
-import type { PackageRevision } from '../../model/revision/package-revision.ts';
+import type { PackageRevision, PolicySubject } from '../../model/revision/package-revision.ts';
 import type { NewMark } from '../../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust, StatementFact } from '../../trust/repository-trust.ts';
 import { STATEMENT_VERSION, scopeOf } from '../../trust/statement/statement.ts';
@@ -32,12 +32,14 @@ export interface RepositoryContext {
   readonly identity: { readonly name: string; readonly email: string };
   /** The id of the empty tree, which exists in the repository from the first call on. */
   emptyTree(): Promise<Oid>;
-  policyFor(revision: PackageRevision): EffectivePolicy;
+  policyFor(revision: PolicySubject): EffectivePolicy;
   /** The revision as the index has it, once trusted keys and policies are read as they are now. Throws NotFound. */
   current(name: string): Promise<PackageRevision>;
   /** Returns the revision after a plan; undefined if it would be deleted. */
   preview(plan: WritePlan): Promise<PackageRevision | undefined>;
   content(revision: PackageRevision): Promise<PackageContent>;
+  /** Whether its pull request waits in a merge queue of the Git host at its present commit, as far as is known. */
+  isInMergeQueue(revision: PackageRevision): boolean;
   /** Names of revisions, in any repository, that have this one as their upstream. */
   dependentsOf(revision: PackageRevision): string[];
 }

@@ -32,8 +32,22 @@ export const READY_COLUMN: PrinterColumn<KubernetesObject> = {
   type: 'string',
   description: 'Status of the condition Ready.',
   jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-  value: ({ status }) => {
-    const { conditions } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
-    return findCondition(conditions, 'Ready')?.status;
-  },
+  value: ({ status }) => readyOf(status)?.status,
 };
+
+/** Why an object is Ready or not. Only wide tables have them. */
+export const READY_REASON_COLUMNS: readonly PrinterColumn<KubernetesObject>[] = (['Reason', 'Message'] as const).map(
+  (name) => {
+    const field = name === 'Reason' ? 'reason' : 'message';
+    return {
+      ...{ name, type: 'string', priority: 1, description: `${name} of the condition Ready.` },
+      jsonPath: `.status.conditions[?(@.type=="Ready")].${field}`,
+      value: ({ status }) => readyOf(status)?.[field],
+    };
+  },
+);
+
+function readyOf(status: unknown): Condition | undefined {
+  const { conditions } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+  return findCondition(conditions, 'Ready');
+}

@@ -78,18 +78,27 @@ test('wrong types, unknown fields and unknown functions are found before there i
   expect(value('upstream.nme')).toMatch(/line 1, column 9: field not found: nme/);
   expect(value('upstream.name.split(1)')).toContain('unbound function: split');
   expect(value('size(target.repo)')).toContain(`${at}: `);
-  expect(value('size(target.repo)')).toContain('gives number, expected a text');
-  expect(value('upstream.labels')).toContain('gives object, expected a text');
+  expect(value('size(target.repo)')).toContain('line 1, column 1: gives int, expected a text');
+  expect(value('upstream.labels')).toContain('gives map, expected a text');
   // A repository that the set names has no labels; the objects of a selector have.
   expect(value('target.labels.site')).toContain('field not found: labels');
   const selected = { labelExprs: [{ key: 'a', valueExpr: 'target.labels.site' }] };
   expect(causes({ repositorySelector: {}, template: selected })).toEqual([]);
+  // Also in branches that the evaluation for an example does not reach.
+  expect(value("repoDefault == 'x' ? upstream.nme : 'b'")).toMatch(
+    /line 1, column 30: field not found: nme; known are name,/,
+  );
+  expect(value("has(upstream.labels.a) ? 'a' : upstream.name.split(1)")).toMatch(/column 45: unbound function: split/);
+  expect(value("repoDefault != '' || packageDefault > 1 ? 'a' : 'b'")).toMatch(/column 36: found no matching overload/);
+  expect(value("repoDefault == 'x' ? size(repoDefault) : 'b'")).toContain('gives int, expected a text');
+  expect(value("repoDefault == 'x' || 'a'.matches('(') ? 'a' : 'b'")).toContain('pattern');
   // What depends on the values may be right.
   for (const right of [
     "repository.labels['site-' + target.repo]",
     "has(upstream.annotations.a) ? upstream.annotations.a : 'b'",
     "repository.labels['example.com/site']",
     'string(int(upstream.name))',
+    "has(target.labels) ? target.labels.site : 'a'",
   ])
     expect(value(right)).toBeUndefined();
 });

@@ -162,7 +162,7 @@ const target = z
       })
       .optional()
       .describe(
-        'Selector for objects of any kind, in the namespace of the set. Their names are those of repositories.',
+        'Selector for objects of a namespaced kind, except Secrets, in the namespace of the set. Their names are those of repositories. In a cluster, Sluice needs the right to list and watch the kind.',
       ),
     template: template.optional().describe('Fields of the variants of the target.'),
   })

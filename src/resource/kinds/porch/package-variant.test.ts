@@ -52,6 +52,13 @@ test('what the controller could not carry out is refused at its field', () => {
   expect(causes({ ...whole, upstream: { ...whole.upstream, revision: 'v1' } })[0]).toMatch(
     /^spec\.upstream\.revision: /,
   );
+  const named = (revision: unknown) => causes({ ...whole, upstream: { ...whole.upstream, revision } })[0];
+  expect(named('v4')).toBe(
+    'spec.upstream.revision: Invalid value: "v4": must be an integer, as in Porch since 2025 (earlier versions had text); write 4',
+  );
+  expect(named('v4.0.0')).toContain('write 4, or name the tag in workspaceName: "v4.0.0"');
+  expect(named('main')).toContain('write the number of the revision, or name the tag in workspaceName: "main"');
+  expect(named(true)).toBe('spec.upstream.revision: Invalid value: true: expected number');
   expect(causes({ ...whole, packageContext: { data: { name: 'x', a: 'b' }, removeKeys: ['package-path'] } })).toEqual([
     expect.stringMatching(/^spec\.packageContext\.data: .*must not contain the key "name"$/),
     expect.stringMatching(/^spec\.packageContext\.removeKeys: .*must not contain the key "package-path"$/),

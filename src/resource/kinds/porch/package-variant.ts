@@ -14,7 +14,7 @@ import { renderStatusSchema } from './package-revision-resources.ts';
 /** Set by the controller, which decides what happens to the package revisions of a deleted variant. Porch uses the same one. */
 export const PACKAGE_VARIANT_FINALIZER = 'config.porch.kpt.dev/packagevariants';
 
-/** Reason of `Ready` while the set of a variant permits no further draft. */
+/** Reason of `Ready` while the set of a variant permits no further draft, or too many were opened in the last minute. */
 export const WAITING = 'Waiting';
 
 /** Keys of the package context that Sluice computes. */
@@ -97,12 +97,20 @@ const injector = z.object({
   name: objectName.describe('Name of the object that is injected, in the namespace of the variant.'),
 });
 
+/** Objects that were written for earlier versions of Porch have the name of a tag. */
+function textRevision(text: string): string {
+  const [, number, rest] = /^v?(\d{1,9})(.*)$/s.exec(text) ?? [];
+  const write = number === undefined ? 'write the number of the revision' : `write ${Number(number)}`;
+  const tag = rest === '' || text.length > 63 ? '' : `, or name the tag in workspaceName: ${JSON.stringify(text)}`;
+  return `must be an integer, as in Porch since 2025 (earlier versions had text); ${write}${tag}`;
+}
+
 export const upstreamSchema = z
   .object({
     repo: objectName.describe('Name of the Repository object of the upstream package.'),
     package: packagePath.describe('Path of the upstream package in its repository.'),
     revision: z
-      .int()
+      .int({ error: ({ input }) => (typeof input === 'string' ? textRevision(input) : undefined) })
       .min(-1)
       .optional()
       .describe(

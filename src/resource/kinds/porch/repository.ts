@@ -6,7 +6,7 @@ import { DNS_LABEL } from '../../object/name-rules.ts';
 import type { DeepReadonly } from '../../object/object.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
-import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
+import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN, READY_REASON_COLUMNS } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from '../common/git-location.ts';
 import { serverTimeSchema } from '../common/time-schema.ts';
@@ -186,6 +186,7 @@ export const repositoryKind = defineKind({
       jsonPath: '.status.lastWebhookTime',
       value: ({ status }) => status?.lastWebhookTime ?? undefined,
     },
+    ...READY_REASON_COLUMNS,
     AGE_COLUMN,
   ],
 });

@@ -1,4 +1,6 @@
-import { compileExpression, type ExpressionLimits } from '../../../expression/expression.ts';
+import type { Typing } from '../../../expression/check-types.ts';
+import { compileTyped, type Expression, type ExpressionLimits } from '../../../expression/expression.ts';
+import { mapOf, objectOf, scalar } from '../../../expression/static-type.ts';
 import { isSluiceError, messageOf } from '../../../foundation/sluice-error.ts';
 import { cpuMilliseconds } from '../../../foundation/time/cpu-time.ts';
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
@@ -22,9 +24,14 @@ const USER_MAPS: ReadonlySet<string> = new Set(['labels', 'annotations', 'data',
 const MAX_ALL_CHARACTERS = 32 * 1024;
 /** Milliseconds of processor time to compile all expressions and to evaluate them for the example. Usual ones need less than one each. */
 const MAX_EXAMPLE_MS = 500;
-/** Errors of an evaluation that other values of the variables do not avoid. */
-const TYPE_ERROR = /found no matching overload|unbound function|type mismatch|error parsing regexp/;
-const FIELD_ERROR = /field not found: (.*)$/s;
+/** Errors of an evaluation that other values of the variables do not avoid, where types leave it open. */
+const TYPE_ERROR = /found no matching overload|type mismatch|error parsing regexp/;
+
+const TEXT = scalar('string');
+const TEXTS = mapOf(TEXT, TEXT);
+const OBJECT = objectOf({ name: TEXT, namespace: TEXT, labels: TEXTS, annotations: TEXTS });
+/** A repository that a set names has no object. */
+const NAMED = objectOf({ repo: TEXT, package: TEXT });
 
 /** The errors of the expressions of a set, each with its field, line and column. */
 export function expressionCauses(targets: unknown): FieldCause[] {
@@ -54,11 +61,20 @@ export function expressionCauses(targets: unknown): FieldCause[] {
   return causes;
 }
 
-/** Why an expression cannot be compiled, or has wrong types in what an example of the variables makes it evaluate. */
+function typingOf(variables: readonly string[], isNamed: boolean): Typing {
+  const target = isNamed ? NAMED : OBJECT;
+  const types = { repoDefault: TEXT, packageDefault: TEXT, upstream: OBJECT, repository: OBJECT, target };
+  return {
+    variables: Object.fromEntries(Object.entries(types).filter(([name]) => variables.includes(name))),
+    result: 'string',
+  };
+}
+
+/** Why an expression cannot be compiled, has wrong types in any branch, or costs too much for an example of the variables. */
 function problemOf(text: string, variables: readonly string[], isNamed: boolean): string | undefined {
-  let expression: ReturnType<typeof compileExpression>;
+  let expression: Expression;
   try {
-    expression = compileExpression(text, variables, TEMPLATE_LIMITS);
+    expression = compileTyped(text, typingOf(variables, isNamed), TEMPLATE_LIMITS);
   } catch (error) {
     if (!isSluiceError(error)) throw error;
     return error.message;
@@ -69,10 +85,8 @@ function problemOf(text: string, variables: readonly string[], isNamed: boolean)
     value = expression.evaluate(exampleOf(words, isNamed));
   } catch (error) {
     const message = messageOf(error);
-    if (isSluiceError(error, 'LimitExceeded')) return message;
-    const [, field] = FIELD_ERROR.exec(message) ?? [];
     // The maps of the example have all keys that the text contains; another one is computed, and may exist.
-    return TYPE_ERROR.test(message) || (field !== undefined && words.includes(field)) ? message : undefined;
+    return isSluiceError(error, 'LimitExceeded') || TYPE_ERROR.test(message) ? message : undefined;
   }
   return typeof value === 'string' ? undefined : notText(text, value);
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { recurrenceProblem } from '../../../foundation/time/recurrence.ts';
 import { durationSchema, parseDuration } from '../../object/duration.ts';
+import { clusterRules } from '../../schema/cluster-rule.ts';
+import { REACHABLE_QUORUM, refuseUnreachable } from './quorum-rule.ts';
 
 const MAX_NAMES = 100;
 const MAX_RECURRENCES = 20;
@@ -95,6 +97,8 @@ export const approvalFields = z.object({
         .default(true)
         .describe('Whether approvals of users who changed the content do not count. Default: true.'),
     })
+    .superRefine(({ required, from }, context) => refuseUnreachable(required, from, context))
+    .meta(clusterRules(REACHABLE_QUORUM))
     .optional()
     .describe('Users who have to approve. The approval that completes the quorums of all policies publishes.'),
   windows: recurrences('A period in which revisions may be approved.')

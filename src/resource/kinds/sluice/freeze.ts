@@ -5,6 +5,8 @@ import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { reasonTextSchema } from './approval-schema.ts';
 
+const MAX_USER_CHARACTERS = 253;
+
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
@@ -34,12 +36,21 @@ export const freezeKind = defineKind({
       startedBy: z
         .string()
         .min(1)
-        .max(253)
+        .max(MAX_USER_CHARACTERS)
         .regex(/^[^\x00-\x1f\x7f-\x9f]+$/, 'must not contain control characters')
         .optional()
-        .describe('User who started it, as the command reports it. Informative.'),
+        .describe(
+          'User who started it. The API server of Sluice records the authenticated user; elsewhere it is what the client reports. Informative.',
+        ),
     })
     .describe('Reason and end.'),
+  strategy: {
+    withCreator: (freeze, user, old) => {
+      const { startedBy: _reported, ...spec } = freeze.spec;
+      const startedBy = old === undefined ? user.slice(0, MAX_USER_CHARACTERS) : old.spec.startedBy;
+      return { ...freeze, spec: { ...spec, ...(startedBy === undefined ? {} : { startedBy }) } };
+    },
+  },
   printerColumns: [
     NAME_COLUMN,
     {

@@ -65,7 +65,12 @@ export const functionPolicyKind = defineKind({
     .describe('Rules of the policy.'),
   printerColumns: [
     NAME_COLUMN,
-    { name: 'Images', type: 'string', value: (object) => object.spec.rules.map(({ image }) => image).join(',') },
+    {
+      name: 'Images',
+      type: 'string',
+      jsonPath: '.spec.rules[*].image',
+      value: (object) => object.spec.rules.map(({ image }) => image).join(','),
+    },
     AGE_COLUMN,
   ],
 });

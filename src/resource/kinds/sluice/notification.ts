@@ -163,9 +163,11 @@ export const notificationKind = defineKind({
   printerColumns: [
     NAME_COLUMN,
     {
-      name: 'Receiver',
+      name: 'Webhook',
       type: 'string',
-      value: ({ spec }) => (spec.webhook === undefined ? 'CommitStatus' : spec.webhook.format),
+      description: 'Format of the messages to a webhook; empty for commit statuses.',
+      jsonPath: '.spec.webhook.format',
+      value: ({ spec }) => spec.webhook?.format,
     },
     READY_COLUMN,
     { name: 'Sent', type: 'integer', jsonPath: '.status.sent', value: (object) => object.status?.sent },

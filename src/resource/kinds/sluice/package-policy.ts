@@ -114,6 +114,25 @@ export const packagePolicySpec = z
       .min(0)
       .default(50)
       .describe('Maximum number of commits that controllers may make on one revision per hour.'),
+    dependencies: z
+      .object({
+        maxDraftsPerMinute: z
+          .int()
+          .min(0)
+          .optional()
+          .describe(
+            'Number of drafts that Sluice opens in a minute, of all packages that the policy selects together, since packages that they require have changed. 0 opens none. The limits that Sluice has itself, 60 in a namespace and 5 of a package, hold too.',
+          ),
+        maxOpenDrafts: z
+          .int()
+          .min(0)
+          .optional()
+          .describe(
+            'Number of these drafts and proposals that are open at a time, of all packages that the policy selects together.',
+          ),
+      })
+      .optional()
+      .describe('Limits on the drafts that are opened since required packages have changed.'),
     gateDeadlines: z
       .array(
         z.object({
@@ -140,6 +159,7 @@ export const packagePolicyKind = defineKind({
     .object({
       conditions: conditionsSchema.optional(),
       observedGeneration: observedGenerationSchema,
+      gates: z.string().optional().describe('Condition types of its required gates, for tables.'),
       mergePublication: z
         .array(
           z.object({
@@ -162,7 +182,9 @@ export const packagePolicyKind = defineKind({
     {
       name: 'Gates',
       type: 'string',
-      value: (object) => object.spec.requiredGates.map((gate) => gate.conditionType).join(','),
+      // Tables of a cluster show only the first of several values.
+      jsonPath: '.status.gates',
+      value: ({ spec }) => gatesText(spec) || undefined,
     },
     {
       name: 'Auto propose',
@@ -173,5 +195,14 @@ export const packagePolicyKind = defineKind({
     AGE_COLUMN,
   ],
 });
+
+/** The required gates of a policy in one cell of a table. */
+export function gatesText({
+  requiredGates,
+}: {
+  readonly requiredGates: readonly { readonly conditionType: string }[];
+}) {
+  return requiredGates.map(({ conditionType }) => conditionType).join(',');
+}
 
 export type PackagePolicy = ObjectOf<typeof packagePolicyKind>;

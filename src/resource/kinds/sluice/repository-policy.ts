@@ -11,11 +11,11 @@ const REFUSED_IN_SPEC = ['givers', 'validatorConditions', 'kptfileApprovals', 'a
 const REFUSED_IN_APPROVAL = ['automatic', 'breakGlass'] as const;
 const RULE = 'a policy in a repository can only restrict; set it in a PackagePolicy object';
 
-const { selector, requiredGates, validFor, pushDenied, gateDeadlines } = packagePolicySpec.shape;
+const { selector, requiredGates, validFor, pushDenied, gateDeadlines, dependencies } = packagePolicySpec.shape;
 const { forbidSelfApproval, quorum, windows, freezes, maxInFlight, soak } = approvalFields.shape;
 
 const repositoryPolicySpec = z.object({
-  ...{ selector, requiredGates, validFor, pushDenied, gateDeadlines },
+  ...{ selector, requiredGates, validFor, pushDenied, gateDeadlines, dependencies },
   pushMayGive: z.boolean().optional(),
   commitBudgetPerHour: z.int().min(0).optional(),
   approval: z

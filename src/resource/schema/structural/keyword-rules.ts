@@ -1,6 +1,6 @@
 import { showValue } from '../../object/invalid-object.ts';
 import { sameValue } from '../../object/same-value.ts';
-import { matchesPattern } from './safe-pattern.ts';
+import { patternMismatch } from './safe-pattern.ts';
 import { hasFormat } from './string-formats.ts';
 import type { StructuralSchema } from './structural-schema.ts';
 
@@ -69,7 +69,8 @@ type Want = (holds: boolean, rule: () => string) => void;
 function textRules({ minLength, maxLength, pattern, format }: StructuralSchema, text: string, want: Want): void {
   if (minLength !== undefined) want(isAtLeast(text, minLength), () => `must have at least ${minLength} characters`);
   if (maxLength !== undefined) want(!isAtLeast(text, maxLength + 1), () => `must have at most ${maxLength} characters`);
-  if (pattern !== undefined) want(matchesPattern(pattern, text), () => `must match ${JSON.stringify(pattern)}`);
+  const mismatch = pattern === undefined ? undefined : patternMismatch(pattern, text);
+  want(mismatch === undefined, () => mismatch ?? '');
   if (format !== undefined) want(hasFormat(format, text), () => `must have the format ${format}`);
 }
 

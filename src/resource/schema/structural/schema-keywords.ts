@@ -1,5 +1,3 @@
-import { patternProblem } from './safe-pattern.ts';
-
 const isText = (value: unknown) => typeof value === 'string';
 const isFlag = (value: unknown) => typeof value === 'boolean';
 const isNumber = (value: unknown) => typeof value === 'number' && Number.isFinite(value);
@@ -40,10 +38,9 @@ function rule(holds: (value: unknown) => boolean, text: string, keywords: readon
   return Object.fromEntries(keywords.map((keyword) => [keyword, { holds, rule: text }]));
 }
 
-/** Returns the error in one keyword of a schema; undefined if it is valid. */
+/** Returns the error in one keyword of a schema; undefined if it is valid, apart from what a pattern contains. */
 export function keywordProblem(keyword: string, value: unknown): string | undefined {
   if (!Object.hasOwn(KEYWORDS, keyword)) return 'has no place in a structural schema';
   const { holds, rule } = KEYWORDS[keyword] as (typeof KEYWORDS)[string];
-  if (!holds(value)) return rule;
-  return keyword === 'pattern' ? patternProblem(value as string) : undefined;
+  return holds(value) ? undefined : rule;
 }

@@ -80,6 +80,11 @@ describe('structuralProblems', () => {
     ['lookahead', { type: 'string', pattern: '^(?=a)' }, 'a.pattern: Forbidden: must be a regular expression'],
     ['a broken pattern', { type: 'string', pattern: '(' }, 'a.pattern: Forbidden: must be a regular expression'],
     [
+      'a pattern that is large once it is compiled',
+      { type: 'string', pattern: '(ab){1000}' },
+      'a.pattern: Forbidden: must be a regular expression in the syntax of RE2: pattern: a regular expression has at most 2000 parts, and this one has 5005',
+    ],
+    [
       'a broken rule',
       { type: 'string', 'x-kubernetes-validations': [{ rule: 'self ==' }] },
       'a.x-kubernetes-validations[0].rule: Forbidden: expression',
@@ -110,6 +115,12 @@ describe('structuralProblems', () => {
     const wide = Object.fromEntries(Array.from({ length: 30_000 }, (_, index) => [`f${index}`, { type: 'string' }]));
     expect(structuralProblems({ type: 'object', properties: wide }).map((cause) => cause.message)).toEqual([
       'Forbidden: the schema has more than 20000 parts',
+    ]);
+    const patterns = Object.fromEntries(
+      Array.from({ length: 200 }, (_, index) => [`f${index}`, { type: 'string', pattern: `^${index}[a-z]{0,500}$` }]),
+    );
+    expect(structuralProblems({ type: 'object', properties: patterns }).map((cause) => cause.message)).toEqual([
+      'Forbidden: the schema has patterns of more than 20000 parts',
     ]);
   });
 });

@@ -1,10 +1,14 @@
+import { patternSize } from '../../../foundation/text/pattern-size.ts';
 import { type FieldCause, fieldPath, REQUIRED_VALUE } from '../../object/invalid-object.ts';
+import { patternProblem } from './safe-pattern.ts';
 import { keywordProblem } from './schema-keywords.ts';
 import type { StructuralSchema, ValidationRule } from './structural-schema.ts';
 import { MAX_RULE_CHARACTERS, MAX_RULES, ruleProblem } from './validation-rules.ts';
 
 const MAX_DEPTH = 64;
 const MAX_NODES = 20_000;
+/** Parts of all different patterns of a schema, which compile in some 50 ms. */
+const MAX_PATTERN_PARTS = 20_000;
 const SCALARS = new Set(['string', 'integer', 'number', 'boolean']);
 const JUNCTORS = ['allOf', 'anyOf', 'oneOf'] as const;
 /** Keywords that declare the structure of a value and thus must be outside of junctors. */
@@ -30,6 +34,8 @@ class SchemaValidator {
   #nodes = 0;
   #rules = 0;
   #ruleCharacters = 0;
+  readonly #patterns = new Set<unknown>();
+  #patternParts = 0;
 
   check(schema: unknown, at: Path): FieldCause[] {
     if (this.#node(schema, at, 0) && (schema as StructuralSchema).type !== 'object')
@@ -55,10 +61,23 @@ class SchemaValidator {
             : undefined;
     if (rule !== undefined) this.#add(path, rule);
     if (rule !== undefined || this.#nodes > MAX_NODES) return false;
-    const problems = Object.entries(schema as object).map(([key, value]) => [key, keywordProblem(key, value)] as const);
+    const problems = Object.entries(schema as object).map(
+      ([key, value]) =>
+        [key, keywordProblem(key, value) ?? (key === 'pattern' ? this.#pattern(value as string) : undefined)] as const,
+    );
     const bad = problems.filter(([, problem]) => problem !== undefined);
     for (const [key, problem] of bad) this.#add([...path, key], problem ?? '');
     return bad.length === 0;
+  }
+
+  /** The first pattern beyond the limit is a problem, the checks skip later ones. */
+  #pattern(pattern: string): string | undefined {
+    if (this.#patternParts > MAX_PATTERN_PARTS || this.#patterns.has(pattern)) return undefined;
+    this.#patterns.add(pattern);
+    const problem = patternProblem(pattern);
+    this.#patternParts += patternSize(pattern);
+    if (problem !== undefined || this.#patternParts <= MAX_PATTERN_PARTS) return problem;
+    return `the schema has patterns of more than ${MAX_PATTERN_PARTS} parts`;
   }
 
   #node(schema: unknown, path: Path, depth: number): boolean {

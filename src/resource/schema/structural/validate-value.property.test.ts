@@ -208,7 +208,7 @@ describe('hostile input', () => {
   test('a pattern that backtracking engines choke on ends, and huge texts match none', () => {
     const schema: StructuralSchema = { type: 'string', pattern: '^(a+)+$' };
     expect(causesOf(schema, `${'a'.repeat(50_000)}!`)).toHaveLength(1);
-    expect(causesOf(schema, 'a'.repeat(100_000))).toHaveLength(1);
+    expect(causesOf(schema, 'a'.repeat(500_000))).toHaveLength(1);
     expect(causesOf(schema, 'aaa')).toEqual([]);
   });
 

@@ -223,8 +223,12 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     return found;
   }
 
-  #write(context: RequestContext, transaction: Transaction, before: Stored<T> | undefined, next: T): Stored<T> {
-    if (context.face === 'api') this.#quota?.check(this.kind, before, next);
+  #write(context: RequestContext, transaction: Transaction, before: Stored<T> | undefined, wanted: T): Stored<T> {
+    const isAuthenticated = context.face === 'api';
+    const { withCreator } = this.kind.strategy;
+    const next =
+      (isAuthenticated ? withCreator?.(wanted, context.actor.name, before as T | undefined) : undefined) ?? wanted;
+    if (isAuthenticated) this.#quota?.check(this.kind, before, next);
     if (context.dryRun === true) return versioned(next, before?.metadata.resourceVersion ?? '');
     let after: Stored<T> | undefined;
     transaction.change<T>(

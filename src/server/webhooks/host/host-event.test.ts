@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
-import { hostEventIn, isAbout } from './host-event.ts';
+import { type HostEvent, hostEventIn, placeOf, placesAt } from './host-event.ts';
 
 interface Payload {
   readonly action?: string;
@@ -17,6 +17,7 @@ const examples = require('@octokit/webhooks-examples') as readonly {
   readonly examples: readonly unknown[];
 }[];
 const documented = (name: string) => (examples.find((one) => one.name === name)?.examples ?? []) as readonly Payload[];
+const isAbout = (event: HostEvent, address: string) => placesAt(address).includes(placeOf(event) ?? '');
 const read = (payload: unknown) => hostEventIn(Buffer.from(JSON.stringify(payload)));
 
 test.each([...events, 'push'])('all documented payloads of %s are about their repository', (name) => {
@@ -64,11 +65,27 @@ test('a message of Gitea without a review is no part of the conversation', () =>
   expect(read({ pull_request, review: { content: '' } })?.pull).toMatchObject({ isReview: true, isComment: false });
 });
 
+test('a message of Gitea names the branch of a pull request also once that is gone', () => {
+  const commit = 'a'.repeat(40);
+  const branchOf = (ref: string, label = 'proposed/app/v1') =>
+    read({
+      pull_request: { number: 7, head: { ref, label, sha: commit, repo: { id: 1 } }, base: { repo: { id: 1 } } },
+    })?.pull?.head;
+  for (const ref of ['proposed/app/v1', 'refs/pull/7/head'])
+    expect(branchOf(ref)).toEqual({ branch: 'proposed/app/v1', commit });
+  // As GitHub names it.
+  expect(branchOf('feature', 'acme:feature')).toEqual({ branch: 'feature', commit });
+});
+
 test('a report of a check requests nothing, unless a user wants it again', () => {
   for (const payload of [...documented('check_run'), ...documented('check_suite')]) {
     const event = read(payload);
     expect(event?.isCheckReport).toBe(event?.hint === undefined);
+    expect(event?.isOwnCheck).toBe(false);
   }
+  const of = (action: string) => read({ action, check_run: { name: 'sluice/ready', head_sha: 'a'.repeat(40) } });
+  expect(of('completed')).toMatchObject({ isCheckReport: true, isOwnCheck: true });
+  expect(of('rerequested')).toMatchObject({ isCheckReport: false, isOwnCheck: false });
 });
 
 test('only a request of a user runs checks again, and only a merge queue waits for them', () => {
@@ -101,7 +118,14 @@ test.each(['installation', 'installation_repositories'])(
     }[]) {
       const event = read(payload);
       const { html_url: owner, login } = payload.installation.account;
-      expect(event).toEqual({ repository: undefined, owner, hint: undefined, pull: undefined, isCheckReport: false });
+      expect(event).toEqual({
+        repository: undefined,
+        owner,
+        hint: undefined,
+        pull: undefined,
+        isCheckReport: false,
+        isOwnCheck: false,
+      });
       if (event === undefined) continue;
       expect(isAbout(event, `https://github.com/${login}/apps.git`)).toBe(true);
       expect(isAbout(event, `git@github.com:${login}/apps`)).toBe(true);

@@ -15,6 +15,8 @@ export interface HostEvent {
   readonly written: WrittenComment | undefined;
   /** It reports a check and requests nothing: there is nothing to read. */
   readonly isCheckReport: boolean;
+  /** The same of a check that Sluice has set. */
+  readonly isOwnCheck: boolean;
 }
 
 /** A pull request as a message shows it. */
@@ -61,7 +63,10 @@ const pullRequest = z.union([
         number,
         updated_at: text.optional().catch(undefined),
         state: text.optional().catch(undefined),
-        head: z.object({ ref: text, sha: oid, repo: repo.nullish() }).optional().catch(undefined),
+        head: z
+          .object({ ref: text, label: text.optional().catch(undefined), sha: oid, repo: repo.nullish() })
+          .optional()
+          .catch(undefined),
         base: z.object({ repo }).optional().catch(undefined),
       }),
       review: z.unknown().optional(),
@@ -72,7 +77,7 @@ const pullRequest = z.union([
       head:
         head?.repo?.id === undefined || head.repo.id !== base?.repo.id
           ? undefined
-          : { branch: head.ref, commit: head.sha },
+          : { branch: isRemoved(head.ref) ? (head.label ?? head.ref) : head.ref, commit: head.sha },
     })),
   // A comment in the conversation of a pull request: GitHub marks its issue, Gitea and Forgejo the message.
   z
@@ -82,7 +87,10 @@ const pullRequest = z.union([
     ])
     .transform(({ issue }) => ({ number: issue.number, isReview: false, isComment: true })),
 ]);
+/** In the place of a branch that was removed Gitea and Forgejo have this ref; only the label has its name. */
+const isRemoved = (ref: string) => /^refs\/pull\/\d+\/head$/.test(ref);
 const check = z.union([z.object({ check_run: z.object({}) }), z.object({ check_suite: z.object({}) })]);
+const ownCheck = z.object({ check_run: z.object({ name: z.string().startsWith('sluice/') }) });
 const queue = z.object({ action: z.literal('checks_requested'), merge_group: z.object({ head_sha: oid }) });
 
 const user = z.object({ login: text });
@@ -114,14 +122,20 @@ export function hostEventIn(body: Buffer | undefined): HostEvent | undefined {
     pull: pullRequest.safeParse(value).data,
     written: written.safeParse(value).data,
     isCheckReport: commit === undefined && check.safeParse(value).success,
+    isOwnCheck: commit === undefined && ownCheck.safeParse(value).success,
   };
 }
 
-/** Whether a message is about the repository with an address, by its host and path: never a repository of another host or owner. */
-export function isAbout({ repository, owner }: HostEvent, address: string): boolean {
-  const own = URL.parse(comparableAddress(address));
-  const wanted = URL.parse(comparableAddress(repository ?? owner ?? ''));
-  if (own === null || wanted === null || own.hostname !== wanted.hostname || wanted.hostname === '') return false;
-  if (repository !== undefined) return own.pathname === wanted.pathname;
-  return own.pathname.slice(0, own.pathname.lastIndexOf('/')) === wanted.pathname;
+/** Where the repository with an address is, as `placeOf` names it and its owner: host and path, whatever the protocol. Empty for one on no host. */
+export function placesAt(address: string): readonly string[] {
+  const url = URL.parse(comparableAddress(address));
+  if (url === null || url.hostname === '') return [];
+  const { hostname, pathname } = url;
+  return [`${hostname}${pathname}`, `${hostname}${pathname.slice(0, pathname.lastIndexOf('/'))}/*`];
+}
+
+/** What a message is about: a repository, or all of an owner; undefined for neither. It is never one of another host or owner. */
+export function placeOf({ repository, owner }: Pick<HostEvent, 'repository' | 'owner'>): string | undefined {
+  const [place] = placesAt(repository ?? owner ?? '');
+  return place === undefined || repository !== undefined ? place : `${place}/*`;
 }

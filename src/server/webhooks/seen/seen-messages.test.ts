@@ -21,7 +21,7 @@ test('messages are remembered for a time, and at most so many', () => {
 
 test('a clock that is set back removes entries with later times', () => {
   const now = { value: 1_000_000 };
-  const clock = { now: () => now.value, schedule: () => () => undefined };
+  const clock = { now: () => now.value, monotonic: () => now.value, schedule: () => () => undefined };
   const seen = new SeenMessages({ clock, milliseconds: 1000, limit: 10 });
   seen.add('a');
   now.value -= 500_000;

@@ -14,9 +14,9 @@ import type { PackageDelivery } from '../../../../src/resource/kinds/sluice/deli
 import { eventually } from '../../../support/api/eventually.ts';
 import { KubeApi, type KubeObject } from '../../../support/api/kube-api.ts';
 import { RunningUp } from '../../../support/api/running-up.ts';
-import { emptyRepository } from '../../../support/git/empty-repository.ts';
 import { git as runGit } from '../../../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../../support/git/git-server.ts';
+import { bareWithCommit } from '../../../support/git/write-objects.ts';
 import { ControlPlane } from '../control-plane.ts';
 import { installDefinitions } from '../install-definitions.ts';
 import type { ClusterPrograms } from '../programs.ts';
@@ -165,7 +165,7 @@ export class GitOpsWorld implements AsyncDisposable {
   }
 
   #newRepository(name: string): string {
-    emptyRepository(join(this.#folder, `${name}.git`));
+    bareWithCommit(join(this.#folder, `${name}.git`));
     return `${this.git.url}/${name}.git`;
   }
 

@@ -64,6 +64,8 @@ export const analysisTemplateKind = defineKind({
     {
       name: 'Metrics',
       type: 'string',
+      // Versions of Kubernetes differ in how many of several values they show; one of the first is enough to recognise a template.
+      jsonPath: '.spec.metrics[*].name',
       value: ({ spec }) => spec.metrics.map(({ name }) => name).join(','),
     },
     AGE_COLUMN,

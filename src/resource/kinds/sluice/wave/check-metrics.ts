@@ -1,12 +1,16 @@
-import { compileExpression, type ExpressionLimits } from '../../../../expression/expression.ts';
+import { compileTyped, type ExpressionLimits } from '../../../../expression/expression.ts';
+import { DYN, type StaticType, scalar } from '../../../../expression/static-type.ts';
 import { Double } from '../../../../expression/values.ts';
 import { isSluiceError } from '../../../../foundation/sluice-error.ts';
 import { type FieldCause, invalidValue, requiredValue } from '../../../object/invalid-object.ts';
 import { placeholdersIn } from './analysis-placeholders.ts';
 import type { AnalysisMetric } from './metric-schema.ts';
 
-/** A measurement evaluates few expressions over one response. */
-export const CONDITION_LIMITS: Partial<ExpressionLimits> = { rounds: 50_000, values: 50_000, milliseconds: 100 };
+/** A measurement evaluates few expressions over one response, and no condition can judge NaN. */
+export const CONDITION_LIMITS: Partial<ExpressionLimits> = {
+  ...{ rounds: 50_000, values: 50_000, milliseconds: 100 },
+  refusesNaN: true,
+};
 /** The variable of expressions over the response of an HTTP request. */
 export const BODY_VARIABLES = ['body'] as const;
 
@@ -100,75 +104,87 @@ function providerCauses({ minSamples, provider: { prometheus, http } }: Analysis
 
 function expressionCauses(metric: AnalysisMetric, at: (path: Path) => Path): FieldCause[] {
   const { prometheus, http } = metric.provider;
-  const variables = conditionVariables(metric);
-  const values = prometheus === undefined ? JSON_VALUES : PROMETHEUS_VALUES;
-  const expressions: readonly [
-    path: Path,
-    text: string | undefined,
-    problemOf: (text: string) => string | undefined,
-  ][] = [
-    [['successCondition'], metric.successCondition, (text) => expressionProblem(text, variables, values, true)],
-    [['failureCondition'], metric.failureCondition, (text) => expressionProblem(text, variables, values, true)],
-    [['provider', 'http', 'value'], http?.value, (text) => expressionProblem(text, BODY_VARIABLES, JSON_VALUES, false)],
-    [
-      ['provider', 'http', 'samples'],
-      http?.samples,
-      (text) => expressionProblem(text, BODY_VARIABLES, JSON_VALUES, false),
-    ],
+  const source = prometheus === undefined ? JSON_SOURCE : PROMETHEUS_SOURCE;
+  const condition = { variables: conditionVariables(metric), source, isCondition: true };
+  const value = { variables: BODY_VARIABLES, source: JSON_SOURCE, isCondition: false };
+  const expressions: readonly [path: Path, text: string | undefined, use: Use][] = [
+    [['successCondition'], metric.successCondition, condition],
+    [['failureCondition'], metric.failureCondition, condition],
+    [['provider', 'http', 'value'], http?.value, value],
+    [['provider', 'http', 'samples'], http?.samples, value],
   ];
-  return expressions.flatMap(([path, text, problemOf]) => {
-    const problem = text === undefined ? undefined : problemOf(text);
+  return expressions.flatMap(([path, text, use]) => {
+    const problem = text === undefined ? undefined : expressionProblem(text, use);
     return problem === undefined ? [] : [invalidValue(at(path), text, problem)];
   });
 }
 
-/** What depends on the types alone, as the evaluator reports it. */
-const TYPE_ERROR = /no matching overload|unbound function|expected true or false|type mismatch/;
-/** Lists of numbers have no fields, and a number has no entries either. */
-const LIST_ERROR = new RegExp(`${TYPE_ERROR.source}|field not found`);
-const NUMBER_ERROR = new RegExp(`${LIST_ERROR.source}|out of bounds`);
+/** What a source can return: its type, and a value of each alternative. */
+interface Source {
+  readonly type: StaticType;
+  readonly samples: readonly unknown[];
+}
 
-/** A value of a type that a source can return, and the errors that all values of this type have. */
-type Sample = readonly [value: unknown, typeError: RegExp];
+interface Use {
+  readonly variables: readonly string[];
+  readonly source: Source;
+  readonly isCondition: boolean;
+}
 
 const NUMBER = new Double(0.5);
-const PROMETHEUS_VALUES: readonly Sample[] = [
-  [Array(100).fill(NUMBER), LIST_ERROR],
-  [NUMBER, NUMBER_ERROR],
-];
-const JSON_VALUES: readonly Sample[] = [[NUMBER], NUMBER, 'a', true, {}, [{}], ['a']].map((value) => [
-  value,
-  TYPE_ERROR,
-]);
+const PROMETHEUS_SOURCE: Source = {
+  type: { scalars: ['double'], list: scalar('double') },
+  samples: [Array(100).fill(NUMBER), NUMBER],
+};
+/** Levels of JSON whose types are known; deeper ones may have any. */
+const MAX_JSON_LEVELS = 3;
+const JSON_SOURCE: Source = {
+  type: jsonType(MAX_JSON_LEVELS),
+  samples: [[NUMBER], NUMBER, 'a', true, {}, [{}], ['a']],
+};
+
+function jsonType(levels: number): StaticType {
+  if (levels === 0) return DYN;
+  const inner = jsonType(levels - 1);
+  return {
+    scalars: ['double', 'string', 'bool', 'null_type'],
+    list: inner,
+    map: { key: scalar('string'), value: inner },
+  };
+}
+
+/** What depends on the types alone, as the evaluator reports it. */
+const TYPE_ERROR = /no matching overload|expected true or false|type mismatch/;
 
 /**
- * Compiles an expression, and evaluates it for values of each type that the source can return: an expression that has a type error for all
- * of them can never be evaluated. Errors that depend on a value, such as a missing field, are none.
+ * Compiles an expression with the types that the source can return, and evaluates it for a value of each: an expression that has a type error
+ * for all of them can never be evaluated. Errors that depend on a value, such as a missing field, are none.
  */
-function expressionProblem(
-  text: string,
-  variables: readonly string[],
-  values: readonly Sample[],
-  isCondition: boolean,
-): string | undefined {
+function expressionProblem(text: string, { variables, source, isCondition }: Use): string | undefined {
+  const bindingsOf = (value: unknown) => Object.fromEntries(variables.map((name) => [name, value]));
+  const typing = {
+    variables: Object.fromEntries(variables.map((name) => [name, source.type])),
+    ...(isCondition ? { result: 'bool' as const } : {}),
+  };
+  let first: string | undefined;
   try {
-    const compiled = compileExpression(text, variables, CONDITION_LIMITS);
-    let first: string | undefined;
-    for (const [value, typeError] of values) {
-      const bindings = Object.fromEntries(variables.map((name) => [name, value]));
+    const compiled = compileTyped(text, typing, CONDITION_LIMITS);
+    for (const value of source.samples) {
       try {
-        if (isCondition) compiled.test(bindings);
-        else compiled.evaluate(bindings);
+        if (isCondition) compiled.test(bindingsOf(value));
+        else compiled.evaluate(bindingsOf(value));
         return undefined;
       } catch (error) {
         if (!isSluiceError(error)) throw error;
-        if (!typeError.test(error.message)) return undefined;
+        if (!TYPE_ERROR.test(error.message)) return undefined;
         first ??= error.message;
       }
     }
-    return `${first}; measured numbers are of type double: write 2.0 instead of 2 in arithmetic`;
   } catch (error) {
     if (!isSluiceError(error)) throw error;
-    return error.message;
+    first = error.message;
   }
+  return first === undefined || !/no matching overload/.test(first)
+    ? first
+    : `${first}; measured numbers are of type double: write 2.0 instead of 2 in arithmetic`;
 }

@@ -13,6 +13,8 @@ const MAX_TIMEOUT_MS = 60_000;
 
 const ONE_PROVIDER = 'must have exactly one of prometheus and http';
 const ONE_VALUE = 'must have exactly one of jsonPath and value';
+const ONE_CREDENTIAL = 'must have at most one of secretRef and basicAuthSecretRef';
+const UNUSED_AUTHORITY = 'must not have caSecretRef with insecure, which verifies no certificate';
 const WITHOUT_QUERY = 'must have no query and no fragment';
 const NEEDS_INTERVAL = 'interval must be specified when count > 1';
 const AT_LEAST_LIMITS = 'count must be >= failureLimit and >= inconclusiveLimit';
@@ -22,7 +24,7 @@ const LONG_TIMEOUT = 'must be more than 0 and at most 60s';
 const RESERVED_HEADERS =
   /^(authorization|proxy-authorization|cookie|host|content-length|content-type|transfer-encoding|connection|upgrade|te|trailer|expect|keep-alive)$/i;
 const HEADER_RULE =
-  'must be the name of a header that is no credential and is not set by Sluice; credentials belong into the Secret of secretRef';
+  'must be the name of a header that is no credential and is not set by Sluice; credentials belong into the Secret of secretRef or basicAuthSecretRef';
 
 const secretKeyRef = (what: string, key: string) =>
   z
@@ -38,6 +40,16 @@ const connection = {
     .default('10s')
     .describe('Time for one request, at most 60s. Default 10s.'),
   secretRef: secretKeyRef('Secret with a token that is sent as "Authorization: Bearer".', 'token').optional(),
+  basicAuthSecretRef: z
+    .object({ name: z.string().min(1).max(253).describe('Name of a Secret in the same namespace.') })
+    .optional()
+    .describe('Secret whose keys username and password are sent as "Authorization: Basic".'),
+  insecure: z
+    .boolean()
+    .optional()
+    .describe(
+      'If true, the certificate of the source is not verified, so that values may come from another server, which gets the credentials too. Prefer caSecretRef.',
+    ),
   caSecretRef: secretKeyRef(
     'Secret with certificates (PEM) of authorities that are trusted for the source.',
     'ca.crt',
@@ -64,6 +76,21 @@ const connection = {
     .describe('Further headers of each request, such as X-Scope-OrgID.'),
 };
 
+interface Access {
+  readonly secretRef?: unknown;
+  readonly basicAuthSecretRef?: unknown;
+  readonly caSecretRef?: unknown;
+  readonly insecure?: boolean | undefined;
+}
+
+const hasOneCredential = ({ secretRef, basicAuthSecretRef }: Access) =>
+  secretRef === undefined || basicAuthSecretRef === undefined;
+const usesAuthority = ({ insecure, caSecretRef }: Access) => insecure !== true || caSecretRef === undefined;
+const ACCESS_RULES = [
+  ['!has(self.secretRef) || !has(self.basicAuthSecretRef)', ONE_CREDENTIAL],
+  ['!has(self.insecure) || !self.insecure || !has(self.caSecretRef)', UNUSED_AUTHORITY],
+] as const;
+
 const condition = z.string().min(1).max(MAX_CONDITION_CHARACTERS);
 const query = z.string().min(1).max(MAX_QUERY_CHARACTERS);
 
@@ -79,6 +106,9 @@ const prometheus = z
       .describe('Instant query for the number of samples that the value is made of; see minSamples.'),
     ...connection,
   })
+  .refine(hasOneCredential, ONE_CREDENTIAL)
+  .refine(usesAuthority, UNUSED_AUTHORITY)
+  .meta(clusterRules(...ACCESS_RULES))
   .describe('Instant query of a Prometheus server. The value is a list of the samples of a vector, or a scalar.');
 
 const http = z
@@ -113,7 +143,9 @@ const http = z
     ...connection,
   })
   .refine(({ jsonPath, value }) => (jsonPath === undefined) !== (value === undefined), ONE_VALUE)
-  .meta(clusterRules(['has(self.jsonPath) != has(self.value)', ONE_VALUE]))
+  .refine(hasOneCredential, ONE_CREDENTIAL)
+  .refine(usesAuthority, UNUSED_AUTHORITY)
+  .meta(clusterRules(['has(self.jsonPath) != has(self.value)', ONE_VALUE], ...ACCESS_RULES))
   .describe('Request whose response is JSON.');
 
 const limit = (what: string, number: number) =>

@@ -82,7 +82,9 @@ export const wavePlanKind = defineKind({
             .string()
             .max(253)
             .optional()
-            .describe('Salt of the digest that sorts targets. Defaults to the name of the plan.'),
+            .describe(
+              'Salt of the digest that sorts targets. Defaults to a random one, which the status records at the start.',
+            ),
           label: z
             .string()
             .min(1)
@@ -106,6 +108,12 @@ export const wavePlanKind = defineKind({
         .default('Pause')
         .describe('What happens if more targets fail, or cannot be reached, than permitted, or if an analysis fails.'),
       paused: z.boolean().default(false).describe('If true, no approval and no wave begins.'),
+      pausedBy: z
+        .string()
+        .min(1)
+        .max(253)
+        .optional()
+        .describe('User who set paused to true. It must be the user who sets the field.'),
       abort: z.boolean().default(false).describe('If true, the plan ends. It cannot be continued.'),
       rollback: z
         .boolean()
@@ -130,6 +138,7 @@ export const wavePlanKind = defineKind({
         .enum(['Pending', 'Running', 'Paused', 'Completed', 'Aborted', 'RollingBack', 'RolledBack'])
         .optional()
         .describe('Phase of the plan.'),
+      wave: waveNameSchema.optional().describe('Name of the wave in progress.'),
       message: z.string().optional().describe('What the plan waits for, or why it ended.'),
       pause: z
         .object({
@@ -156,6 +165,10 @@ export const wavePlanKind = defineKind({
         .max(MAX_FREEZES)
         .optional()
         .describe('Freezes in force, the first ones. Meanwhile nothing is approved, and the time of the plan stops.'),
+      salt: z
+        .string()
+        .optional()
+        .describe('Salt of the order of the targets, once the first wave has started; absent if the spec has one.'),
       pauses: z.int().default(0).describe('Number of pauses so far, apart from requested ones.'),
       joins: z.int().default(0).describe('Number of times that targets joined after the start.'),
       elapsedMs: milliseconds
@@ -200,7 +213,13 @@ export const wavePlanKind = defineKind({
     .describe('Recorded state of the plan.'),
   printerColumns: [
     NAME_COLUMN,
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase', value: ({ status }) => status?.phase },
+    {
+      name: 'Phase',
+      type: 'string',
+      jsonPath: '.status.phase',
+      // A deleted plan that holds revisions approves nothing any more.
+      value: ({ metadata, status }) => (metadata.deletionTimestamp === undefined ? status?.phase : 'Deleting'),
+    },
     {
       name: 'Frozen',
       type: 'string',
@@ -210,6 +229,7 @@ export const wavePlanKind = defineKind({
     {
       name: 'Wave',
       type: 'string',
+      jsonPath: '.status.wave',
       value: ({ status }) => status?.waves.find(({ completedMs }) => completedMs === undefined)?.name,
     },
     {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { durationSchema } from '../../../object/duration.ts';
 import { clusterRules } from '../../../schema/cluster-rule.ts';
 import { approvingSelectorSchema } from '../package-selector.ts';
+import { REACHABLE_QUORUM, refuseUnreachable } from '../quorum-rule.ts';
 
 const MAX_NAME_CHARACTERS = 63;
 const MAX_TARGETS = 10_000;
@@ -40,13 +41,15 @@ const approval = z
     required: z.int().min(1).max(20).optional().describe('Number of users who have to approve the start of the wave.'),
     from: z
       .array(z.string().min(1).max(253))
+      .min(1)
       .max(MAX_SUBJECTS)
       .optional()
       .describe('Users, or group:<name>, whose approvals count. Defaults to all who may change the plan.'),
     manual: z.literal(true).optional().describe('Equal to required: 1.'),
   })
   .refine(({ required, manual }) => (required === undefined) !== (manual === undefined), ONE_APPROVAL)
-  .meta(clusterRules(['has(self.required) != has(self.manual)', ONE_APPROVAL]))
+  .superRefine(({ required = 1, from = [] }, context) => refuseUnreachable(required, from, context))
+  .meta(clusterRules(['has(self.required) != has(self.manual)', ONE_APPROVAL], REACHABLE_QUORUM))
   .describe('Approval that the wave waits for before it starts.');
 
 const analysis = z.object({

@@ -26,7 +26,12 @@ const record = z
       .describe('Place of the target in the plan.'),
     attempt: z.int().describe('Number of intended approvals.'),
     published: z.int().optional().describe('Number of the published revision.'),
-    previous: z.int().optional().describe('Number of the published revision before, which a rollback returns to.'),
+    previous: z
+      .int()
+      .optional()
+      .describe(
+        'Number of the revision that was delivered when the approval was intended, which a rollback returns to.',
+      ),
     sinceMs: z.number().describe('When the phase or the reason changed, in the time of the plan.'),
     reason: z.string().optional().describe('Why it waits, or why it failed.'),
     isAccepted: z.literal(true).optional().describe('True for a failure that a user has accepted.'),

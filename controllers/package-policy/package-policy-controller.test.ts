@@ -1,0 +1,220 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { roleBindingKind } from '../../src/resource/kinds/rbac/role-binding.ts';
+import { type PackagePolicy, packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
+import type { Stored } from '../../src/resource/object/object.ts';
+import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import type { MayApprove } from '../pull-request/rights.ts';
+import { packagePolicyController } from './package-policy-controller.ts';
+
+let world: Fixture;
+let clock: ManualClock;
+/** What a look takes, in milliseconds. */
+let tookMs = 0;
+beforeEach(async () => {
+  clock = new ManualClock();
+  tookMs = 0;
+  world = await fixture(clock);
+  await world.register('apps');
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const policy = (name: string, spec: object) => world.client.create(packagePolicyKind, { metadata: { name }, spec });
+
+async function controllerOf(
+  readsBindings = true,
+  known?: readonly Stored<PackagePolicy>[],
+  mayApprove?: MayApprove,
+): Promise<ControllerOptions> {
+  const { client, store } = world;
+  const policies = known ?? (await client.list(packagePolicyKind, { namespace: 'default' })).items;
+  const { items: repositories } = await client.list(repositoryKind, { namespace: 'default' });
+  const variants = { variant: () => undefined, variantsOf: () => [], set: () => undefined };
+  return packagePolicyController({
+    ...{ client, store, clock, variants, readsBindings, mayApprove },
+    policies: () => policies,
+    repositories: () => repositories,
+    variantSets: () => {
+      clock.advance(tookMs);
+      return [];
+    },
+  });
+}
+
+const reconcile = (controller: ControllerOptions, name = 'default') =>
+  controller.reconcile({ name }, { signal: new AbortController().signal, failures: 0 });
+
+async function look(readsBindings = true, known?: readonly Stored<PackagePolicy>[]): Promise<unknown> {
+  return reconcile(await controllerOf(readsBindings, known));
+}
+
+async function condition(name: string, type: 'Selected' | 'NamesKnown' | 'QuorumReachable') {
+  const { status } = await world.client.get(packagePolicyKind, { namespace: 'default', name });
+  const { status: is, reason, message } = findCondition(status?.conditions, type) ?? {};
+  return { is, reason, message };
+}
+
+test('a policy reports how many packages it selects: none, some or all', async () => {
+  await policy('all', {});
+  await policy('web', { selector: { packages: ['web'] } });
+  await policy('none', { selector: { packages: ['wep'] } });
+  expect(await look()).toMatchObject({ requeueAfter: 300_000 });
+  expect(await condition('none', 'Selected')).toMatchObject({ is: 'Unknown', reason: 'NoPackages' });
+
+  for (const name of ['web', 'db'] as const) await world.draft(`apps/${name}/w1`);
+  await look();
+  expect(await condition('all', 'Selected')).toEqual({
+    ...{ is: 'True', reason: 'EverythingSelected' },
+    message: 'spec.selector is empty, so that it selects all packages of its namespace: 2',
+  });
+  expect(await condition('web', 'Selected')).toEqual({
+    ...{ is: 'True', reason: 'PackagesSelected', message: 'it selects 1 of 2 packages' },
+  });
+  expect(await condition('none', 'Selected')).toEqual({
+    ...{ is: 'False', reason: 'NothingSelected' },
+    message: 'spec.selector selects none of the 2 packages of its namespace; correct it, or create what it means',
+  });
+  expect(await condition('none', 'NamesKnown')).toMatchObject({ is: 'True' });
+});
+
+test('names that nothing has are reported, with what may be meant, until there is something; they refuse nothing', async () => {
+  const { name } = await world.draft('apps/web/w1');
+  await world.store.change(name, { conditions: [{ type: 'example.com/Tested', status: 'True' }] }, ANNA);
+  await policy('strict', {
+    selector: { repositories: ['app'] },
+    requiredGates: [{ conditionType: 'example.com/Testd' }],
+    givers: [{ conditionType: 'example.com/*', actors: ['group:ci', 'ben'] }],
+    approval: { quorum: { required: 2, from: ['group:sre'] } },
+  });
+  const subjects = [{ kind: 'Group', name: 'sres' }];
+  const roleRef = { kind: 'ClusterRole', name: 'view' };
+  await world.client.create(roleBindingKind, { metadata: { name: 'sres' }, roleRef, subjects } as never);
+  await look();
+  expect(await condition('strict', 'NamesKnown')).toEqual({
+    ...{ is: 'False', reason: 'UnknownNames' },
+    message: [
+      'its selector names the repository app, which is not registered; did you mean apps?',
+      'no package has a condition or gate of the type example.com/Testd; did you mean example.com/Tested?',
+      'no RoleBinding or ClusterRoleBinding names the group sre; did you mean sres?',
+      'no RoleBinding or ClusterRoleBinding names the group ci; correct the names, or create what they mean',
+    ].join('; '),
+  });
+  await look(false);
+  expect((await condition('strict', 'NamesKnown')).message).not.toContain('RoleBinding');
+
+  await world.register('app');
+  await world.store.change(name, { conditions: [{ type: 'example.com/Testd', status: 'False' }] }, ANNA);
+  await look(false);
+  expect(await condition('strict', 'NamesKnown')).toEqual({ is: 'True', reason: 'Known', message: '' });
+});
+
+test('a quorum whose users may not approve is reported, and the gates of a policy for tables', async () => {
+  await world.draft('apps/web/w1');
+  const gates = [{ conditionType: 'example.com/Tested' }, { conditionType: 'example.com/Seen' }];
+  const quorum = { required: 2, from: ['ben', 'carla', 'group:sre'] };
+  await policy('strict', { approval: { quorum }, requiredGates: gates });
+  const permitted = new Set<string>();
+  const asked: unknown[] = [];
+  const repeat = async () => {
+    const mayApprove: MayApprove = async (user, place) => {
+      asked.push(place);
+      return [user.name, ...(user.groups ?? [])].some((one) => permitted.has(one));
+    };
+    clock.advance(60_000);
+    await reconcile(await controllerOf(true, undefined, mayApprove));
+    return condition('strict', 'QuorumReachable');
+  };
+  expect(await repeat()).toEqual({
+    ...{ is: 'False', reason: 'NotPermitted' },
+    message:
+      'spec.approval.quorum.from names ben, carla, group:sre without the right to approve in this namespace (update of packagerevisions/approval), unless other groups of these users give it; bind a role that has it, such as sluice:approver',
+  });
+  expect(asked[0]).toEqual({ namespace: 'default', name: '' });
+  permitted.add('ben');
+  expect(await repeat()).toMatchObject({
+    is: 'False',
+    message: expect.stringContaining('names carla, group:sre without'),
+  });
+  permitted.add('carla');
+  expect(await repeat()).toMatchObject({ is: 'True', reason: 'SomePermitted' });
+  permitted.add('sre');
+  expect(await repeat()).toMatchObject({ is: 'True', reason: 'Permitted' });
+  const { status, ...rest } = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'strict' });
+  expect(status?.gates).toBe('example.com/Tested,example.com/Seen');
+  await world.client.update(packagePolicyKind, { ...rest, spec: { ...rest.spec, approval: {} as never } });
+  expect(await repeat()).toEqual({});
+});
+
+test('while a repository is not read, nothing is said about packages', async () => {
+  await world.client.create(repositoryKind, { metadata: { name: 'later' }, spec: { git: { repo: '/gone.git' } } });
+  await world.draft('apps/web/w1');
+  await policy('none', { selector: { packages: ['wep'] }, requiredGates: [{ conditionType: 'example.com/Testd' }] });
+  expect(await look()).toMatchObject({ requeueAfter: 10_000 });
+  expect(await condition('none', 'Selected')).toEqual({});
+  expect(await condition('none', 'NamesKnown')).toEqual({});
+});
+
+test('what another controller has written into the status meanwhile is kept', async () => {
+  await world.draft('apps/web/w1');
+  const seen = await policy('all', {});
+  const mergePublication = [{ repository: 'apps', publishOn: 'merge' }];
+  await world.client.updateStatus(packagePolicyKind, { ...seen, status: { mergePublication } });
+  await look(true, [seen]);
+  const { status } = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'all' });
+  expect(status).toMatchObject({ mergePublication });
+  expect(await condition('all', 'Selected')).toMatchObject({ is: 'True' });
+});
+
+test('a look is followed by a pause, of fifty times what it took if that is longer', async () => {
+  await policy('all', {});
+  await world.draft('apps/web/w1');
+  const controller = await controllerOf();
+  expect(await reconcile(controller)).toMatchObject({ requeueAfter: 300_000 });
+  expect(await reconcile(controller)).toEqual({ requeueAfter: 2000, reason: 'it looked a moment ago' });
+  clock.advance(2000);
+  tookMs = 10_000;
+  expect(await reconcile(controller)).toMatchObject({ requeueAfter: 500_000 });
+  clock.advance(499_999);
+  expect(await reconcile(controller)).toEqual({ requeueAfter: 1, reason: 'it looked a moment ago' });
+  // It is that of all namespaces.
+  expect(await reconcile(controller, 'other')).toEqual({ requeueAfter: 1, reason: 'it looked a moment ago' });
+  clock.advance(1);
+  // Without packages there is nothing to compare, and those that come are not to wait.
+  expect(await reconcile(controller, 'other')).toMatchObject({ requeueAfter: 10_000 });
+  expect(await reconcile(controller)).toMatchObject({ requeueAfter: 500_000 });
+});
+
+test('what the conditions depend on wakes its namespace, and roles of the installation all', async () => {
+  await policy('all', {});
+  const controller = await controllerOf();
+  const handlers = new Map<string, (event: unknown) => void>();
+  const woken: string[] = [];
+  const informer = ({ kind }: { readonly kind: string }) => ({
+    addHandler: (handler: (event: unknown) => void) => {
+      handlers.set(kind, handler);
+      return () => handlers.delete(kind);
+    },
+    list: () => [{ metadata: { name: 'all', namespace: 'default' } }],
+  });
+  const enqueue = ({ name }: { readonly name: string }) => void woken.push(name);
+  const ends = controller.sources.map((source) => source.start({ informer, enqueue } as never));
+  const after = async (act: () => unknown) => {
+    woken.length = 0;
+    await act();
+    return woken;
+  };
+  const created = (kind: string, namespace?: string) =>
+    handlers.get(kind)?.({ type: 'create', object: { metadata: { name: 'x', namespace } } });
+  for (const kind of ['Repository', 'PackageVariantSet', 'PackageVariant', 'Role', 'RoleBinding'])
+    expect(await after(() => created(kind, 'default'))).toEqual(['default']);
+  for (const kind of ['ClusterRole', 'ClusterRoleBinding'])
+    expect(await after(() => created(kind))).toEqual(['default']);
+  const { name } = await world.draft('apps/web/w1');
+  const condition = { type: 'example.com/Tested', status: 'True' } as const;
+  expect(await after(() => world.store.change(name, { conditions: [condition] } as never, ANNA))).toEqual(['default']);
+  for (const end of ends) end();
+  expect(handlers.size).toBe(0);
+});

@@ -1,0 +1,91 @@
+import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
+import { timestamp } from '../../../src/foundation/time/clock.ts';
+import { nextRuleChange } from '../../../src/package/kernel/blocking-rules.ts';
+import { missingApprovals } from '../../../src/package/kernel/missing-approvals.ts';
+import { proposalOf } from '../../../src/package/kernel/revision-state.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import type { BlockingRule } from '../../../src/package/model/revision/revision-state.ts';
+import { recordWithReviews } from '../../../src/package/plan/merged-facts.ts';
+import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import { type ApprovalHolds, recordedApprovals, unmetRules } from '../../../src/package/store/unmet-rules.ts';
+import { keyOf } from '../../../src/resource/object/object.ts';
+import { verdictsOf } from '../reviews/apply-reviews.ts';
+import { approvalsAtMerge, givenBy, reviewsAsCandidates } from '../reviews/approvals-at-merge.ts';
+import type { ApproverContext } from '../reviews/approver-at.ts';
+import type { ReviewedProposal } from '../reviews/reviewed-proposal.ts';
+
+/** The shortest and longest wait for a rule, in milliseconds. */
+const MIN_WAIT_MS = 1000;
+const MAX_WAIT_MS = 3_600_000;
+
+interface UnmetPublication {
+  /** The rules for which the check waits. */
+  readonly rules: readonly BlockingRule[];
+  /** When rules may begin or end to block by themselves, milliseconds since the epoch; undefined if never. */
+  readonly changesAt: number | undefined;
+}
+
+/**
+ * The rules that keep a proposal from being published now, as the condition `sluice.dev/ApprovalAllowed` has them, without missing approvals: reviewers
+ * give these while the check is green. A plan holds it until it is decided: the host is to merge what was approved in its wave, or ahead of it.
+ */
+export async function unmetPublication(
+  evaluation: RevisionEvaluation,
+  siblings: readonly PackageRevision[],
+  { now, holds }: { readonly now: number; readonly holds: ApprovalHolds | undefined },
+): Promise<UnmetPublication> {
+  const { revision, policy } = evaluation;
+  const decision = decisionOf(evaluation, revision.namespace);
+  const isDecided = decision !== undefined && decision.withdrawn === undefined;
+  const hold = !isDecided && holds?.mayHold(revision) === true ? await holds.holdOf(revision) : undefined;
+  const { blocking } = unmetRules(evaluation, siblings, timestamp(now), hold);
+  const rules = hold === undefined ? blocking : [...blocking, hold];
+  return { rules: rules.map(lasting), changesAt: nextRuleChange(policy, blocking, now) };
+}
+
+/**
+ * A rule in words that stay as long as it blocks. What is in flight changes with each delivery, and a whole fleet can wait for that: each time the
+ * pull requests of all would be written again.
+ */
+export function lasting({ since, ...rule }: BlockingRule): BlockingRule {
+  if (rule.rule !== 'InFlight') return since === undefined ? rule : { ...rule, since };
+  const message = `policy ${rule.policy} permits no more packages in flight, that is published and not yet delivered and healthy; "sluice why" lists them`;
+  return { ...rule, message, resolvedBy: 'the targets that deliver them' };
+}
+
+/**
+ * The approvals that are missing even once a user whom the policy maps has merged, which is an approval too: a required check that waited for that
+ * one could hold up the merge that gives it. `read` returns the reviews, and is called only if the recorded approvals are not enough.
+ */
+export async function missingForMerge(
+  context: ApproverContext & Parameters<typeof verdictsOf>[0],
+  proposal: Pick<ReviewedProposal, 'evaluation' | 'object' | 'review'>,
+  read: () => Promise<ReviewedProposal['reviews']>,
+): Promise<readonly BlockingRule[]> {
+  const { evaluation, object, review } = proposal;
+  const { content, policy, record, revision } = evaluation;
+  const coming = review.approvers.length === 0 ? 0 : 1;
+  const missingWith = (one: RevisionEvaluation['record']) => {
+    const status = recordedApprovals({ ...evaluation, record: one });
+    return missingApprovals(status, policy.forbidSelfApproval, proposalOf(record)?.at, coming);
+  };
+  const missing = missingWith(record);
+  if (missing.length === 0) return missing;
+  const candidates = reviewsAsCandidates(await verdictsOf(context, proposal, await read()));
+  const { approvals } = await approvalsAtMerge(context, review, candidates, keyOf(object));
+  const { namespace } = revision;
+  return missingWith(recordWithReviews(record, approvals.map(givenBy), { content, policy, namespace }));
+}
+
+/** Reconciles again when a rule may begin or end to block by itself, which no event of the host reports. */
+export function whenRulesChange(
+  { changesAt }: Pick<UnmetPublication, 'changesAt'>,
+  now: number,
+  result: ReconcileResult | undefined,
+): ReconcileResult | undefined {
+  if (changesAt === undefined) return result;
+  const after = Math.min(Math.max(MIN_WAIT_MS, changesAt - now), MAX_WAIT_MS);
+  if ((result?.requeueAfter ?? Number.POSITIVE_INFINITY) <= after) return result;
+  return { requeueAfter: after, reason: 'a rule of a policy begins or ends' };
+}

@@ -1,0 +1,64 @@
+import type { Source } from '../../../src/controller/source.ts';
+import type { PullRequest } from '../../../src/forge/forge.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
+import { keyOf, type ObjectKey } from '../../../src/resource/object/object.ts';
+
+/** Until what the host merged is looked for again, at most. The repository may be another one than that of the host, or have lost the commit. */
+const MAX_DELAY_MS = 600_000;
+
+/** A merge of the host that could not be published yet. */
+export interface AwaitedMerge {
+  /** What the last attempt depended on. */
+  readonly of: string;
+  /** Milliseconds of running time. */
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  readonly delayMs: number;
+}
+
+export interface MergeToPublish {
+  readonly pull: Pick<PullRequest, 'updatedAt'>;
+  readonly evaluation: Pick<RevisionEvaluation, 'revision' | 'policy'>;
+  readonly mainHead: string | undefined;
+}
+
+/** Milliseconds until the next attempt to publish a merge; 0 if something has changed since the last one. */
+export function untilNextAttempt(awaited: AwaitedMerge | undefined, merge: MergeToPublish, nowMs: number): number {
+  return awaited === undefined || awaited.of !== dependenciesOf(merge) ? 0 : Math.max(0, awaited.untilMs - nowMs);
+}
+
+/** After an attempt without success: the next one is after twice the time, unless something changes before. */
+export function awaitMerge(
+  before: AwaitedMerge | undefined,
+  merge: MergeToPublish,
+  { firstMs, nowMs }: { readonly firstMs: number; readonly nowMs: number },
+): AwaitedMerge {
+  const of = dependenciesOf(merge);
+  if (before !== undefined && nowMs < before.untilMs) return { ...before, of };
+  const delayMs = before === undefined ? firstMs : Math.min(MAX_DELAY_MS, Math.max(firstMs, before.delayMs * 2));
+  return { of, sinceMs: before?.sinceMs ?? nowMs, untilMs: nowMs + delayMs, delayMs };
+}
+
+/** The proposals with pull requests. */
+export interface MergedProposals {
+  inRepository(repository: ObjectKey): Iterable<{ readonly key: ObjectKey; readonly awaited?: AwaitedMerge }>;
+}
+
+/** Wakes for the merges that a main branch may have got. */
+export function arrivedMerges(shown: MergedProposals): Source<ObjectKey> {
+  return {
+    start({ informer, enqueue }) {
+      return informer(repositoryKind).addHandler((event) => {
+        if (event.type !== 'update') return;
+        const { object, old } = event;
+        if (object.status?.gitCommitHash === old.status?.gitCommitHash) return;
+        for (const { key, awaited } of shown.inRepository(keyOf(object))) if (awaited !== undefined) enqueue(key);
+      });
+    },
+  };
+}
+
+function dependenciesOf({ pull, evaluation: { revision, policy }, mainHead }: MergeToPublish): string {
+  return JSON.stringify([pull.updatedAt, revision.etag, policy.review?.publishOn, mainHead]);
+}

@@ -1,0 +1,70 @@
+import type { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import type { OutOfBand } from '../../../src/package/model/revision/package-revision.ts';
+import type { Refusal } from '../../../src/package/model/revision/revision-state.ts';
+import { TransitionRefusedError } from '../../../src/package/plan/transition.ts';
+import { inlineCode } from '../text/quote.ts';
+
+/** Of the comment about it. */
+export const OUT_OF_BAND_TOPIC = 'out-of-band';
+const MAX_BYPASSED = 50;
+const MAX_REASON_CHARACTERS = 500;
+const NEXT = 'Targets do not deliver it by default';
+const REPAIR = 'Correct it in another revision, or adopt it with `sluice repo adopt`.';
+
+/** The comment about a merge that bypassed gates, rules or approvals. `refusal` is why it could not be published in band. */
+export function describeBypass(
+  { name, pullUrl, by }: { readonly name: string; readonly pullUrl: string; readonly by: string | undefined },
+  refusal: SluiceError,
+): string {
+  const refusals: readonly Refusal[] =
+    refusal instanceof TransitionRefusedError ? (refusal.details?.refusals ?? []) : [];
+  const lines = refusals.length === 0 ? [`- ${inlineCode(refusal.message, MAX_REASON_CHARACTERS)}`] : [];
+  lines.push(...refusals.map(describeRefusal));
+  return comment(
+    `${mergerOf(by)} merged ${pullUrl} although package revision ${inlineCode(name)} could not be published. What was merged is recorded as \`OutOfBand\`. **${NEXT}.** What the merge bypassed:`,
+    lines,
+  );
+}
+
+/** The comment about packages that are out of band after the merge of a pull request that they share. */
+export function describeBypasses(
+  revisions: readonly { readonly name: string; readonly outOfBand: OutOfBand }[],
+  by: string | undefined,
+): string {
+  return comment(
+    `${mergerOf(by)} merged packages that could not be published. They are recorded as \`OutOfBand\`. **${NEXT}.** What the merge bypassed:`,
+    revisions.map(({ name, outOfBand }) => `- ${inlineCode(name)}: ${reasonOf(outOfBand)}`),
+  );
+}
+
+function comment(introduction: string, bypassed: readonly string[]): string {
+  const lines = bypassed.slice(0, MAX_BYPASSED);
+  if (lines.length < bypassed.length) lines.push(`- ${bypassed.length - lines.length} more are not listed`);
+  const title = '### Out of band: this merge bypassed the rules of Sluice';
+  return [title, introduction, lines.join('\n'), REPAIR].join('\n\n');
+}
+
+function mergerOf(by: string | undefined): string {
+  return by === undefined ? 'An unknown user' : inlineCode(by);
+}
+
+/** What the text of a pull request says of a revision that is out of band. */
+export function outOfBandNote(outOfBand: OutOfBand): string {
+  return `**It is out of band** (${reasonOf(outOfBand)}). ${NEXT}. ${REPAIR}`;
+}
+
+/** The reason of a publication that is out of band, as code. */
+export function reasonOf({ reason, message }: OutOfBand): string {
+  return `${inlineCode(reason)}: ${inlineCode(message, MAX_REASON_CHARACTERS)}`;
+}
+
+function describeRefusal({ message, gate, blockedBy }: Refusal): string {
+  if (gate !== undefined)
+    return `- the gate ${inlineCode(gate.type)} is closed (${inlineCode(gate.state)}): ${inlineCode(gate.explanation, MAX_REASON_CHARACTERS)}`;
+  if (blockedBy !== undefined) {
+    const { rule, policy, message: why } = blockedBy;
+    const of = policy === undefined ? '' : ` of the policy ${inlineCode(policy)}`;
+    return `- the rule ${inlineCode(rule)}${of}: ${inlineCode(why, MAX_REASON_CHARACTERS)}`;
+  }
+  return `- ${inlineCode(message, MAX_REASON_CHARACTERS)}`;
+}

@@ -1,0 +1,171 @@
+import type { PullRequest, Review, ScheduledMerge } from '../../../src/forge/forge.ts';
+import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
+import {
+  approverOf,
+  REVIEW_ACTOR,
+  type ReviewApprover,
+  type ReviewPolicy,
+} from '../../../src/package/model/policy/review-policy.ts';
+import type { ReviewApproval } from '../../../src/package/model/revision/revision-state.ts';
+import { TransitionRefusedError } from '../../../src/package/plan/transition.ts';
+import type { ObjectKey } from '../../../src/resource/object/object.ts';
+import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
+import { plainLine } from '../text/quote.ts';
+import { type ApproverContext, revisionApprover } from './approver-at.ts';
+import type { ReviewVerdicts } from './verdicts.ts';
+
+/** What a user of the host did that can be an approval. */
+export interface ApprovalCandidate {
+  /** Undefined where the host does not report the user. */
+  readonly login: string | undefined;
+  /** RFC 3339. */
+  readonly at: string;
+  /** Address of the review or of the merge. */
+  readonly evidence: string;
+}
+
+/** An approval in the name of a user of Sluice. */
+export interface UserApproval extends Omit<ApprovalCandidate, 'login'> {
+  readonly actor: Actor;
+}
+
+/** The reviews from before a merge. Those of the same second count: hosts report no smaller times. */
+export function reviewsUntilMerge(reviews: readonly Review[], { closedAt = '' }: PullRequest): readonly Review[] {
+  const mergedAt = Date.parse(closedAt);
+  return reviews.filter(({ submittedAt }) => !(Date.parse(submittedAt) > mergedAt));
+}
+
+/**
+ * The merge as an approval of the user who merged. A scheduled merge is one of what that user had scheduled, as a review is of what was reviewed:
+ * `uncounted` says why another one is none. `isCurrent` returns whether the package at a commit has the content that was merged.
+ */
+export async function mergeAsApproval(
+  { merged, closedAt, updatedAt, url }: PullRequest,
+  scheduled: ScheduledMerge | undefined,
+  {
+    approvers,
+    isCurrent,
+    rejectedAt,
+  }: {
+    readonly approvers: readonly ReviewApprover[];
+    isCurrent(commit: string): Promise<boolean>;
+    readonly rejectedAt?: string | undefined;
+  },
+): Promise<{ readonly candidates: readonly ApprovalCandidate[]; readonly uncounted?: string }> {
+  const { by } = merged ?? {};
+  const merge = { candidates: [{ login: by, at: closedAt ?? updatedAt, evidence: url }] };
+  if (scheduled === undefined || approverOf(approvers, by) === undefined) return merge;
+  const { by: user, at, commit } = scheduled;
+  const problem =
+    user === undefined || user.toLowerCase() !== by?.toLowerCase()
+      ? 'another user merged it'
+      : rejectedAt !== undefined && !(Date.parse(at) > Date.parse(rejectedAt))
+        ? 'the proposal was rejected since'
+        : commit === undefined
+          ? 'the host does not report for which commit'
+          : (await isCurrent(commit))
+            ? undefined
+            : `the package has changed since, at ${plainLine(commit).slice(0, 10)} it was another one`;
+  if (problem === undefined) return merge;
+  const who = user === undefined ? 'a user' : plainLine(user);
+  return {
+    candidates: [],
+    uncounted: `the host merged it as ${who} had scheduled at ${plainLine(at)}, which is no approval, since ${problem}; approve a pull request by a review before you schedule its merge`,
+  };
+}
+
+export function reviewsAsCandidates({ approvals }: Pick<ReviewVerdicts, 'approvals'>): readonly ApprovalCandidate[] {
+  return approvals.map(({ review: { author, submittedAt, url } }) => ({
+    ...{ login: author, at: submittedAt, evidence: url },
+  }));
+}
+
+/**
+ * The users who stand behind a merge, in the order of the candidates and each once: those whom the policy maps. All need the same right as for an
+ * approval through the API; `refused` has the names of those without it.
+ */
+export async function approvalsAtMerge(
+  context: ApproverContext,
+  review: Pick<ReviewPolicy, 'approvers' | 'teams'>,
+  candidates: readonly ApprovalCandidate[],
+  revision: ObjectKey,
+): Promise<{ readonly approvals: readonly UserApproval[]; readonly refused: readonly string[] }> {
+  const approvals = new Map<string, UserApproval>();
+  const refused = new Set<string>();
+  for (const { login, ...given } of candidates) {
+    const approver = await revisionApprover(context, review, login, revision);
+    if (approver === undefined) continue;
+    const { actor } = approver;
+    if (approvals.has(actor.name) || refused.has(actor.name)) continue;
+    if (await approver.mayApprove()) approvals.set(actor.name, { actor, ...given });
+    else refused.add(actor.name);
+  }
+  return { approvals: [...approvals.values()], refused: [...refused] };
+}
+
+/** A request to publish a merge. */
+export interface MergeAttempt {
+  /** In whose name; undefined in that of Sluice. */
+  readonly by: UserApproval | undefined;
+  /** The approvals of the others. */
+  readonly others: readonly ReviewApproval[];
+  /** Why it is to be recorded as out of band; undefined to publish it in band. */
+  readonly refusal: SluiceError | undefined;
+}
+
+/** What became of a merge. Texts of `refusal` say why it could not be published in band, or at all. */
+export type MergeResult<Published> =
+  | { readonly result: 'published'; readonly published: Published; readonly by: UserApproval | undefined }
+  | { readonly result: 'out_of_band'; readonly published: Published; readonly refusal: SluiceError }
+  | { readonly result: 'not_published'; readonly refusal: SluiceError };
+
+/**
+ * Publishes a merge in the name of the first user whose approval counts, with those of the others: rules about people can exclude the user who
+ * merged, such as the author. What the kernel refuses in every name is recorded as out of band. Throws what `publish` throws, except a refusal.
+ */
+export async function publishInName<Published>(
+  approvals: readonly UserApproval[],
+  publish: (attempt: MergeAttempt) => Promise<Published>,
+): Promise<MergeResult<Published>> {
+  const barred = new Set<UserApproval>();
+  let refused: { readonly name: Pick<MergeAttempt, 'by' | 'others'>; readonly refusal: SluiceError } | undefined;
+  for (const by of approvals.length === 0 ? [undefined] : approvals) {
+    const others = approvals.filter((one) => one !== by && !barred.has(one)).map(givenBy);
+    const name = { by, others };
+    try {
+      return { result: 'published', published: await publish({ ...name, refusal: undefined }), by: name.by };
+    } catch (error) {
+      if (!isSluiceError(error, 'Refused')) throw error;
+      const isOfUser = isBarred(error);
+      if (refused === undefined || !isOfUser) refused = { name, refusal: error };
+      if (!isOfUser || by === undefined) break;
+      barred.add(by);
+    }
+  }
+  if (refused === undefined) throw new SluiceError('Internal', 'no request to publish the merge was made');
+  const { name, refusal } = refused;
+  try {
+    return { result: 'out_of_band', published: await publish({ ...name, refusal }), refusal };
+  } catch (error) {
+    if (!isSluiceError(error, 'Refused')) throw error;
+    return { result: 'not_published', refusal: error };
+  }
+}
+
+/** The request for it. `merged` says who merged what. */
+export function requestInName({ by }: Pick<MergeAttempt, 'by'>, merged: string, pullUrl: string): RequestContext {
+  if (by === undefined) return { actor: { name: REVIEW_ACTOR }, face: 'controller', reason: merged };
+  const reason = by.evidence === pullUrl ? merged : `${merged}, approved by ${by.evidence}`;
+  return { actor: by.actor, face: 'api', reason };
+}
+
+/** Whether the kernel refused because of the user, whatever else it had against the request. */
+function isBarred(error: SluiceError): boolean {
+  if (!(error instanceof TransitionRefusedError)) return false;
+  return error.details?.refusals.some(({ code, gate }) => code === 'NotAllowed' && gate === undefined) === true;
+}
+
+/** An approval as the kernel and records have it. */
+export function givenBy({ actor: { name: subject, groups }, ...given }: UserApproval): ReviewApproval {
+  return { subject, ...(groups === undefined ? {} : { groups }), ...given };
+}

@@ -1,0 +1,91 @@
+import type { Review } from '../../../src/forge/forge.ts';
+import { approverOf, REVIEW_ACTOR } from '../../../src/package/model/policy/review-policy.ts';
+import { type Approval, approvalsIn, type WithdrawnApproval } from '../../../src/package/model/record/record.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import { keyOf, keyText } from '../../../src/resource/object/object.ts';
+import { plainLine } from '../text/quote.ts';
+import type { ReviewContext, ReviewedProposal } from './reviewed-proposal.ts';
+import { commitsWithContent } from './same-content.ts';
+import { lastReviews } from './verdicts.ts';
+
+/**
+ * Between two reads of the reviews of a pull request that shows no change, in milliseconds, while an approval by one of them waits: Gitea does not
+ * show that a review was deleted.
+ */
+export const REREAD_MS = 600_000;
+
+/** Whether a recorded approval by a review waits to be published. */
+export function waitsByReview({ revision, record }: Pick<RevisionEvaluation, 'record' | 'revision'>): boolean {
+  const given = approvalsIn(record, revision.namespace);
+  return given.some(({ review, withdrawn }) => review !== undefined && withdrawn === undefined);
+}
+
+/**
+ * Withdraws recorded approvals whose reviews do not stand any more, so that no controller publishes by them after a soak time, a window, a
+ * freeze, or the approval of another user. The host is read once more before that. Approvals by other ways stay. Returns whether it has
+ * changed the record.
+ */
+export async function withdrawReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<boolean> {
+  // What the host has merged is decided by the reviews from before.
+  if (proposal.pull.state !== 'open') return false;
+  if ((await endedApprovals(context, proposal, proposal.reviews)).length === 0) return false;
+  const { pull, reviews } = await proposal.readState();
+  proposal.note(pull);
+  if (pull.state !== 'open') return false;
+  const ended = await endedApprovals(context, proposal, reviews);
+  if (ended.length === 0) return false;
+  const { object } = proposal;
+  const lines = ended.map(
+    ({ approval: { subject, evidence = '' }, why }) =>
+      `the approval of ${plainLine(subject)} by ${plainLine(evidence)} does not count any more: ${why}`,
+  );
+  await context.store.change(
+    keyText(keyOf(object)),
+    { withdrawnApprovals: ended },
+    { actor: { name: REVIEW_ACTOR }, face: 'controller', reason: lines.join('; ') },
+  );
+  for (const line of lines) context.events.record(object, 'Warning', 'ApprovalWithdrawn', line, `withdrawal ${line}`);
+  return true;
+}
+
+/** The recorded approvals of this namespace that were given by a review, of which no approving review of the same user stands. */
+export async function endedApprovals(
+  { store }: Pick<ReviewContext, 'store'>,
+  { evaluation, review: { policy, publishOn, approvers } }: ReviewedProposal,
+  reviews: readonly Review[],
+): Promise<WithdrawnApproval[]> {
+  const { revision, record, content } = evaluation;
+  const given = approvalsIn(record, revision.namespace).filter((one) => isByReview(one, reviews));
+  if (given.length === 0) return [];
+  if (publishOn === 'approval') {
+    const why = `spec.review.publishOn of the policy ${policy} is approval; approve it through Sluice`;
+    return given.map((approval) => ({ approval, why }));
+  }
+  const standing = lastReviews(reviews).filter(({ state }) => state === 'approved');
+  const ended: WithdrawnApproval[] = [];
+  for (const approval of given) {
+    const own = standing.filter(({ author }) => approverOf(approvers, author)?.name === approval.subject);
+    if (own.some((one) => isOf(approval, one))) continue;
+    // Another review of the same user and content is as good.
+    const commits = approval.content === content.content ? own.flatMap(({ commit }) => commit ?? []) : [];
+    if ((await commitsWithContent(store.repositoryOf(revision).git, evaluation, commits)).size > 0) continue;
+    const isListed = approvers.some(({ subject }) => subject === approval.subject);
+    const why = isListed
+      ? 'the review was dismissed or deleted, or a later one took its place; another review is needed'
+      : `spec.review.approvers of the policy ${policy} does not list this user`;
+    ended.push({ approval, why });
+  }
+  return ended;
+}
+
+/** Earlier versions recorded addresses alone, which on some hosts are those of comments as well. */
+function isByReview(approval: Approval, reviews: readonly Review[]): boolean {
+  const { review, evidence = '', withdrawn } = approval;
+  if (withdrawn !== undefined) return false;
+  if (review !== undefined) return true;
+  return evidence.includes('#pullrequestreview-') || reviews.some(({ url }) => url === evidence);
+}
+
+function isOf({ review, evidence }: Approval, { id, url }: Review): boolean {
+  return url === evidence || (id !== '' && id === review);
+}

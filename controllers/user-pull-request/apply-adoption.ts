@@ -1,0 +1,160 @@
+import type { Forge, PullRequest } from '../../src/forge/forge.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
+import { keyOf, type Stored } from '../../src/resource/object/object.ts';
+import type { EventDeduplicator } from '../event-deduplicator.ts';
+import { authorshipOf, waitFor } from '../pull-request/commands/edited-comments.ts';
+import type { MayCreate } from '../pull-request/rights.ts';
+import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
+import type { SyncRequests } from '../repository/sync-requests.ts';
+import { type AdoptRequest, adoptPackages, adoptRequestsIn, authorizeAdoption, type PolicyPackages } from './adopt.ts';
+import type { PulledPackage } from './describe-user-pull.ts';
+import { keyAt, type PulledHead, type PulledPackages } from './read-user-pull.ts';
+import type { UserPulls } from './user-pulls.ts';
+
+/** A comment with a command counts so long. */
+const COMMAND_AGE_MS = 60 * 60_000;
+/** Requests for the adoption of one pull request that are checked besides the last one. */
+const MAX_EARLIER = 19;
+const MAX_COMMENTS = 200;
+const TOPIC = 'adopt';
+const UNKNOWN_REQUESTER =
+  'This host does not report whether another user has edited the request, and no webhook with the event of comments has shown how its author wrote it. Set up that webhook, so that only requests as their authors wrote them count (docs/webhooks.md).';
+
+export interface AdoptionContext {
+  readonly store: Pick<RevisionStore, 'find' | 'change'>;
+  readonly events: EventDeduplicator;
+  readonly clock: Clock;
+  readonly mayCreate: MayCreate | undefined;
+  readonly requests: Pick<SyncRequests, 'isAsWritten'> | undefined;
+  /** Where the members of the teams of a policy are read. */
+  teamsOf(review: ReviewPolicy): Pick<Forge, 'isTeamMember'>;
+  readonly signal: AbortSignal;
+}
+
+export interface Adoptable {
+  readonly object: Stored<Repository>;
+  readonly repository: PackageRepository;
+  readonly pulls: UserPulls;
+  readonly pull: PullRequest;
+  readonly head: PulledHead;
+  readonly read: PulledPackages;
+}
+
+/** What was done, for the comment. */
+interface Reply {
+  readonly isDone: boolean;
+  /** In Markdown; empty if all packages are drafts now. */
+  readonly problems: readonly string[];
+  readonly note?: string | undefined;
+}
+
+/**
+ * Adopts the packages whose policy has them adopted, and for the others carries out the last request that counts, once. Returns whether drafts were
+ * requested.
+ */
+export async function applyAdoption(context: AdoptionContext, about: Adoptable): Promise<boolean> {
+  const { pulls, pull, head, read } = about;
+  const wanted = read.packages.filter(({ judged }) => judged !== undefined);
+  const isAutomatic = ({ review }: PulledPackage) => review.userPullRequests === 'adopt' && head.isPushed;
+  const automatic = await adoptAutomatically(context, about, wanted.filter(isAutomatic));
+  const requested = wanted.filter((one) => !isAutomatic(one));
+  const onRequest = requested.length === 0 ? undefined : await adoptOnRequest(context, about, requested);
+  const replies = [automatic, onRequest].filter((one) => one !== undefined);
+  if (replies.length === 0) return false;
+  const problems = replies.flatMap((one) => one.problems).slice(0, 20);
+  const lines = problems.length === 0 ? ['The packages are adopted as drafts.'] : problems;
+  const text = [...lines, ...replies.flatMap(({ note }) => note ?? [])].join('\n\n');
+  await pulls.forge.setComment(pull.number, TOPIC, text, context.signal);
+  if (onRequest !== undefined) pulls.writtenOf(pull.number).handled = onRequest.handled;
+  return replies.some(({ isDone }) => isDone);
+}
+
+async function adoptAutomatically(
+  { store, signal }: AdoptionContext,
+  { repository, pull }: Adoptable,
+  packages: readonly PulledPackage[],
+): Promise<Reply | undefined> {
+  if (packages.every(({ draft }) => draft !== undefined)) return undefined;
+  const context = { actor: { name: REVIEW_ACTOR }, face: 'controller', reason: reasonOf(pull), signal } as const;
+  const names = packages.map(({ path }) => nameOf(repository, path));
+  return { isDone: true, problems: await adoptPackages({ store, repository, pull, packages: names, context }) };
+}
+
+/** Undefined if there is no request, or one that waits. */
+async function adoptOnRequest(
+  context: AdoptionContext,
+  { object, repository, pulls, pull, head }: Adoptable,
+  packages: readonly PulledPackage[],
+): Promise<(Reply & { readonly handled: string }) | undefined> {
+  const { store, events, clock, requests, signal } = context;
+  if (packages.every(({ review }) => review.approvers.length === 0)) return undefined;
+  const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
+  const comments = await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal);
+  const [last, ...earlier] = adoptRequestsIn(comments);
+  const memory = pulls.writtenOf(pull.number);
+  if (last === undefined || memory.handled === last.url) return undefined;
+  const { namespace } = repository;
+  const rules = { namespace, isRestricted: !head.isPushed, teamsOf: context.teamsOf, mayCreate: context.mayCreate };
+  const source = { forge: pulls.forge, requests, repository: keyOf(object) };
+  const wanted = byPolicy(repository, packages);
+  let isAwaited = false;
+  const decide = async (one: AdoptRequest) => {
+    const decided = await authorizeAdoption(one, pull, wanted, rules, signal);
+    if ('refusal' in decided) return decided;
+    const authorship = await authorshipOf(one.comment, source, signal);
+    if (authorship === 'edited') return { refusal: 'it was edited; write it again' };
+    // Without a webhook it counts: a user who may edit comments of others may push drafts too.
+    const isUnknown = authorship === 'unknown';
+    isAwaited = isUnknown && waitFor(memory, one.comment, clock.monotonic()) !== undefined;
+    return { ...decided, note: isUnknown ? UNKNOWN_REQUESTER : undefined };
+  };
+  let request = last;
+  let decision = await decide(last);
+  // One that does not count must not hide an earlier one that does.
+  for (const one of earlier.slice(0, MAX_EARLIER)) {
+    if ('authorized' in decision) break;
+    const other = await decide(one);
+    if ('authorized' in other) [request, decision] = [one, other];
+  }
+  if (isAwaited) return undefined;
+  delete memory.awaited;
+  if ('refusal' in decision) {
+    const { refusal } = decision;
+    const message = `the request ${request.url} of ${plainLine(request.author, 100)} to adopt ${pull.url} does not count: ${refusal}`;
+    events.record(object, 'Warning', 'NotAdopted', message, adoptTopic(pull.number));
+    const problems = [`The request of ${inlineCode(request.author)} does not count: ${inlineCode(refusal, 500)}`];
+    return { isDone: false, problems, handled: last.url };
+  }
+  const reason = `${reasonOf(pull)} by ${request.url}`;
+  const problems: string[] = [];
+  for (const { actor, names } of decision.authorized) {
+    const as = { actor, face: 'api', reason, signal } as const;
+    problems.push(...(await adoptPackages({ store, repository, pull, packages: names, context: as })));
+  }
+  return { isDone: true, problems, note: decision.note, handled: last.url };
+}
+
+function byPolicy(repository: PackageRepository, packages: readonly PulledPackage[]): readonly PolicyPackages[] {
+  const groups = Map.groupBy(packages, ({ review }) => review.policy);
+  return [...groups.values()].flatMap((some) => {
+    const [first] = some;
+    return first === undefined ? [] : { review: first.review, names: some.map(({ path }) => nameOf(repository, path)) };
+  });
+}
+
+function nameOf(repository: PackageRepository, path: string): string {
+  return keyAt({ repository, workspace: '' }, path).package;
+}
+
+function reasonOf({ url }: PullRequest): string {
+  return `adopted from ${url}`;
+}
+
+/** The topic of events about the adoption of a pull request. */
+export function adoptTopic(number: number): string {
+  return `adopt ${number}`;
+}

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { dataFolder } from '../../app/data/data-folder.ts';
+import { ObjectSet } from '../../app/data/object-set.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { findCondition } from '../../resource/object/condition.ts';
+import { cli, draft, register, useRepository } from './testing.ts';
+
+useRepository();
+
+const POLICY = `apiVersion: sluice.dev/v1alpha1
+kind: PackagePolicy
+metadata: {name: strict}
+spec:
+  requiredGates: [{conditionType: example.com/Testd}]
+  approval: {quorum: {required: 2, from: ["group:sre"]}}
+  review: {forge: {provider: gitea, api: "https://git.invalid/api/v1", secretRef: {name: forge}}}
+`;
+const secret = (data: string) =>
+  `---\napiVersion: v1\nkind: Secret\nmetadata: {name: forge}\nstringData: {${data}: secret}\n`;
+const reasons = async (): Promise<string[]> =>
+  JSON.parse((await cli.run('why', 'packagepolicy/strict', '-o', 'json')).stdout).reasons;
+
+test('names that nothing has and a missing Secret are reasons, and the status has the same about names', async () => {
+  const name = await draft({});
+  expect((await cli.run('rpkg', 'condition', 'set', name, 'example.com/Tested', 'True')).code).toBe(0);
+  await register(POLICY);
+  const unknown = [
+    'no package has a condition or gate of the type example.com/Testd; did you mean example.com/Tested?',
+    'no RoleBinding or ClusterRoleBinding names the group sre',
+  ];
+  const missing =
+    /^Secret forge of spec.review.forge.secretRef does not exist, .*: create it with a token of the Git host/;
+  expect(await reasons()).toEqual(expect.arrayContaining([...unknown, expect.stringMatching(missing)]));
+
+  expect((await reasons()).join('\n')).not.toContain('it selects none');
+  await register(POLICY.replace('spec:\n', 'spec:\n  selector: {packages: [wep]}\n'));
+  expect(await reasons()).toContain('it selects none of the 1 package of its namespace: is spec.selector right?');
+
+  await register(secret('password'));
+  expect((await reasons()).join('\n')).toContain('Secret forge of spec.review.forge.secretRef has neither token nor');
+  await register(secret('token'));
+  expect((await reasons()).join('\n')).not.toContain('Secret');
+
+  const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
+  const policy = await objects
+    .client({ name: 'anna' })
+    .get(packagePolicyKind, { namespace: 'default', name: 'strict' });
+  await objects.close();
+  expect(findCondition(policy.status?.conditions, 'NamesKnown')).toMatchObject({
+    ...{ status: 'False', reason: 'UnknownNames', message: expect.stringContaining(unknown.join('; ')) },
+  });
+});
