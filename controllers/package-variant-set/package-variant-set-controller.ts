@@ -103,9 +103,9 @@ export function packageVariantSetController({
     const { namespace = '' } = set.metadata;
     const { upstream: wanted, maxTargets } = set.spec;
     const stalled = (reason: string, message: string) => ({ problem: { reason, message, isStalled: true } });
-    // It can have been stored before there was a rule. Only a change of it helps.
+    // It can have been stored before there was a rule. A limit of time may hold on a loaded machine alone: it is tried again.
     const invalid = packageVariantSetKind.strategy.validate(set).map(({ field, message }) => `${field}: ${message}`);
-    if (invalid.length > 0) return { ...stalled('ValidationError', invalid.join(', ')), isFinal: true };
+    if (invalid.length > 0) return stalled('ValidationError', invalid.join(', '));
     const id = `${namespace}/${wanted.repo}`;
     const opening = store.openingError(id);
     if (opening !== undefined) return { ...stalled('UpstreamNotFound', opening.message), isOpening: true };

@@ -182,15 +182,12 @@ describe('templates', () => {
     const repositories = [
       { name: 'edge', packageNames: Array.from({ length: 1000 }, (_, index) => `package-${index}`) },
     ];
-    // Admission evaluates them for one target, in a few milliseconds of the 20 that it has: more of them on a loaded machine, for the first time.
-    const admit = async () => create([{ repositories, template: { labelExprs: some(10) } }]);
-    await expect.poll(() => admit().then(() => 'made', String)).toBe('made');
+    await create([{ repositories, template: { labelExprs: some(10) } }]);
     let turns = 0;
     const timer = setInterval(() => {
       turns += 1;
     }, 5);
-    // The status is admitted in the same way.
-    await expect.poll(() => reconcile().then(() => 'done', String)).toBe('done');
+    await reconcile();
     clearInterval(timer);
     expect((await ready())[0]).toBe(
       'Stalled=True/TooExpensive: the expressions of the templates cost more than 2000 ms for 1000 targets; nothing was changed: simplify them, or select fewer targets',
@@ -204,6 +201,6 @@ describe('templates', () => {
       {},
       'other',
     );
-    await expect(refused).rejects.toThrow('costs more than 1000 rounds or 20 ms');
+    await expect(refused).rejects.toThrow('costs more than 1000 rounds or 100 ms');
   });
 });

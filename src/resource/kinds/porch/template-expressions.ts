@@ -9,13 +9,16 @@ import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 export const TEMPLATE_VARIABLES = ['repoDefault', 'packageDefault', 'upstream', 'repository', 'target'] as const;
 /** Those of `repoExpr`, whose result decides which repository it is. */
 export const REPOSITORY_VARIABLES = TEMPLATE_VARIABLES.filter((name) => name !== 'repository');
-/** A set evaluates its expressions for each target. */
+/**
+ * A set evaluates its expressions for each target. The time is many times what the other limits permit on an idle machine: it must not
+ * decide on a loaded one.
+ */
 export const TEMPLATE_LIMITS: Partial<ExpressionLimits> = {
   rounds: 1000,
   values: 5000,
   size: 50_000,
   text: 20_000,
-  milliseconds: 20,
+  milliseconds: 100,
 };
 
 /** Their keys are no fields. */
