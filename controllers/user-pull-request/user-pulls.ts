@@ -8,6 +8,7 @@ import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { AwaitedComment } from '../pull-request/commands/edited-comments.ts';
+import type { AwaitedMerge } from '../pull-request/ending/awaited-merge.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import type { Exhausted } from './fork-renderer.ts';
 
@@ -74,9 +75,12 @@ export interface MergedUserPull {
   /** It was merged before this process read the host for the first time, or long before its last change. */
   readonly isMissed: boolean;
   attempts: number;
-  /** Since when its commit is looked for on the main branch, and when a sync for it was last requested; in milliseconds of running time. */
-  missingSince?: number;
+  /** Since when it waits for its commit on the main branch, or for that of an earlier one; in milliseconds of running time. */
+  waitsSince?: number;
+  /** When a sync for it was last requested, in milliseconds of running time. */
   syncedAt?: number;
+  /** An event has reported that its commit does not arrive. */
+  isReported?: boolean;
 }
 
 /**
@@ -99,6 +103,8 @@ export class UserPulls {
   #readsQueue = true;
   /** The comment about the last merge that an earlier process has published, until it is known that the host has it. */
   unreported?: { readonly number: number; readonly text: string };
+  /** Those that have waited too long to hold up others. */
+  overdue?: AwaitedMerge;
   /** Merged ones of which the host was searched for what an earlier process reported. */
   searched = 0;
   /** Whether the last call of `poll` has found changes since the one before. */
