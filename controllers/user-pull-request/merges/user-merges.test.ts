@@ -178,6 +178,24 @@ describe('merges of pull requests that users open', () => {
     expect(at.forge.calls).toEqual(['listUpdated']);
   });
 
+  test('while the first lists are read are published, although another one changes later', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.pull({ 'db/Kptfile': KPTFILE() }, { branch: 'other' });
+    at.restart();
+    let merged: Promise<string> | undefined;
+    at.forge.after = (method) => {
+      if (method !== 'listUpdated' || merged !== undefined) return;
+      merged = at.merge(1, 'bob');
+      at.forge.change(2, { title: 'later' });
+    };
+    await at.poll();
+    await merged;
+    for (let turn = 0; turn < 2; turn += 1) await at.poll();
+    expect(await tags()).toEqual(['web/v1']);
+    expect(await at.world.events('apps.web.merge-1')).toEqual([expect.stringMatching(/^Approved: /)]);
+  });
+
   test('that are fetched after a long time are published; meanwhile later ones are, and an event reports it once', async () => {
     await at.policy({ publishOn: 'merge' });
     const requests = new SyncRequests(at.clock);
