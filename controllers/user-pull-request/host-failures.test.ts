@@ -72,12 +72,13 @@ describe('while the host fails', () => {
           at.forge.change(1, {});
           await turns(2);
         });
-    const events = async () => {
-      const { items } = await at.world.client.list(eventKind);
-      return items.find(({ reason }) => reason === 'PullRequestsNotChecked')?.count;
-    };
+      const events = async () => {
+        const { items } = await at.world.client.list(eventKind);
+        return items.find(({ reason }) => reason === 'PullRequestsNotChecked')?.count;
+      };
       await fail();
       await expect.poll(events).toBe(1);
+      at.forge.change(1, {});
       await turns(3);
       await fail();
       await expect.poll(events).toBe(2);
