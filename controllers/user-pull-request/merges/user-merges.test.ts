@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import { mergeOnHost } from '../../../test/support/git/merge-on-host.ts';
 import { eachUserPulls, GATE, GATES, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
 import { type HostMerge, hostMerges } from '../../pull-request/ending/host-merges.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
@@ -182,6 +183,8 @@ describe('merges of pull requests that users open', () => {
     await at.policy({ publishOn: 'merge' });
     await at.pull({ 'web/Kptfile': KPTFILE() });
     await at.pull({ 'db/Kptfile': KPTFILE() }, { branch: 'other' });
+    // The clock of the host is not ahead.
+    at.clock.advance(Date.UTC(2031, 0, 1) - at.clock.now());
     at.restart();
     let merged: Promise<string> | undefined;
     at.forge.after = (method) => {
@@ -223,6 +226,20 @@ describe('merges of pull requests that users open', () => {
     expect(await tags()).toEqual(['cache/v1', 'db/v1', 'web/v1']);
     expect(await events()).toBe(1);
     expect(at.comment(1, 'merged')).toContain('- `web` is published as `apps.web.merge-1`');
+  });
+
+  test('are published when Git can be fetched again, however long it could not', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const head = await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    const { base, commit } = mergeOnHost(at.path, head, 'merge', 1);
+    const { updatedAt: closedAt } = at.forge.change(1, { state: 'merged', merged: { commit, by: 'bob', base } });
+    at.forge.change(1, { closedAt });
+    for (let turn = 0; turn < 30; turn += 1) await at.poll();
+    expect(await tags()).toEqual([]);
+    await at.world.store.repository('apps').refresh();
+    for (let turn = 0; turn < 20; turn += 1) await at.poll();
+    expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', commit });
   });
 
   test('that are in the repository and not on its main branch are looked for ever more seldom', async () => {
