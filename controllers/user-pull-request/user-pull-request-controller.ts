@@ -19,11 +19,7 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { whenRulesChange } from '../pull-request/checks/unmet-publication.ts';
 import { waitLeft } from '../pull-request/commands/edited-comments.ts';
-import {
-  forgetMergePublication,
-  mergePublicationOf,
-  recordMergePublication,
-} from '../pull-request/merging/merge-publication.ts';
+import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
@@ -175,10 +171,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
     const wanted = reviews.filter(isChecked);
-    if (object === undefined) {
-      events.forget(key);
-      await forgetMergePublication(client, key, signal);
-    }
+    if (object === undefined) events.forget(key);
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (repository === undefined || wanted.length === 0) {
