@@ -3,6 +3,7 @@ import type { Forge, PullRequest } from '../../src/forge/forge.ts';
 import type { QueuedMerge } from '../../src/forge/merge-queue.ts';
 import { CLOCKS_MS } from '../../src/forge/next-since.ts';
 import type { ListReader } from '../../src/forge/shared-lists.ts';
+import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { type Clock, timestamp } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
@@ -169,7 +170,7 @@ export class UserPulls {
     const isFirst = !this.#changes.hasBegun;
     this.hasChanged = false;
     this.readMs = undefined;
-    const changed = new Set([...(await this.#movedOnMain(repository)), ...this.#withOtherRules(repository)]);
+    const changed = new Set([...(await this.#movedOnMain(repository)), ...(await this.#withOtherRules(repository))]);
     if (this.#policies !== policies) for (const number of this.#open.keys()) changed.add(number);
     if (isFirst) this.#takeOver(await this.#begin(mergedSince, signal), { mergedSince, isFirst }, changed);
     else if (maxAgeMs !== undefined) {
@@ -246,16 +247,16 @@ export class UserPulls {
   }
 
   /** Those for whose packages other rules block a merge than their checks show: no event of the host reports that. */
-  #withOtherRules(repository: PackageRepository): readonly number[] {
+  async #withOtherRules(repository: PackageRepository): Promise<readonly number[]> {
     const now = this.#clock.now();
     const changed: number[] = [];
     this.rulesChangeAt = undefined;
-    for (const [number, { checked }] of this.#open) {
+    await inSlices([...this.#open], ([number, { checked }]) => {
       const shown = checked?.rules ?? [];
       const present = shown.map(({ subject }) => rulesAtMerge(repository, subject, now));
       this.#noteRuleChange(present);
       if (present.some(({ rules }, at) => !isDeepStrictEqual(rules, shown[at]?.rules))) changed.push(number);
-    }
+    });
     return changed;
   }
 
