@@ -5,6 +5,7 @@ import { isOid } from '../../src/git/objects/object-id.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PolicySubject } from '../../src/package/model/revision/package-revision.ts';
+import { recordAt } from '../../src/package/plan/create/merged-package.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { renderedChanges } from '../pull-request/text/resource-changes.ts';
@@ -119,6 +120,11 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
       onMain = merged.onMain;
       judged = await judgePackage(merged, {
         ...{ namespace, renderer, mayIssue: head.isPushed, now, signal },
+        // The commit of a queue comes after what is merged before it there.
+        before: async () => {
+          const found = await recordAt(repository, { package: key.package, commit: mergedCommit ?? mainHead });
+          return found && { ...found, files: inMerge === undefined ? merged.onMain : merged.files };
+        },
         policyFor: (kptfile) => {
           subject = { ...subject, kptfile: selectedPart(kptfile) };
           policy = repository.policyFor(subject);
