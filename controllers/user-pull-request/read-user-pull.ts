@@ -9,6 +9,7 @@ import { recordAt } from '../../src/package/plan/create/merged-package.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { renderedChanges } from '../pull-request/text/resource-changes.ts';
+import { isAdopted } from './adopted-draft.ts';
 import { type ChangedPackage, changedPackages } from './changed-packages.ts';
 import type { PulledPackage } from './describe-user-pull.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';
@@ -136,13 +137,23 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     // Which of several policies applies is unknown: none of them must pass over it.
     if (reviewProblem !== undefined) omitted.push(`The package ${path} is not checked: ${reviewProblem}`);
     if (review === undefined || !isChecked(review)) return undefined;
-    const draft = repository.index.get(revisionName(key))?.name;
+    const draft = await draftOf(context, path);
     const changes =
       judged === undefined || onMain === undefined ? undefined : await renderedChanges(onMain, judged.files, signal);
     // What is removed is not published.
     const atMerge = judged === undefined ? undefined : rulesAtMerge(repository, subject, now);
     return { path, review, judged, atMerge, changes, draft };
   }
+}
+
+/** The name of the draft that a package was adopted as. */
+export async function draftOf(
+  context: Pick<PullContext, 'head' | 'repository' | 'signal' | 'workspace'>,
+  path: string,
+): Promise<string | undefined> {
+  const { repository, head, signal } = context;
+  const found = repository.index.get(revisionName(keyAt(context, path)));
+  return found !== undefined && (await isAdopted(repository, found, head.commit, signal)) ? found.name : undefined;
 }
 
 /** Whether a policy has the pull requests of users checked, and published once they are merged. */
