@@ -6,7 +6,7 @@ import { toObject, triggerSource, watchKind } from '../../src/controller/source.
 import type { PullRequest } from '../../src/forge/forge.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
-import { messageOf } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
@@ -19,11 +19,7 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { whenRulesChange } from '../pull-request/checks/unmet-publication.ts';
 import { waitLeft } from '../pull-request/commands/edited-comments.ts';
-import {
-  forgetMergePublication,
-  mergePublicationOf,
-  recordMergePublication,
-} from '../pull-request/merging/merge-publication.ts';
+import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
@@ -173,7 +169,6 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
     const wanted = reviews.filter(isChecked);
-    if (object === undefined) await forgetMergePublication(client, key, signal);
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (repository === undefined || wanted.length === 0) {
@@ -289,13 +284,21 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const head = await headOf(repository, pull, signal);
     if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
     const workspace = workspaceOf(number);
+    const { mayCreate, mayApprove, requests } = options;
+    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
+    let reviewed: ReturnType<typeof readReviews> | undefined;
+    const approvals = {
+      ...{ mayApprove, teamsOf, signal },
+      readReviews: () => {
+        reviewed ??= readReviews(pulls, number, signal);
+        return reviewed;
+      },
+    };
     const context = {
-      ...{ repository, workspace, head, mainHead, signal, now: clock.now() },
+      ...{ repository, workspace, head, mainHead, approvals, signal, now: clock.now() },
       renderer: head.isPushed ? options.renderer : strangers(pulls.writtenOf(number), pull.head.commit),
     };
     const read = await readPulledPackages(context);
-    const { mayCreate, requests } = options;
-    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
     const adoption = { store, events, clock, mayCreate, requests, teamsOf, signal };
     const isDone = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
     const packages: PulledPackage[] = [];
@@ -337,6 +340,16 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (written.comment === text) return;
     await pulls.forge.setComment(number, COMMENT_TOPIC, text, signal);
     written.comment = text;
+  }
+}
+
+/** None if there are too many of them, as when they are counted for a merge. */
+async function readReviews({ forge }: UserPulls, number: number, signal: AbortSignal) {
+  try {
+    return await forge.reviews(number, signal);
+  } catch (error) {
+    if (!isSluiceError(error, 'LimitExceeded')) throw error;
+    return [];
   }
 }
 

@@ -3,6 +3,7 @@ import type { Forge, PullRequest } from '../../src/forge/forge.ts';
 import type { QueuedMerge } from '../../src/forge/merge-queue.ts';
 import { nextSince } from '../../src/forge/next-since.ts';
 import type { ListReader } from '../../src/forge/shared-lists.ts';
+import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
@@ -171,7 +172,7 @@ export class UserPulls {
       if (readsHost) entry.isFresh = false;
     }
     for (const number of await this.#movedOnMain(repository)) changed.add(number);
-    for (const number of this.#withOtherRules(repository)) changed.add(number);
+    for (const number of await this.#withOtherRules(repository)) changed.add(number);
     if (!isFirst && !readsHost) {
       this.#policies = policies;
       return [...changed];
@@ -231,16 +232,16 @@ export class UserPulls {
   }
 
   /** Those for whose packages other rules block a merge than their checks show: no event of the host reports that. */
-  #withOtherRules(repository: PackageRepository): readonly number[] {
+  async #withOtherRules(repository: PackageRepository): Promise<readonly number[]> {
     const now = this.#clock.now();
     const changed: number[] = [];
     this.rulesChangeAt = undefined;
-    for (const [number, { checked }] of this.#open) {
+    await inSlices([...this.#open], ([number, { checked }]) => {
       const shown = checked?.rules ?? [];
       const present = shown.map(({ subject }) => rulesAtMerge(repository, subject, now));
       this.#noteRuleChange(present);
       if (present.some(({ rules }, at) => !isDeepStrictEqual(rules, shown[at]?.rules))) changed.push(number);
-    }
+    });
     return changed;
   }
 
