@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { packageDeliveryOf } from '../../src/delivery/delivered/delivered-package.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
+import { packageDeliveryKind } from '../../src/resource/kinds/sluice/delivery/package-delivery.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git } from '../../test/support/git/git-cli.ts';
@@ -230,3 +233,50 @@ test.each(['Draft', 'Proposed'])(
     expect(files.get('a.yaml')?.toString()).toBe('a: a\n');
   },
 );
+
+/** A target that has delivered these revisions of packages, or delivers them now. */
+async function delivery(name: string, record: 'history' | 'present', ...packages: readonly [string, number][]) {
+  const { client } = world;
+  const target = await client.create(deliveryTargetKind, {
+    metadata: { name },
+    spec: { selector: { packages: packages.map(([path]) => path) }, git: { repo: 'file:///target.git' } },
+  });
+  const time = '2030-01-01T00:00:00Z';
+  const of = ([path, revision]: readonly [string, number]) => ({ repository: 'apps', package: path, revision });
+  const changes = packages.map((one) => ({ ...of(one), deliveredAt: time }));
+  const history = { commit: '', observedFrom: time, completeFrom: time, changes };
+  if (record === 'history') await client.updateStatus(deliveryTargetKind, { ...target, status: { history } });
+  else
+    for (const one of packages)
+      await client.create(
+        packageDeliveryKind,
+        packageDeliveryOf(target, { ...of(one), commit: 'c', tree: 't' }, one[0], time),
+      );
+}
+
+test.each([
+  ['present', 1],
+  ['history', undefined],
+] as const)('a rollback goes back to what was delivered before: %s', async (record, previous) => {
+  await bench.propose('a', 'b');
+  for (const name of ['a', 'b']) {
+    await world.store.update(`apps.${name}.w1`, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
+    await bench.proposeNext(name);
+    // The second revision is published, and never delivered.
+    await proposeThird(name);
+  }
+  await delivery('edge', record, ['a', 1]);
+  await bench.plan({ ...TWO, waves: [{ name: 'all', percent: 100 }] });
+  await bench.settle();
+  expect((await bench.targets()).map((target) => target.record?.previous)).toEqual([previous, undefined]);
+  await bench.change({ rollback: true });
+  await bench.settle();
+  expect((await bench.read()).status?.phase).toBe('RolledBack');
+  const textOf = async (name: string) => (await world.store.content(name)).files.get('a.yaml')?.toString();
+  expect(await textOf('apps.a.rollback-v3')).toBe('a: a\n');
+  // Nothing is recorded of the other one.
+  expect(await textOf('apps.b.rollback-v3')).toBe('a: changed\n');
+  expect(await world.events('web')).toContain(
+    'DeliveryUnknown: no delivery of an earlier revision is recorded, so the highest one that did not fail on a target is published again: apps/b to v2',
+  );
+});

@@ -2,17 +2,17 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sluice } from '../support/cli.ts';
 
 let folder = '';
 let data = '';
-beforeAll(async () => {
+beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice-demo-test-'));
   // A path that must be escaped in an address.
   data = join(folder, 'da ta#1');
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => rm(folder, { recursive: true, force: true }));
 
 function git(repository: string, ...words: string[]): string {
   return execFileSync('git', ['--git-dir', join(data, 'repositories', repository), ...words], {

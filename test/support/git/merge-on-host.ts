@@ -34,7 +34,7 @@ function mergedCommit(path: string, base: string, head: string, style: MergeStyl
 function rebased(path: string, base: string, head: string): string {
   let onto = base;
   for (const one of git(path, ['rev-list', '--reverse', `${base}..${head}`]).split('\n')) {
-    const tree = git(path, ['merge-tree', '--write-tree', '--allow-unrelated-histories', onto, one]);
+    const tree = git(path, ['merge-tree', '--write-tree', base, one]);
     const shown = git(path, ['log', '-1', '--format=%an%n%ae%n%at%n%B', one]).split('\n');
     const [name = '', email = '', seconds, ...lines] = shown;
     const author = { name, email, time: Number(seconds) * 1000 };
