@@ -215,10 +215,13 @@ async function create(
   dryRun = false,
 ): Promise<PackageRevision> {
   const { labels, annotations, downstream } = variant.spec;
+  const from = source.type === 'copy' ? source.source : source.type === 'upgrade' ? source.local : undefined;
   const wanted: NewRevision = {
     package: downstream.package,
     workspace,
     source,
+    // What a user publishes meanwhile would be missing in the draft.
+    ...(from === undefined ? {} : { expectedLatest: from }),
     metadata: {
       ownerReferences: [{ ...ownerOf(variant) }],
       ...(labels === undefined ? {} : { labels }),

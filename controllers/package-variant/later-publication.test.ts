@@ -99,3 +99,14 @@ test('a draft that was copied from an earlier revision on purpose is no such dra
   const { name } = await store.create('edge', { package: 'web', workspace: 'back', source }, ANNA);
   expect((await store.evaluate(name)).overtaken).toBeUndefined();
 });
+
+test('a draft is not made from a revision that was followed by another one meanwhile', async () => {
+  const { store } = bench.world;
+  await publishHotfix({ 'hotfix.txt': 'hotfix\n' });
+  const source = { type: 'copy', source: FIRST } as const;
+  const wanted = { package: 'web', workspace: 'late', source };
+  await expect(store.create('edge', { ...wanted, expectedLatest: FIRST }, ANNA)).rejects.toMatchObject({
+    ...{ code: 'Conflict', message: expect.stringContaining(`${HOTFIX} was published after ${FIRST}`) },
+  });
+  expect(await store.create('edge', { ...wanted, expectedLatest: HOTFIX }, ANNA)).toMatchObject({ lifecycle: 'Draft' });
+});

@@ -55,7 +55,8 @@ function mayBeEdited(known: PackageOnMain, hasBase: boolean): boolean {
   return isEdited(known) || (!hasBase && known.tree === undefined);
 }
 
-function latestIn(ofPackage: readonly PackageRevision[]): PackageRevision | undefined {
+/** The published revision of a package with the highest number. */
+export function latestIn(ofPackage: readonly PackageRevision[]): PackageRevision | undefined {
   let latest: PackageRevision | undefined;
   for (const one of ofPackage)
     if (one.revision > (latest?.revision ?? 0) && one.ref.startsWith('refs/tags/')) latest = one;
