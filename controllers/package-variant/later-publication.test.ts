@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { explainRevision } from '../../src/package/api/explain/explain-revision.ts';
+import { kernelExplainer } from '../../src/package/api/explain/explain-state.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { approvalExplainer } from '../approval/explain-approval.ts';
 
 const FIRST = 'edge.web.packagevariant-1';
 const SECOND = 'edge.web.packagevariant-2';
@@ -81,12 +84,18 @@ test('a proposal stays as it was reviewed, waits, and is merged when it is rejec
   expect(await bench.text(SECOND, 'web.yaml')).toContain('replicas: 9');
 });
 
-test('a user may approve an older draft, and is warned; a publication without another content undoes nothing', async () => {
+test('a user may approve an older draft, is warned, and sees the next steps', async () => {
   const { store } = bench.world;
   const warnings: string[] = [];
   const warned = { ...ANNA, warn: (text: string) => void warnings.push(text) };
   await publishHotfix({ 'hotfix.txt': 'hotfix\n' });
   await store.update(SECOND, { action: 'propose' }, warned);
+  const surroundings = { resolvers: [], disabled: [], running: true, now: 0, actor: 'ben' };
+  const explainers = [kernelExplainer, approvalExplainer];
+  const why = await explainRevision(store, store.get(SECOND), explainers, surroundings);
+  expect(why.reasons).toContainEqual(expect.objectContaining({ reason: 'PublishedSince' }));
+  expect(why.next).toEqual([`sluice rpkg diff ${SECOND} latest`, `sluice rpkg reject ${SECOND}`]);
+  expect(why.alternatives).toContain(`sluice rpkg approve ${SECOND}`);
   await store.update(SECOND, { action: 'approve' }, warned);
   const undo = `an approval of ${SECOND} would undo what it changed in 1 file (hotfix.txt)`;
   expect(warnings).toEqual([expect.stringContaining(undo), expect.stringContaining(undo)]);
