@@ -26,7 +26,7 @@ import {
   type UpstreamStore,
   withEdits,
 } from './merge-upstream.ts';
-import { isFormer, nextWorkspace, ownerOf, ownersOf, planDownstream } from './plan-variant.ts';
+import { isFormer, latestPublished, nextWorkspace, ownerOf, ownersOf, planDownstream } from './plan-variant.ts';
 
 /** Why a variant cannot do anything about its downstream package until something else changes. */
 export class Blocked extends Error {
@@ -45,7 +45,7 @@ export class Waiting extends Error {
 }
 
 export interface Downstream {
-  readonly store: UpstreamStore & Pick<RevisionStore, 'create' | 'change' | 'get'>;
+  readonly store: UpstreamStore & Pick<RevisionStore, 'create' | 'change' | 'evaluate' | 'get'>;
   readonly variant: Stored<PackageVariant>;
   readonly upstream: PackageRevision;
   readonly upstreamRepository: PackageRepository;
@@ -106,6 +106,8 @@ async function clone(downstream: Downstream, workspace: string): Promise<Ensured
 /** Brings an open revision up to date with upstream and the variant. What users changed in it stays. */
 async function keep(downstream: Downstream, revision: PackageRevision): Promise<Ensured> {
   const { store, variant, upstream, upstreamRepository, repository, read, context } = downstream;
+  const overtaken = await rebase(downstream, revision);
+  if (overtaken !== undefined) return overtaken;
   const base = baseOf(store, revision, upstreamRepository);
   const isCurrent = await isBasedOn(base, upstream, upstreamRepository);
   const content = await repository.content(revision);
@@ -133,6 +135,26 @@ async function keep(downstream: Downstream, revision: PackageRevision): Promise<
   const message = isCurrent ? `adapted ${after.name}` : `upgraded ${after.name} to ${describe(upstream)}`;
   const done = { reason: isCurrent ? 'Adapted' : 'Upgraded', message };
   return { revision: after, done, ...(await overwrittenIn(repository, after, merge)) };
+}
+
+/** Merges what users published of the package since the revision was made: its approval would undo that. Undefined if there is nothing. */
+async function rebase(
+  { store, repository, context }: Downstream,
+  revision: PackageRevision,
+): Promise<Ensured | undefined> {
+  const { package: path } = revision.key;
+  const latest = latestPublished(store.list({ repository: repository.id, package: path }));
+  if (latest === undefined || latest.tip.tree === revision.record?.base?.tree) return undefined;
+  const later = (await store.evaluate(idOf(revision))).overtaken?.later;
+  if (later === undefined) return undefined;
+  const published = `${later.name}, which was published as v${later.revision} after ${revision.name} was made,`;
+  if (revision.lifecycle === 'Proposed')
+    return { revision, waits: `${published} follows when ${revision.name}, which is Proposed, is rejected` };
+  const change: RevisionChange = {
+    ...{ rebase: 'publication', subject: `Merging v${later.revision}`, expectedCommit: revision.commit },
+  };
+  const after = await store.change(idOf(revision), change, context);
+  return { revision: after, done: { reason: 'Rebased', message: `merged ${published} into it` } };
 }
 
 /** Opens a draft from a published revision if upstream or the variant changed. */
@@ -193,10 +215,13 @@ async function create(
   dryRun = false,
 ): Promise<PackageRevision> {
   const { labels, annotations, downstream } = variant.spec;
+  const from = source.type === 'copy' ? source.source : source.type === 'upgrade' ? source.local : undefined;
   const wanted: NewRevision = {
     package: downstream.package,
     workspace,
     source,
+    // What a user publishes meanwhile would be missing in the draft.
+    ...(from === undefined ? {} : { expectedLatest: from }),
     metadata: {
       ownerReferences: [{ ...ownerOf(variant) }],
       ...(labels === undefined ? {} : { labels }),

@@ -45,6 +45,7 @@ export interface PackageVariantOptions {
     | 'get'
     | 'create'
     | 'change'
+    | 'evaluate'
     | 'update'
     | 'repositories'
     | 'repositoryOf'
@@ -139,7 +140,7 @@ export function packageVariantController({
       let isWaiting = false;
       try {
         const ensured = await ensure(held, context);
-        const kept = warnings.filter((text) => text.startsWith('changed upstream'));
+        const kept = warnings.filter((text) => /^changed (?:upstream|on both sides), and (?:kept|replaced)/.test(text));
         for (const text of kept)
           events.record(held, 'Warning', 'LocalChangesKept', `${ensured.revision.name}: ${text}`);
         if (ensured.overwritten !== undefined)

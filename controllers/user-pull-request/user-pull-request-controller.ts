@@ -29,15 +29,15 @@ import type { SyncRequests } from '../repository/sync-requests.ts';
 import { workspaceOf } from './adopt.ts';
 import { adoptTopic, applyAdoption } from './apply-adoption.ts';
 import { checkLimits, MAX_CONCURRENT, MERGED } from './check-limits.ts';
-import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';
+import { describeUserPull, type JudgedPull, type PulledPackage, userChecks } from './describe-user-pull.ts';
 import { type Exhausted, type ForkRenderings, forkRenderer } from './fork-renderer.ts';
 import { applyUserMerges } from './merges/apply-user-merges.ts';
 import { OpenedHost } from './opened-host.ts';
 import { reportQueued } from './queued-commits.ts';
 import {
+  draftOf,
   headOf,
   isChecked,
-  keyAt,
   type PulledHead,
   type PulledPackages,
   readPulledPackages,
@@ -148,8 +148,10 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const object = await client.find(repositoryKind, key, { signal });
       try {
         if (number === undefined) return await poll(key, object, signal);
-        if (number === MERGED) return await applyMerges(key, object, signal);
-        return await check(key, object, Number(number), signal);
+        const work = number === MERGED ? applyMerges(key, object, signal) : check(key, object, Number(number), signal);
+        const result = await work;
+        events.forgetTopic(key, name);
+        return result;
       } catch (error) {
         const pause = pauseAfter(error);
         if (pause === undefined || object === undefined) throw error;
@@ -169,6 +171,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
     const wanted = reviews.filter(isChecked);
+    if (object === undefined) events.forget(key);
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (repository === undefined || wanted.length === 0) {
@@ -176,6 +179,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       opened.delete(id);
       if (wanted.length > 0) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
       pace.rest(id);
+      events.forgetTopic(key, key.name);
       return undefined;
     }
     const { pulls } = await hostOf(repository, wanted);
@@ -187,11 +191,12 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     for (const number of pulls.rerun(reruns)) wakeCheck(number);
     const watched = { repository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
     if (isQueued) pulls.requestQueue();
-    const changed = await pulls.poll(watched, signal);
-    for (const number of [...changed, ...(await pulls.readQueue(signal))]) wakeCheck(number);
+    for (const number of await pulls.poll(watched, signal)) wakeCheck(number);
     if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
+    for (const number of await pulls.readQueue(signal)) wakeCheck(number);
     if (maxAgeMs !== undefined) {
       unread.delete(id);
+      events.forgetTopic(key, key.name);
       const { hasChanged: isChanged, readMs = began } = pulls;
       pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }
@@ -300,8 +305,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     };
     const read = await readPulledPackages(context);
     const adoption = { store, events, clock, mayCreate, requests, teamsOf, signal };
-    const isAdopted = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
-    const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
+    const isDone = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
+    const packages: PulledPackage[] = [];
+    for (const one of read.packages) packages.push(isDone ? { ...one, draft: await draftOf(context, one.path) } : one);
     await report(pulls, pull, head, { ...read, packages }, signal);
     const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
     // The next poll was planned without them.
@@ -358,12 +364,4 @@ function mergedSince(reviews: readonly ReviewPolicy[]): string | undefined {
     .filter(({ publishOn }) => publishOn !== 'approval')
     .flatMap(({ createdAt }) => createdAt ?? [])
     .sort()[0];
-}
-
-function withDrafts(repository: PackageRepository, workspace: string, packages: PulledPackages['packages']) {
-  return packages.map((one) => {
-    const { package: name } = keyAt({ repository, workspace }, one.path);
-    const draft = repository.index.ofPackage(name).find(({ key }) => key.workspace === workspace)?.name;
-    return { ...one, draft };
-  });
 }

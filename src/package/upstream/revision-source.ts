@@ -14,6 +14,8 @@ export interface NewRevision {
   readonly metadata?: WrittenMetadata;
   /** Returns changes of the files that the source brings. They are part of the commit that creates the draft, and what its creator wrote. */
   readonly adapt?: (files: ReadonlyMap<string, Buffer>) => Promise<Adaptation>;
+  /** Name of the latest published revision that the caller knows: Conflict if another one was published meanwhile. */
+  readonly expectedLatest?: string;
   /** Called with what each function did, if the draft has functions and they could run. */
   readonly onRendered?: (status: RenderStatus) => void;
   /** Called with the local changes that an upgrade overwrote, if there are any. */

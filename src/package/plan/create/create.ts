@@ -33,6 +33,7 @@ import { editKptfileText } from '../edit/edit-kptfile-text.ts';
 import { warnOfUnproven } from '../edit/issuer-rights.ts';
 import { refusePolicyPackage } from '../policy-rights.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
+import { latestIn } from '../records/on-main.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
 import type { Start } from './start.ts';
@@ -67,6 +68,12 @@ async function planDraft(
     );
   }
   const name = revisionName(key);
+  const latest = latestIn(repo.index.ofPackage(key.package));
+  if (wanted.expectedLatest !== undefined && latest?.name !== wanted.expectedLatest)
+    throw new SluiceError(
+      'Conflict',
+      `${latest?.name} was published after ${wanted.expectedLatest}; read it, then create ${name} again`,
+    );
   const path = packagePath(repo.layout, key.package);
   const subject = { key, name, path, namespace: repo.namespace, kptfile: undefined, record: undefined };
   await refusePolicyPackage(name, repo.policyFor(subject), context);
