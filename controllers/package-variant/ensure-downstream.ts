@@ -1,5 +1,4 @@
 import { conditionsOf, type RenderStatus } from '../../kptfile-schema/index.ts';
-import type { OverwrittenBy } from '../../src/package/merge/still-overwritten.ts';
 import type { PackageContent } from '../../src/package/model/content/content.ts';
 import { bindInputs } from '../../src/package/model/content/inputs.ts';
 import { type IssuedCondition, plainCondition } from '../../src/package/model/gates/verdict.ts';
