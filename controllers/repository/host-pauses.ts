@@ -1,6 +1,5 @@
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
@@ -12,7 +11,7 @@ interface Pause {
   readonly uid: string | undefined;
   readonly address: string | undefined;
   readonly error: unknown;
-  /** Milliseconds since the epoch. */
+  /** In running time. */
   readonly since: number;
   readonly milliseconds: number;
 }
@@ -32,7 +31,7 @@ export class HostPauses {
     if (seconds === undefined) return;
     const place = placeOf(repository);
     const milliseconds = Math.min(seconds * 1000, MAX_PAUSE_MS);
-    this.#pauses.set(keyText(keyOf(repository)), { ...place, error, since: this.#clock.now(), milliseconds });
+    this.#pauses.set(keyText(keyOf(repository)), { ...place, error, since: this.#clock.monotonic(), milliseconds });
   }
 
   /** Throws the failure again while the pause lasts. */
@@ -40,7 +39,7 @@ export class HostPauses {
     const key = keyText(keyOf(repository));
     const pause = this.#pauses.get(key);
     if (pause === undefined) return;
-    const isOver = elapsed(this.#clock.now(), pause.since, pause.milliseconds);
+    const isOver = this.#clock.monotonic() - pause.since >= pause.milliseconds;
     const { uid, address } = placeOf(repository);
     if (!isOver && pause.uid === uid && pause.address === address) throw pause.error;
     this.#pauses.delete(key);

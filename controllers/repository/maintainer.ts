@@ -1,7 +1,6 @@
 import { Mutex } from '../../src/foundation/concurrency/mutex.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { DiskUse, GitRepository } from '../../src/git/git-repository.ts';
 import { gitDisk } from '../../src/git/process/git-operations.ts';
 
@@ -38,6 +37,7 @@ export interface MaintainedRepository {
 
 interface State {
   readonly end: AbortController;
+  /** In running time. */
   measuredAt: number | undefined;
   ranAt: number;
   bytes: number;
@@ -58,16 +58,13 @@ export class Maintainer {
   startIfDue(key: string, subject: MaintainedRepository): void {
     const { clock } = this.#options;
     if (!subject.git.capabilities.maintain) return;
-    const now = clock.now();
+    const now = clock.monotonic();
     const state = this.#states.get(key) ?? {
       ...{ end: new AbortController(), measuredAt: undefined, ranAt: now, bytes: 0, run: undefined },
     };
     this.#states.set(key, state);
-    if (
-      state.run !== undefined ||
-      (state.measuredAt !== undefined && !elapsed(now, state.measuredAt, MEASURE_INTERVAL_MS))
-    )
-      return;
+    const isMeasured = state.measuredAt !== undefined && now - state.measuredAt < MEASURE_INTERVAL_MS;
+    if (state.run !== undefined || isMeasured) return;
     state.measuredAt = now;
     state.run = this.#mutex
       .run(() => this.#maintain(state, subject))
@@ -108,9 +105,9 @@ export class Maintainer {
     const use = await git.diskUse();
     this.#recordUse(state, subject, use);
     const isOver = isOwn && budget !== undefined && this.#total() > budget;
-    const isDue = isOwn && elapsed(clock.now(), state.ranAt, interval);
+    const isDue = isOwn && clock.monotonic() - state.ranAt >= interval;
     if (isOver || isDue || isNeeded(use, isOwn)) {
-      state.ranAt = clock.now();
+      state.ranAt = clock.monotonic();
       const dropAfter = isOver ? KEEP_OVER_BUDGET_MS : KEEP_MS;
       await git.maintain(isOwn ? { signal, dropAfter, underPressure: isOver } : { signal });
       this.#recordUse(state, subject, await git.diskUse());

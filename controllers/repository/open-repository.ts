@@ -1,5 +1,4 @@
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { IndexChange } from '../../src/package/index/state/index-delta.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
@@ -41,11 +40,15 @@ export class OpenRepository {
   readonly #wanted: string;
   readonly #place: string;
   readonly #pace: PollPace;
+  /** Milliseconds since the epoch. */
   #syncedAt: number;
+  /** The last sync, and the last one of all refs, in running time. */
+  #readAt: number;
   #everythingAt: number;
   /** Milliseconds from the last sync to the next one. */
   #pause: number;
-  #savedAt = 0;
+  /** In running time. */
+  #savedAt: number;
   #request: string | undefined;
   #ranOnceAt: string | undefined;
   /** A sync that a webhook requested and that has not run yet. */
@@ -68,11 +71,12 @@ export class OpenRepository {
     this.#place = placeOf(object);
     this.#pace = new PollPace(options.intervals, options.random);
     this.#pause = this.#pace.first();
-    const now = options.clock.now();
-    this.#savedAt = now;
-    this.#everythingAt = options.syncedAt ?? now;
-    this.#syncedAt = options.syncedAt ?? now;
-    if (options.syncedAt !== undefined) this.#requested = 'everything';
+    const isRead = options.syncedAt === undefined;
+    this.#savedAt = options.clock.monotonic();
+    this.#readAt = isRead ? this.#savedAt : Number.NEGATIVE_INFINITY;
+    this.#everythingAt = this.#readAt;
+    this.#syncedAt = options.syncedAt ?? options.clock.now();
+    if (!isRead) this.#requested = 'everything';
     this.#noteObject(object);
   }
 
@@ -104,18 +108,21 @@ export class OpenRepository {
 
   /** Milliseconds until the next sync. */
   nextSync(object: Repository): number {
-    return Math.min(this.#syncedAt + this.#pause, this.#runOnceAt(object)) - this.#options.clock.now();
+    const { clock } = this.#options;
+    return Math.min(this.#readAt + this.#pause - clock.monotonic(), this.#runOnceAt(object) - clock.now());
   }
 
   /** Reads changes by other processes, and returns the findings about them. */
   async sync(object: Repository, signal: AbortSignal): Promise<Finding[]> {
     const isByObject = this.#isRequestedByObject(object);
     const isPoll = !this.#isRequested(object);
-    const isLongAgo = elapsed(this.#options.clock.now(), this.#everythingAt, FULL_SYNC_INTERVAL_MS);
+    const { clock } = this.#options;
+    const isLongAgo = clock.monotonic() - this.#everythingAt >= FULL_SYNC_INTERVAL_MS;
     const everything = isByObject || isLongAgo || this.#requested === 'everything';
     const changes = await this.#read(signal, everything ? 'everything' : 'branches');
-    this.#syncedAt = this.#options.clock.now();
-    if (everything) this.#everythingAt = this.#syncedAt;
+    this.#syncedAt = clock.now();
+    this.#readAt = clock.monotonic();
+    if (everything) this.#everythingAt = this.#readAt;
     this.#requested = undefined;
     this.#pause = this.#pace.next(changes.length > 0, isPoll);
     this.#noteObject(object);
@@ -147,8 +154,8 @@ export class OpenRepository {
 
   /** Writes the index cache, if it has changed and the last write is long enough ago. */
   async saveCache(interval: number): Promise<void> {
-    const now = this.#options.clock.now();
-    if (!elapsed(now, this.#savedAt, interval)) return;
+    const now = this.#options.clock.monotonic();
+    if (now - this.#savedAt < interval) return;
     this.#savedAt = now;
     await this.repository.saveCache();
   }
@@ -176,7 +183,7 @@ export class OpenRepository {
   }
 
   #isPollDue(): boolean {
-    return elapsed(this.#options.clock.now(), this.#syncedAt, this.#pause);
+    return this.#options.clock.monotonic() - this.#readAt >= this.#pause;
   }
 
   #isRequested(object: Repository): boolean {

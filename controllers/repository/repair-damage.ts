@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { readFileIfPresent } from '../../src/foundation/files/file-system.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import { DamageError } from '../../src/git/errors.ts';
 import type { MirrorRepair } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
@@ -12,6 +11,7 @@ const PAUSE_MS = 3_600_000;
 /** Repairs mirrors when damage is detected. */
 export class DamageRepairs {
   readonly #clock: Clock;
+  /** In running time. */
   readonly #lastAt = new WeakMap<PackageRepository, number>();
 
   constructor(clock: Clock) {
@@ -33,7 +33,7 @@ export class DamageRepairs {
       return await operation();
     } catch (error) {
       if (!(error instanceof DamageError) || !this.#mayRepair(repository)) throw error;
-      this.#lastAt.set(repository, this.#clock.now());
+      this.#lastAt.set(repository, this.#clock.monotonic());
     }
     onRepair(await repository.repair(signal));
     return await operation();
@@ -41,7 +41,7 @@ export class DamageRepairs {
 
   #mayRepair(repository: PackageRepository): boolean {
     const last = this.#lastAt.get(repository);
-    return repository.isMirror && (last === undefined || elapsed(this.#clock.now(), last, PAUSE_MS));
+    return repository.isMirror && (last === undefined || this.#clock.monotonic() - last >= PAUSE_MS);
   }
 }
 

@@ -57,6 +57,17 @@ describe('repository controller', () => {
     ]);
   });
 
+  test('a clock that is set back or ahead does not change when the next sync is', async () => {
+    const repo = await world.bare('apps');
+    await world.push(repo, { 'one/Kptfile': KPTFILE });
+    await create('apps', { repo });
+    await reconcile('apps');
+    clock.setBy(-3_600_000);
+    expect(await reconcile('apps')).toMatchObject({ requeueAfter: 1000 });
+    clock.setBy(7_200_000);
+    expect(await reconcile('apps')).toMatchObject({ requeueAfter: 1000 });
+  });
+
   test('opens a repository, reports it, and syncs it every second', async () => {
     const repo = await world.bare('apps');
     const head = await world.push(repo, { 'one/Kptfile': KPTFILE, 'two/Kptfile': KPTFILE });

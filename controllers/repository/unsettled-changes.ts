@@ -1,5 +1,4 @@
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { IndexChange } from '../../src/package/index/state/index-delta.ts';
 import { behindMark, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 
@@ -9,7 +8,7 @@ interface Unsettled {
   /** The mark that the revision is behind, as the sync before showed it. */
   behind: number | undefined;
   isSettled: boolean;
-  /** Milliseconds since the epoch. */
+  /** In running time. */
   readonly seenAt: number;
 }
 
@@ -39,7 +38,7 @@ export class UnsettledChanges {
     for (const { before, after } of changes) {
       const name = (after ?? before)?.name ?? '';
       const earlier = this.#changes.get(name);
-      const seenAt = this.#clock.now();
+      const seenAt = this.#clock.monotonic();
       if (earlier === undefined)
         this.#changes.set(name, { before, after, behind: undefined, isSettled: false, seenAt });
       else earlier.after = after;
@@ -65,7 +64,7 @@ export class UnsettledChanges {
     const settled: IndexChange[] = [];
     for (const [name, { before, after, isSettled, seenAt }] of this.#changes) {
       const isNoted = after !== undefined || before === undefined || this.#isDeleted(before);
-      if (!isSettled || !(isNoted || elapsed(this.#clock.now(), seenAt, MAX_NOTE_MS))) continue;
+      if (!isSettled || !(isNoted || this.#clock.monotonic() - seenAt >= MAX_NOTE_MS)) continue;
       this.#changes.delete(name);
       if (before !== after) settled.push({ before, after });
     }

@@ -1,11 +1,10 @@
-import type { Kptfile } from '../../kptfile-schema/index.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { mergeBase } from '../../src/git/objects/merge-base.ts';
 import { isOid } from '../../src/git/objects/object-id.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
-import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { PolicySubject } from '../../src/package/model/revision/package-revision.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { renderedChanges } from '../pull-request/text/resource-changes.ts';
@@ -13,6 +12,7 @@ import { type ChangedPackage, changedPackages } from './changed-packages.ts';
 import type { PulledPackage } from './describe-user-pull.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';
 import { type MergedPackage, mergePackage } from './merge-package.ts';
+import { rulesAtMerge, selectedPart } from './rules-at-merge.ts';
 
 /** Packages of one pull request that are judged. */
 const MAX_PACKAGES = 20;
@@ -101,9 +101,15 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     main: Oid | undefined,
   ): Promise<PulledPackage | undefined> {
     const key = keyAt(context, path);
-    const policyFor = (kptfile: Kptfile | undefined): EffectivePolicy =>
-      repository.policyFor({ key, name: revisionName(key), namespace, path, kptfile, record: undefined });
-    let policy = policyFor(undefined);
+    let subject: PolicySubject = {
+      key,
+      name: revisionName(key),
+      namespace,
+      path,
+      kptfile: undefined,
+      record: undefined,
+    };
+    let policy = repository.policyFor(subject);
     let judged: JudgedPackage | undefined;
     let onMain: MergedPackage['onMain'];
     const tree = inMerge === undefined ? after : inMerge.get(path);
@@ -114,7 +120,8 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
       judged = await judgePackage(merged, {
         ...{ namespace, renderer, mayIssue: head.isPushed, now, signal },
         policyFor: (kptfile) => {
-          policy = policyFor(kptfile);
+          subject = { ...subject, kptfile: selectedPart(kptfile) };
+          policy = repository.policyFor(subject);
           return policy;
         },
       });
@@ -126,7 +133,9 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     const draft = repository.index.get(revisionName(key))?.name;
     const changes =
       judged === undefined || onMain === undefined ? undefined : await renderedChanges(onMain, judged.files, signal);
-    return { path, review, judged, changes, draft };
+    // What is removed is not published.
+    const atMerge = judged === undefined ? undefined : rulesAtMerge(repository, subject, now);
+    return { path, review, judged, atMerge, changes, draft };
   }
 }
 

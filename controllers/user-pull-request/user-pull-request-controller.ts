@@ -14,9 +14,10 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import type { PolicyScope } from '../proposal/pending-revisions.ts';
+import { whenRulesChange } from '../pull-request/checks/unmet-publication.ts';
 import { waitLeft } from '../pull-request/commands/edited-comments.ts';
 import {
   forgetMergePublication,
@@ -46,6 +47,7 @@ import {
   readPulledPackages,
 } from './read-user-pull.ts';
 import { takeRerunRequest } from './rerun-requests.ts';
+import { ruledRepositories } from './ruled-repositories.ts';
 import type { UserPulls } from './user-pulls.ts';
 
 export interface UserPullRequestOptions {
@@ -72,6 +74,8 @@ export interface UserPullRequestOptions {
   readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
+  /** Where policies and freezes apply. */
+  readonly scope?: PolicyScope;
 }
 
 interface Reported {
@@ -122,16 +126,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     name: 'user-pull-request',
     sources: [
       watchKind(repositoryKind, { predicate: specOrMetadataChanged, map: toObject }),
-      {
-        start({ informer }) {
-          const repositories = informer(repositoryKind);
-          return informer(packagePolicyKind).addHandler((event) => {
-            if (!specOrMetadataChanged(event)) return;
-            const { namespace } = event.object.metadata;
-            for (const { metadata } of repositories.list()) if (metadata.namespace === namespace) enqueue(metadata);
-          });
-        },
-      },
+      ruledRepositories(options.scope),
       triggerSource((queue) => {
         enqueue = ({ namespace = DEFAULT_NAMESPACE, name }) => queue({ namespace, name });
         store.onArrival((id) => enqueue(toKey(id)));
@@ -206,7 +201,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }
     const requeueAfter = unread.has(id) ? pace.waitMs(pulls) : pace.dueMs(id, pulls, false);
-    return { requeueAfter, reason: 'pull requests are read' };
+    const next = { requeueAfter, reason: 'pull requests are read' };
+    return whenRulesChange({ changesAt: pulls.rulesChangeAt }, clock.now(), next);
   }
 
   /** What the policies name now. One that was opened before is closed if it is not that. */
@@ -304,7 +300,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const isAdopted = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
     const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
     await report(pulls, pull, head, { ...read, packages }, signal);
-    pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain });
+    const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
+    // The next poll was planned without them.
+    if (pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain, rules })) enqueue(key);
     await reportQueued(pulls, number, context);
     const { awaited } = pulls.writtenOf(number);
     const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.monotonic());

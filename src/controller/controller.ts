@@ -212,7 +212,7 @@ export class Controller<Request = ObjectKey> {
   /** Keys of aborted reconciliations that have not ended: their workers are lost. */
   stuck(): string[] {
     const { reconcileTimeoutMs = 120_000 } = this.#options;
-    const latest = this.#host.clock.now() - reconcileTimeoutMs - STUCK_AFTER_MS;
+    const latest = this.#host.clock.monotonic() - reconcileTimeoutMs - STUCK_AFTER_MS;
     return [...this.#running.values()].filter(({ since }) => since < latest).map(({ key }) => key);
   }
 
@@ -242,13 +242,13 @@ export class Controller<Request = ObjectKey> {
     const { reconcileTimeoutMs = 120_000 } = this.#options;
     const key = this.#keyOf(request);
     const running = new AbortController();
-    this.#running.set(running, { key, since: clock.now() });
+    this.#running.set(running, { key, since: clock.monotonic() });
     const cancel = clock.schedule(reconcileTimeoutMs, () =>
       running.abort(new SluiceError('Timeout', `${this.name} took longer than ${reconcileTimeoutMs} ms for ${key}`)),
     );
-    const started = clock.now();
+    const started = clock.monotonic();
     const record = (outcome: ReconcileRecord['outcome'], error?: unknown) => {
-      const milliseconds = clock.now() - started;
+      const milliseconds = clock.monotonic() - started;
       const base = { controller: this.name, key, outcome, milliseconds };
       this.#host.onReconcile(error === undefined ? base : { ...base, error });
     };

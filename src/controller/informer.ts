@@ -234,12 +234,12 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   /** Follows one watch to its end. Returns after a good one, throws after a bad one. */
   async #watch(from: string, signal: AbortSignal): Promise<void> {
     const { client, kind, selection, clock } = this.#options;
-    const started = clock.now();
+    const started = clock.monotonic();
     const end = new AbortController();
     this.#watching = end;
     const forward = () => end.abort();
     signal.addEventListener('abort', forward);
-    const lasted = () => clock.now() - started >= SHORT_WATCH_MS;
+    const lasted = () => clock.monotonic() - started >= SHORT_WATCH_MS;
     try {
       const watch = client.watch(kind, { ...selection, resourceVersion: from, signal: end.signal });
       const iterator = watch[Symbol.asyncIterator]();

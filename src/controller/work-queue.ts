@@ -207,8 +207,8 @@ export class WorkQueue<Item> {
   }
 
   metrics(): WorkQueueMetrics {
-    const now = this.#options.clock.now();
-    const ages = [...this.#processing.values()].map(({ since }) => Math.max(0, now - since));
+    const now = this.#options.clock.monotonic();
+    const ages = [...this.#processing.values()].map(({ since }) => now - since);
     return {
       unfinishedMs: ages.reduce((sum, age) => sum + age, 0),
       longestMs: Math.max(0, ...ages),
@@ -224,7 +224,7 @@ export class WorkQueue<Item> {
   #makeReady(key: string, item: Item): void {
     if (this.#processing.has(key)) this.#again.set(key, item);
     else if (!this.#holds.has(key)) {
-      const since = this.#ready.get(key)?.since ?? this.#options.clock.now();
+      const since = this.#ready.get(key)?.since ?? this.#options.clock.monotonic();
       this.#ready.set(key, { item, since });
       this.#handOut();
     }
@@ -287,9 +287,9 @@ export class WorkQueue<Item> {
         continue;
       }
       for (const { name } of limits) this.#occupied.set(name, (this.#occupied.get(name) ?? 0) + 1);
-      const now = this.#options.clock.now();
+      const now = this.#options.clock.monotonic();
       this.#processing.set(key, { since: now, limits });
-      this.#options.onDequeue?.(Math.max(0, now - since));
+      this.#options.onDequeue?.(now - since);
       this.#takers.shift()?.(item);
     }
   }

@@ -391,6 +391,35 @@ describe('a main branch that the host reserves for merges', () => {
     });
   });
 
+  test.each([true, false])(
+    'a policy that requires more approvals since the decision stops the merge until they are there (old decision: %s)',
+    async (isOld) => {
+      await start();
+      at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
+      await reviewBy('bob');
+      await settle();
+      at.forge.outcome = undefined;
+      const before = merges();
+      const review = { namespace: 'default', name: 'review' };
+      const approval = { quorum: { required: 2 } };
+      await at.world.client.patch(packagePolicyKind, review, { spec: { approval } });
+      await expect.poll(() => at.world.policyFor(at.revision(name)).approvalRules).toHaveLength(1);
+      if (isOld) at.clock.advance(3_600_000);
+      for (let turn = 0; turn < 3; turn += 1) {
+        at.clock.advance(600_000);
+        await settle();
+      }
+      expect(merges()).toBe(before);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      expect((await at.world.events(name)).at(-1)).toMatch(/^NotMerged: .*has 1 of 2 approvals/);
+      await reviewBy('carl');
+      at.clock.advance(600_000);
+      await settle();
+      expect(merges()).toBe(before + 1);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    },
+  );
+
   test('a dismissed review, requested changes and another head are seen before the merge', async () => {
     await start();
     at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };

@@ -209,7 +209,7 @@ async function decide(
     ...{ reason: `approved at ${at}`, dryRun: isFresh, signal },
   };
   const update = {
-    ...({ action: 'approve', expectedCommit: revision.commit, byMerge: true } as const),
+    ...({ action: 'approve', expectedCommit: revision.commit, byMerge: true, mustSuffice: true } as const),
     ...(evidence === undefined ? {} : { evidence }),
     ...(review === undefined ? {} : { review }),
   };

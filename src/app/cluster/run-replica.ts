@@ -77,7 +77,9 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
   const lease = `${namespace}/${LEASES[role]}`;
   let electionError: { readonly error: unknown; readonly atMs: number } | undefined;
   const recentError = () =>
-    electionError !== undefined && clock.now() - electionError.atMs < leaseDurationMs ? electionError.error : undefined;
+    electionError !== undefined && clock.monotonic() - electionError.atMs < leaseDurationMs
+      ? electionError.error
+      : undefined;
   let isReported = false;
   const elector: LeaderElector = new LeaderElector({
     ...{ client, clock, namespace, name: LEASES[role], identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs },
@@ -116,7 +118,7 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
       if (leader !== undefined && leader !== identity) info('Standby', identity, `${leader} leads`);
     },
     onError: (error) => {
-      electionError = { error, atMs: clock.now() };
+      electionError = { error, atMs: clock.monotonic() };
       warn('leader election', messageOf(error));
     },
   });

@@ -32,7 +32,7 @@ export async function runningServer(
   folder: DataFolder,
   { actor, namespace, onWarning, clock = systemClock, timeoutMs = START_TIMEOUT_MS }: RunningServerOptions,
 ): Promise<ServerAccess | undefined> {
-  const end = clock.now() + timeoutMs;
+  const end = clock.monotonic() + timeoutMs;
   const impersonated = { name: actor.name, groups: [...(actor.groups ?? []), MASTERS_GROUP] };
   for (;;) {
     const up = await runningUp(folder);
@@ -45,7 +45,7 @@ export async function runningServer(
     } catch (error) {
       await connection?.close();
       if (!NOT_YET.some((code) => isSluiceError(error, code))) throw error;
-      if (clock.now() < end) await pause(RETRY_INTERVAL_MS);
+      if (clock.monotonic() < end) await pause(RETRY_INTERVAL_MS);
       else
         throw new SluiceError('Unavailable', `"sluice up" works on ${folder.path}, but: ${messageOf(error)}`, {
           cause: error,

@@ -9,9 +9,9 @@ export function unlessRepeated(clock: Clock): (text: string) => boolean {
   const reported = new Map<string, number>();
   return (text) => {
     const atMs = reported.get(text);
-    if (atMs !== undefined && Math.abs(clock.now() - atMs) < REPEAT_MS) return false;
+    if (atMs !== undefined && clock.monotonic() - atMs < REPEAT_MS) return false;
     if (reported.size >= MAX_REMEMBERED) reported.clear();
-    reported.set(text, clock.now());
+    reported.set(text, clock.monotonic());
     return true;
   };
 }

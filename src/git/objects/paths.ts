@@ -3,6 +3,9 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 const MAX_SEGMENT_BYTES = 255;
 const MAX_PATH_BYTES = 4096;
 
+/** No segment like these is refused; most are like these, and long paths have thousands. */
+const PLAIN_SEGMENT = /^[A-Za-z0-9_-]{1,255}$/;
+
 /** Code points that HFS+ ignores when it compares names, so that `.g<U+200C>it` opens `.git` there. */
 const HFS_IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 
@@ -36,6 +39,7 @@ function pathProblem(path: string): string | undefined {
 }
 
 function segmentProblem(segment: string): string | undefined {
+  if (PLAIN_SEGMENT.test(segment)) return undefined;
   if (segment === '') return 'it is empty, or has an empty segment';
   if (segment === '.' || segment === '..') return 'it has a "." or ".." segment';
   if (/[\\\0\n\r]/.test(segment)) return 'it contains a backslash, a line break or a NUL character';

@@ -81,7 +81,7 @@ export class StagedObjects {
 
   /** Notes that objects have reached the disk. */
   onDisk(objects: readonly NewObject[]): void {
-    const at = this.#clock.now();
+    const at = this.#clock.monotonic();
     for (const object of objects) {
       if (this.#staged.delete(object.oid)) this.#stagedBytes -= cost(object);
       if (object.data.length <= MAX_RECENT_OBJECT_BYTES) this.#remember(object, at);
@@ -103,8 +103,8 @@ export class StagedObjects {
     if (this.#recent.size === 0) return;
     this.#cancelSweep ??= this.#clock.schedule(RECENT_MS, () => {
       this.#cancelSweep = undefined;
-      const now = this.#clock.now();
-      for (const [oid, { at }] of this.#recent) if (now - at >= RECENT_MS || now < at) this.#forget(oid);
+      const now = this.#clock.monotonic();
+      for (const [oid, { at }] of this.#recent) if (now - at >= RECENT_MS) this.#forget(oid);
       this.#sweepLater();
     });
   }
@@ -128,9 +128,7 @@ export class StagedObjects {
 
   #isFresh(oid: Oid): boolean {
     const recent = this.#recent.get(oid);
-    if (recent === undefined) return false;
-    const age = this.#clock.now() - recent.at;
-    return age >= 0 && age < FRESH_MS;
+    return recent !== undefined && this.#clock.monotonic() - recent.at < FRESH_MS;
   }
 }
 

@@ -36,7 +36,7 @@ export async function* resumedWatch<T extends KubernetesObject>(
   let version = options.resourceVersion;
   expectVersion(version);
   for (let shortOnes = 0; !signal.aborted; ) {
-    const start = clock.now();
+    const start = clock.monotonic();
     let progressed = false;
     try {
       for await (const event of watch(version)) {
@@ -50,7 +50,7 @@ export async function* resumedWatch<T extends KubernetesObject>(
       if (!signal.aborted) yield { type: 'BOOKMARK', resourceVersion: version };
       continue;
     }
-    shortOnes = progressed || clock.now() - start >= SHORT_WATCH_MS ? 0 : shortOnes + 1;
+    shortOnes = progressed || clock.monotonic() - start >= SHORT_WATCH_MS ? 0 : shortOnes + 1;
     if (shortOnes > 0) await sleep(clock, backoffDelay(shortOnes, { ...BACKOFF, random }), signal);
   }
 }

@@ -45,9 +45,8 @@ export class TokenAuthenticator implements Authenticator {
   /** The user of a token; undefined if it is unknown or expired. */
   userOf(token: string): User | undefined | Promise<User | undefined> {
     if (token === '' || token.length > MAX_TOKEN_LENGTH) return undefined;
-    const age = this.#options.clock.now() - this.#checked;
-    // A clock that was set back must not keep the file from being checked.
-    const isFresh = age >= 0 && age < CHECK_INTERVAL_MS && this.#checking === undefined;
+    const age = this.#options.clock.monotonic() - this.#checked;
+    const isFresh = age < CHECK_INTERVAL_MS && this.#checking === undefined;
     // A new token is used at once, so the file is checked for an unknown one; all requests that wait share the check.
     if (isFresh && this.#entries.has(hashOfToken(token))) return this.#find(token);
     return this.#checkAndFind(token);
@@ -70,7 +69,7 @@ export class TokenAuthenticator implements Authenticator {
   #check(): Promise<void> {
     this.#checking ??= this.#reload().finally(() => {
       this.#checking = undefined;
-      this.#checked = this.#options.clock.now();
+      this.#checked = this.#options.clock.monotonic();
     });
     return this.#checking;
   }

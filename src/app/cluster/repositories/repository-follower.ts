@@ -69,13 +69,13 @@ export class RepositoryFollower {
   async opened(timeoutMs: number): Promise<void> {
     const { clock, readers } = this.#session;
     const { signal } = this.#stop;
-    const end = clock.now() + timeoutMs;
+    const end = clock.monotonic() + timeoutMs;
     const isPending = ({ metadata: { namespace, name, deletionTimestamp } }: Stored<Repository>) => {
       if (deletionTimestamp !== undefined) return false;
       const id = keyText({ namespace, name });
       return !this.#open.has(id) && !this.#failures.has(id);
     };
-    while (readers.repositories.list().some(isPending) && clock.now() < end && !signal.aborted)
+    while (readers.repositories.list().some(isPending) && clock.monotonic() < end && !signal.aborted)
       await sleep(clock, 20, signal);
   }
 

@@ -6,9 +6,11 @@ import { EngineObjects } from './engine-objects.ts';
 
 test('an engine that cannot be read stays unreachable when the clock is set back', async () => {
   let now = Date.UTC(2026, 0, 2);
+  let running = 0;
   const clock: Clock = {
     ...systemClock,
     now: () => now,
+    monotonic: () => running,
     schedule: (_delay, action) => systemClock.schedule(5, action),
   };
   let isBroken = false;
@@ -39,9 +41,8 @@ test('an engine that cannot be read stays unreachable when the clock is set back
     await expect.poll(() => changes).toBeGreaterThan(before);
     // A short outage changes nothing.
     expect((await status.reports(request)).reports).toEqual([]);
-    now += 90_000;
-    await expect(status.reports(request)).rejects.toThrow('connection refused');
     now -= 3_600_000;
+    running += 90_000;
     await expect(status.reports(request)).rejects.toThrow('connection refused');
   } finally {
     await status.close();

@@ -1,7 +1,6 @@
 import { Informer } from '../../../controller/informer.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
-import { elapsed } from '../../../foundation/time/elapsed.ts';
 import type { Client } from '../../../resource/client/client.ts';
 import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { engineNamespace } from '../../../resource/kinds/sluice/delivery/engine-settings.ts';
@@ -95,7 +94,7 @@ export class EngineObjects implements DeploymentStatus {
     if (this.#exceeded !== undefined) throw this.#unreachable(this.#exceeded);
     for (const informer of [this.#objects, this.#repositories])
       if (informer !== undefined) await this.#synced(informer, signal);
-    if (this.#failure !== undefined && elapsed(clock.now(), this.#failure.since, MAX_OUTAGE_MS))
+    if (this.#failure !== undefined && clock.monotonic() - this.#failure.since >= MAX_OUTAGE_MS)
       throw this.#unreachable(this.#failure.error);
     // The same report can have another meaning after a while.
     for (const [key, { retryAfterMs }] of this.#reports) {
@@ -147,7 +146,7 @@ export class EngineObjects implements DeploymentStatus {
         // The next list would be as long.
         if (isSluiceError(error, 'LimitExceeded')) this.#end(error);
         const isFirst = this.#failure === undefined;
-        this.#failure = { error, since: this.#failure?.since ?? clock.now() };
+        this.#failure = { error, since: this.#failure?.since ?? clock.monotonic() };
         if (error instanceof Error) this.#kindOf.set(error, kind.plural);
         this.#failing.reject(error);
         if (isFirst) this.#options.onChange();

@@ -1,7 +1,6 @@
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { trimEndOf } from '../../../foundation/text/trim-characters.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
-import { elapsed } from '../../../foundation/time/elapsed.ts';
 import type { ObjectSigner } from '../../../git/git-repository.ts';
 import { openPgpSigner } from '../../../git/signing/openpgp-signer.ts';
 import { sshSigner } from '../../../git/signing/ssh-signer.ts';
@@ -55,8 +54,8 @@ export class Signers {
     if (signingSecret(owner) === undefined) return undefined;
     try {
       const key = await this.#key(owner);
-      const now = this.#clock.now();
-      if (key.trial === undefined || elapsed(now, key.trial.at, KEY_CHECK_VALID_MS)) {
+      const now = this.#clock.monotonic();
+      if (key.trial === undefined || now - key.trial.at >= KEY_CHECK_VALID_MS) {
         key.trial = { at: now, problem: await this.#trial(key) };
       }
       return key.trial.problem === undefined ? undefined : this.#complaint(owner, key.trial.problem);

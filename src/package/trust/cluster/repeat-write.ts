@@ -14,14 +14,14 @@ const MAX_WRITE_MS = 8000;
  * the object has to be read first.
  */
 export async function repeatWrite(clock: Clock, attempt: (lostRace: boolean) => Promise<void>): Promise<void> {
-  const startedAt = clock.now();
+  const startedAt = clock.monotonic();
   let lostRace = false;
   const isConflict = (error: unknown) => {
     // A request without a response may have been carried out.
     const isLost = [...LOST_RACES, 'Timeout' as const].some((code) => isSluiceError(error, code));
     lostRace ||= isLost;
     const isPassing = isLost || PASSING_FAILURES.some((code) => isSluiceError(error, code));
-    return isPassing && clock.now() - startedAt < MAX_WRITE_MS;
+    return isPassing && clock.monotonic() - startedAt < MAX_WRITE_MS;
   };
   await retryConflicts(() => attempt(lostRace), { isConflict });
 }

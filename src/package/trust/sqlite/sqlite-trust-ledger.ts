@@ -62,7 +62,7 @@ export class SqliteTrustLedger implements TrustLedger {
   /** The last attempt to write the pending marks failed. */
   #failed = false;
   #keysVersion: number;
-  /** Time of the last read of the version, in milliseconds since the epoch. */
+  /** Time of the last read of the version, in running time. */
   #readAt: number;
   #keys: { readonly version: number; readonly list: readonly TrustedKey[] } | undefined;
 
@@ -74,7 +74,7 @@ export class SqliteTrustLedger implements TrustLedger {
     this.#tables = new LedgerTables(database);
     this.#foreignVersion = this.#tables.foreignVersion();
     this.#keysVersion = this.#tables.counter('keysVersion');
-    this.#readAt = this.#clock.now();
+    this.#readAt = this.#clock.monotonic();
   }
 
   /**
@@ -91,9 +91,7 @@ export class SqliteTrustLedger implements TrustLedger {
   }
 
   get keysVersion(): number {
-    const age = this.#clock.now() - this.#readAt;
-    // A clock that was set back must not keep an old version.
-    if (age < 0 || age >= VERSION_AGE_MS) this.#readVersion();
+    if (this.#clock.monotonic() - this.#readAt >= VERSION_AGE_MS) this.#readVersion();
     return this.#keysVersion;
   }
 
@@ -253,7 +251,7 @@ export class SqliteTrustLedger implements TrustLedger {
 
   #readVersion(): void {
     this.#keysVersion = this.#read(() => this.#tables.counter('keysVersion'));
-    this.#readAt = this.#clock.now();
+    this.#readAt = this.#clock.monotonic();
   }
 
   #read<Result>(work: () => Result): Result {

@@ -48,7 +48,7 @@ export class ListPages<Entry, T extends KubernetesObject> {
       options.continue === undefined || options.continue === '' ? undefined : this.#readToken(options.continue);
     const snapshot =
       token === undefined
-        ? { entries: find(), namespace: options.namespace, resourceVersion, createdAt: this.#clock.now() }
+        ? { entries: find(), namespace: options.namespace, resourceVersion, createdAt: this.#clock.monotonic() }
         : this.#kept(token.snapshot);
     // Tokens can be guessed, and access was checked for the namespace of this request.
     if (snapshot.namespace !== options.namespace)
@@ -78,7 +78,7 @@ export class ListPages<Entry, T extends KubernetesObject> {
 
   #keep(snapshot: Snapshot<Entry>): number {
     for (const [id, { createdAt }] of this.#snapshots) {
-      if (this.#snapshots.size < MAX_SNAPSHOTS && this.#clock.now() - createdAt < LIFETIME_MS) break;
+      if (this.#snapshots.size < MAX_SNAPSHOTS && this.#clock.monotonic() - createdAt < LIFETIME_MS) break;
       this.#snapshots.delete(id);
     }
     this.#lastId += 1;
@@ -88,7 +88,7 @@ export class ListPages<Entry, T extends KubernetesObject> {
 
   #kept(id: number): Snapshot<Entry> {
     const snapshot = this.#snapshots.get(id);
-    if (snapshot !== undefined && this.#clock.now() - snapshot.createdAt < LIFETIME_MS) return snapshot;
+    if (snapshot !== undefined && this.#clock.monotonic() - snapshot.createdAt < LIFETIME_MS) return snapshot;
     throw tooOld();
   }
 
