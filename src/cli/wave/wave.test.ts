@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { dataFolder } from '../../app/data/data-folder.ts';
 import { ObjectSet } from '../../app/data/object-set.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { setCondition } from '../../resource/object/condition.ts';
 import { completeNames } from '../completion/complete-names.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
