@@ -5,7 +5,7 @@ import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.t
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
-import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
+import { decisionOf, mergesOnHost } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
@@ -73,7 +73,7 @@ export async function mergeApproved(
   const { revision } = evaluation;
   const decision = decisionOf(evaluation, revision.namespace);
   const repository = store.repositoryOf(revision);
-  if (decision === undefined || review.publishOn === 'merge') {
+  if (decision === undefined || !mergesOnHost(review, decision.face)) {
     delete memory.attempt;
     repository.noteNotMerged(revision.name, undefined);
     return undefined;
