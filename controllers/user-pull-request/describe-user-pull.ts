@@ -30,6 +30,8 @@ export interface PulledPackage {
   readonly judged: JudgedPackage | undefined;
   /** Undefined if it is removed. */
   readonly atMerge?: RulesAtMerge | undefined;
+  /** Approvals that a merge does not complete. */
+  readonly missing?: readonly BlockingRule[];
   /** The rendered package against the main branch, as proposals show it; undefined if a side is removed, or larger than what is read. */
   readonly changes?: RenderedChanges | undefined;
   /** The draft that it was adopted as. */
@@ -96,7 +98,7 @@ function gatesOf({ packages }: CheckedPull): { path: string; gate: Gate; isEnfor
 
 /** Those of all packages. One that holds for several of them in the same words, such as a freeze, is there once. */
 function rulesOf({ packages }: CheckedPull): readonly BlockingRule[] {
-  const rules = packages.flatMap(({ atMerge }) => atMerge?.rules ?? []);
+  const rules = packages.flatMap(({ atMerge, missing = [] }) => [...(atMerge?.rules ?? []), ...missing]);
   return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 

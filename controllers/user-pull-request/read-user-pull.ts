@@ -12,6 +12,7 @@ import { type ChangedPackage, changedPackages } from './changed-packages.ts';
 import type { PulledPackage } from './describe-user-pull.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';
 import { type MergedPackage, mergePackage } from './merge-package.ts';
+import { type ApprovalReader, missingAtMerge } from './missing-at-merge.ts';
 import { rulesAtMerge, selectedPart } from './rules-at-merge.ts';
 
 /** Packages of one pull request that are judged. */
@@ -62,13 +63,14 @@ export interface PullContext {
   readonly merged?: Oid;
   /** Runs what the branch may run. */
   readonly renderer: Renderer | undefined;
+  readonly approvals: ApprovalReader;
   readonly now: number;
   readonly signal: AbortSignal;
 }
 
 /** Judges the packages that differ between the start of a branch and its head, as they would be after the merge. */
 export async function readPulledPackages(context: PullContext): Promise<PulledPackages> {
-  const { repository, head, mainHead, merged: mergedCommit, renderer, now, signal } = context;
+  const { repository, head, mainHead, merged: mergedCommit, renderer, approvals, now, signal } = context;
   const { git, layout, namespace } = repository;
   await repository.refreshPolicies();
   const base = await mergeBase(git, mainHead, head.commit, signal);
@@ -134,8 +136,11 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     const changes =
       judged === undefined || onMain === undefined ? undefined : await renderedChanges(onMain, judged.files, signal);
     // What is removed is not published.
-    const atMerge = judged === undefined ? undefined : rulesAtMerge(repository, subject, now);
-    return { path, review, judged, atMerge, changes, draft };
+    if (judged === undefined) return { path, review, judged, changes, draft };
+    const atMerge = rulesAtMerge(repository, subject, now);
+    const isOfHead = inMerge === undefined ? main === before : tree === after;
+    const missing = await missingAtMerge(approvals, repository, { subject, policy, head: head.commit, isOfHead });
+    return { path, review, judged, atMerge, missing, changes, draft };
   }
 }
 

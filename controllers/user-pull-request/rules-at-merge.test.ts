@@ -131,6 +131,44 @@ describe('the check of a pull request of a user that a rule blocks', () => {
     expect(at.forge.calls).not.toContain('listUpdated');
   });
 
+  test.each([
+    ['quorum', { quorum: { required: 1 } }],
+    ['forbidSelfApproval', { forbidSelfApproval: true }],
+  ])('waits for approvals that a merge does not complete, by reviews: %s', async (_, approval) => {
+    const approvers = ['bob', 'carl'].map((user) => ({ user, subject: user }));
+    await at.policy({ publishOn: 'merge', approvers }, { approval });
+    const first = await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    // Who pushed the branch is unknown, so that it needs two.
+    expect(ready(first)).toMatchObject({
+      state: 'pending',
+      title: expect.stringMatching(
+        /^Blocked by (Quorum of policy review|SelfApproval): .*(requires 2|0 of 2) approvals/,
+      ),
+    });
+    at.forge.review(1, 'carl', 'approved', first);
+    await at.poll();
+    expect(ready(first)?.state).toBe('success');
+    // A review of other content counts for nothing.
+    const second = await at.pull({ 'web/map.yaml': MAP }, { onTop: true });
+    await at.poll();
+    expect(ready(second)?.state).toBe('pending');
+    at.forge.review(1, 'carl', 'approved', second);
+    await at.poll();
+    expect(ready(second)?.state).toBe('success');
+    await at.merge(1, 'bob');
+    await at.poll();
+    expect(at.world.store.get('apps.web.merge-1').outOfBand).toBeUndefined();
+  });
+
+  test('does not wait for approvals where the merge is none, and reads no reviews without a rule for them', async () => {
+    await at.policy({ publishOn: 'review' }, { approval: { quorum: { required: 2 } } });
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    expect(ready(commit)?.state).toBe('success');
+    expect(at.forge.calls).not.toContain('reviews');
+  });
+
   test('says that a time since the proposal is met by no merge, and how it is', async () => {
     await at.policy({ publishOn: 'merge' }, { approval: { soak: { proposed: '1h' } } });
     const commit = await at.pull({ 'web/Kptfile': KPTFILE() });

@@ -6,7 +6,7 @@ import { toObject, triggerSource, watchKind } from '../../src/controller/source.
 import type { PullRequest } from '../../src/forge/forge.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
-import { messageOf } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
@@ -19,11 +19,7 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { whenRulesChange } from '../pull-request/checks/unmet-publication.ts';
 import { waitLeft } from '../pull-request/commands/edited-comments.ts';
-import {
-  forgetMergePublication,
-  mergePublicationOf,
-  recordMergePublication,
-} from '../pull-request/merging/merge-publication.ts';
+import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
@@ -152,8 +148,10 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const object = await client.find(repositoryKind, key, { signal });
       try {
         if (number === undefined) return await poll(key, object, signal);
-        if (number === MERGED) return await applyMerges(key, object, signal);
-        return await check(key, object, Number(number), signal);
+        const work = number === MERGED ? applyMerges(key, object, signal) : check(key, object, Number(number), signal);
+        const result = await work;
+        events.forgetTopic(key, name);
+        return result;
       } catch (error) {
         const pause = pauseAfter(error);
         if (pause === undefined || object === undefined) throw error;
@@ -173,7 +171,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
     const wanted = reviews.filter(isChecked);
-    if (object === undefined) await forgetMergePublication(client, key, signal);
+    if (object === undefined) events.forget(key);
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (repository === undefined || wanted.length === 0) {
@@ -181,6 +179,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       opened.delete(id);
       if (wanted.length > 0) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
       pace.rest(id);
+      events.forgetTopic(key, key.name);
       return undefined;
     }
     const { pulls } = await hostOf(repository, wanted);
@@ -192,11 +191,12 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     for (const number of pulls.rerun(reruns)) wakeCheck(number);
     const watched = { repository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
     if (isQueued) pulls.requestQueue();
-    const changed = await pulls.poll(watched, signal);
-    for (const number of [...changed, ...(await pulls.readQueue(signal))]) wakeCheck(number);
+    for (const number of await pulls.poll(watched, signal)) wakeCheck(number);
     if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
+    for (const number of await pulls.readQueue(signal)) wakeCheck(number);
     if (maxAgeMs !== undefined) {
       unread.delete(id);
+      events.forgetTopic(key, key.name);
       const { hasChanged: isChanged, readMs = began } = pulls;
       pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }
@@ -289,13 +289,21 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const head = await headOf(repository, pull, signal);
     if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
     const workspace = workspaceOf(number);
+    const { mayCreate, mayApprove, requests } = options;
+    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
+    let reviewed: ReturnType<typeof readReviews> | undefined;
+    const approvals = {
+      ...{ mayApprove, teamsOf, signal },
+      readReviews: () => {
+        reviewed ??= readReviews(pulls, number, signal);
+        return reviewed;
+      },
+    };
     const context = {
-      ...{ repository, workspace, head, mainHead, signal, now: clock.now() },
+      ...{ repository, workspace, head, mainHead, approvals, signal, now: clock.now() },
       renderer: head.isPushed ? options.renderer : strangers(pulls.writtenOf(number), pull.head.commit),
     };
     const read = await readPulledPackages(context);
-    const { mayCreate, requests } = options;
-    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
     const adoption = { store, events, clock, mayCreate, requests, teamsOf, signal };
     const isAdopted = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
     const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
@@ -336,6 +344,16 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (written.comment === text) return;
     await pulls.forge.setComment(number, COMMENT_TOPIC, text, signal);
     written.comment = text;
+  }
+}
+
+/** None if there are too many of them, as when they are counted for a merge. */
+async function readReviews({ forge }: UserPulls, number: number, signal: AbortSignal) {
+  try {
+    return await forge.reviews(number, signal);
+  } catch (error) {
+    if (!isSluiceError(error, 'LimitExceeded')) throw error;
+    return [];
   }
 }
 
