@@ -438,6 +438,64 @@ describe('a main branch that the host reserves for merges', () => {
       expect((await at.world.events(name)).join('\n')).toMatch(/Dequeued: .*gate example.com\/Tested is closed/);
     });
 
+    const policyKey = { namespace: 'default', name: 'review' };
+    const changePolicy = (spec: object) => at.world.client.patch(packagePolicyKind, policyKey, { spec } as never);
+    const policy = () => at.world.policyFor(at.revision(name));
+
+    test.each([true, false])(
+      'leaves it when a policy requires more approvals, also if the decision was recorded as one of them meanwhile (%s)',
+      async (isRecorded) => {
+        await queued();
+        await changePolicy({ approval: { quorum: { required: 2 } } });
+        await expect.poll(() => policy().approvalRules).toHaveLength(1);
+        const bob = { actor: { name: 'bob@example.com' }, face: 'api', evidence: 'https://git.example.com/2' } as const;
+        if (isRecorded) await at.world.store.update(name, { action: 'approve' }, bob);
+        await at.reconcile(name);
+        expect([...at.forge.queue]).toEqual([]);
+        expect((await at.world.events(name)).join('\n')).toMatch(
+          isRecorded ? /Dequeued: .*no approval of what it publishes/ : /Dequeued: .*has 1 of 2 approvals/,
+        );
+      },
+    );
+
+    test('leaves it when the policy leaves merges to users, who may put it there', async () => {
+      await queued();
+      await changePolicy({ review: { publishOn: 'merge' } });
+      await expect.poll(() => policy().review?.publishOn).toBe('merge');
+      await at.reconcile(name);
+      expect([...at.forge.queue]).toEqual([]);
+      at.forge.queue.add(1);
+      at.forge.queuedByOthers.add(1);
+      at.forge.change(1, {});
+      await settle(2);
+      expect([...at.forge.queue]).toEqual([1]);
+      expect(dequeues()).toBe(1);
+      expect((await at.world.events(name)).join('\n')).not.toMatch(/NotDequeued/);
+    });
+
+    test.each(['removed', 'contradicted'] as const)(
+      'leaves it when no one policy says any more how it is reviewed: %s',
+      async (how) => {
+        await queued();
+        const { spec } = await at.world.client.get(packagePolicyKind, policyKey);
+        if (how === 'removed') await changePolicy({ review: null });
+        else await at.world.client.create(packagePolicyKind, { metadata: { name: 'other' }, spec });
+        await expect.poll(() => policy().review).toBeUndefined();
+        at.forge.before = (method) => {
+          if (method === 'dequeue') throw new SluiceError('Unavailable', 'it is down');
+        };
+        expect(await at.reconcile(name)).toMatchObject({ requeueAfter: 60_000 });
+        at.forge.before = () => undefined;
+        await at.reconcile(name);
+        expect([...at.forge.queue]).toEqual([]);
+        expect((await at.world.events(name)).join('\n')).toMatch(
+          /Dequeued: .*(no policy with spec.review selects it|the policies other, review all have spec.review)/,
+        );
+        await at.reconcile(name);
+        expect(dequeues()).toBe(2);
+      },
+    );
+
     test('stays there if the host refuses that, which an event reports, and is tried again', async () => {
       await queued();
       await freeze();

@@ -11,6 +11,7 @@ import { issueVerdict, syncVerdicts } from '../../model/gates/verdict.ts';
 import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
 import { type ExecutedCommand, withCommand } from '../../model/record/executed-commands.ts';
+import { type LastReview, withLastReviews } from '../../model/record/last-reviews.ts';
 import { type WrittenMetadata, withMetadata } from '../../model/record/object-metadata.ts';
 import {
   type Contributor,
@@ -63,6 +64,8 @@ export interface RevisionChange extends PackageEdits {
   readonly command?: ExecutedCommand & { readonly source: string };
   /** Recorded approvals of a proposal that do not count any more. Those that are not in the record are ignored. */
   readonly withdrawnApprovals?: readonly WithdrawnApproval[];
+  /** See `withLastReviews`. */
+  readonly lastReviews?: readonly LastReview[];
   /** Bases the revision on the head of the main branch, with a merge commit. */
   readonly rebase?: RebaseMode;
   /** What a merge of upstream in `files` overwrites, which the commit records. */
@@ -147,7 +150,7 @@ export async function planChange(
   const { withdrawnApprovals = [] } = change;
   const kept = revision.lifecycle === 'Proposed' ? withWithdrawn(record, withdrawnApprovals) : record;
   const isWithdrawn = kept !== record;
-  record = kept;
+  record = withLastReviews(kept, change.lastReviews ?? []);
   if (change.command !== undefined) {
     const { source, ...command } = change.command;
     record = { ...record, commands: withCommand(before.commands, source, command) };
@@ -370,6 +373,7 @@ function describe(change: RevisionChange): string {
   if (change.metadata !== undefined) parts.push('Change metadata');
   for (const { approval } of change.withdrawnApprovals ?? [])
     parts.push(`withdraw the approval of ${approval.subject}`);
+  if (parts.length === 0 && (change.lastReviews?.length ?? 0) > 0) parts.push('Later reviews');
   if (parts.length === 0 && change.command !== undefined) parts.push('Command of a comment');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
   if (parts.length === 0 && change.recordPush === true) parts.push('Record a push');
