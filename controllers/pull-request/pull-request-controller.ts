@@ -367,7 +367,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     forget(key, before);
     events.forget(key);
-    failures.forget(key);
   }
 
   function watch(key: ObjectKey, proposal: string, pull: ShownPull, commands: CommandState = {}): Shown {
