@@ -1,5 +1,5 @@
 import { unlessMissing } from '../src/foundation/sluice-error.ts';
-import { nearHint } from '../src/foundation/text/near-misses.ts';
+import { nearHints } from '../src/foundation/text/near-misses.ts';
 import type { Client } from '../src/resource/client/client.ts';
 import { packageVariantSetKind } from '../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../src/resource/kinds/porch/repository.ts';
@@ -40,7 +40,9 @@ export async function readUnknownNames(
 }
 
 function unknown(kind: string, what: string, wanted: readonly string[], known: readonly string[]): string[] {
+  const all = new Set(known);
+  const hint = nearHints(all);
   return wanted
-    .filter((name) => !known.includes(name))
-    .map((name) => `its selector names the ${kind} ${name}, which ${what}${nearHint(name, known)}`);
+    .filter((name) => !all.has(name))
+    .map((name) => `its selector names the ${kind} ${name}, which ${what}${hint(name)}`);
 }

@@ -30,7 +30,7 @@ export const APPROVAL_ACTOR = 'controller:approval';
 export interface ApprovalOptions extends PendingOptions {
   /** Evaluates the revision, and lists the siblings that the policy `initial` depends on. */
   readonly store: Pick<RevisionStore, 'dependentsOf' | 'evaluate' | 'find' | 'list' | 'repositoryOf' | 'onPromotion'>;
-  /** Default: holds are reported when they prevent an approval. */
+  /** Default: all that a hold depends on is read for each approval, and reported when it prevents one. */
   readonly holds?: ApprovalHolds;
 }
 
@@ -168,6 +168,13 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     return undefined;
   }
 
+  /** The hold by the plans as they are now: one that was created before the decision counts. */
+  async function readHold(revision: RevisionEvaluation['revision']): Promise<BlockingRule | undefined> {
+    if (options.holds !== undefined) return options.holds.readHold(revision);
+    const plan = await holdingPlan(revision, { client, store });
+    return plan && holdRule(plan, revision);
+  }
+
   /** Reports a rule that keeps a revision from being published: which, since when, until when, and who can resolve it. */
   function report(object: Stored<PackageRevision>, rule: BlockingRule): void {
     events.record(object, 'Normal', 'ApprovalBlocked', refuseBlocked(rule).message, topicOf(rule));
@@ -247,9 +254,9 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     { revision }: Pick<RevisionEvaluation, 'revision'>,
     reason: string,
   ): Promise<void> {
-    const plan = await holdingPlan(revision, { client, store });
-    if (plan !== undefined) {
-      report(object, holdRule(plan, revision));
+    const hold = await readHold(revision);
+    if (hold !== undefined) {
+      report(object, hold);
       return;
     }
     const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };

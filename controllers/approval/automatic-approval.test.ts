@@ -147,6 +147,7 @@ test('the hold of a plan is reported once, and in the same words by what is show
     holds: {
       mayHold: () => isShown,
       holdOf: async (revision) => (isShown ? holdRule(plan, revision) : undefined),
+      readHold: async (revision) => holdRule(plan, revision),
     },
   });
   for (const shown of [true, false, true]) {
@@ -168,7 +169,7 @@ test('of a revision without rules, the hold of a plan is reported without readin
   const evaluate = vi.spyOn(store, 'evaluate');
   const controller = approvalController({
     ...{ client, store, clock, recorder: world.recorder('controller:approval') },
-    holds: { mayHold: () => true, holdOf: async () => rule },
+    holds: { mayHold: () => true, holdOf: async () => rule, readHold: async () => rule },
   });
   await controller.reconcile({ namespace: 'default', name }, CONTEXT);
   expect(await world.events(name)).toEqual(['ApprovalBlocked: WavePlan web holds it; it is resolved by WavePlan web']);

@@ -59,6 +59,7 @@ import {
   type OpenTargetForge,
   PullDeliveries,
   removedByMerge,
+  STOPPED,
 } from './pull-request/pull-deliveries.ts';
 import { TargetMemories } from './target/target-memories.ts';
 import type { TargetMemory } from './target/target-memory.ts';
@@ -154,7 +155,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
         target = await withoutPackageList(client, writer, found, signal);
         const freezes = await freezesOf(target);
         let report = await reportFor(target, freezes, signal);
-        const left = report.reason === 'Frozen' ? await pulls.dequeue(target, report.message, signal) : undefined;
+        const left = STOPPED.has(report.reason) ? await pulls.dequeue(target, report.message, signal) : undefined;
         if (left !== undefined && left !== 'failed') report = { ...report, pullRequest: left };
         // Before the status, which then counts these packages: a reader may see some of them early, but never misses one.
         if (report.packages !== undefined) await writer.write(target, report.packages, signal);

@@ -160,11 +160,12 @@ test('while a repository is not read, nothing is said about packages', async () 
 test('what another controller has written into the status meanwhile is kept', async () => {
   await world.draft('apps/web/w1');
   const seen = await policy('all', {});
-  const mergePublication = [{ repository: 'apps', publishOn: 'merge' }];
-  await world.client.updateStatus(packagePolicyKind, { ...seen, status: { mergePublication } });
+  const at = { lastTransitionTime: '2026-03-01T10:00:00Z' };
+  const other = { type: 'Other', status: 'True', reason: 'Set', message: '', ...at } as const;
+  await world.client.updateStatus(packagePolicyKind, { ...seen, status: { conditions: [other] } });
   await look(true, [seen]);
   const { status } = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'all' });
-  expect(status).toMatchObject({ mergePublication });
+  expect(status?.conditions).toContainEqual(other);
   expect(await condition('all', 'Selected')).toMatchObject({ is: 'True' });
 });
 

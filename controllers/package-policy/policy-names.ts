@@ -1,4 +1,4 @@
-import { nearHint } from '../../src/foundation/text/near-misses.ts';
+import { nearHints } from '../../src/foundation/text/near-misses.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import type { PackagePolicy } from '../../src/resource/kinds/sluice/package-policy.ts';
 
@@ -13,9 +13,13 @@ export function unknownTypes(spec: Spec, known: ReadonlySet<string>): string[] {
     ...spec.pushDenied,
     ...(spec.review?.gateChecks ?? []),
   ];
+  const hint = nearHints(known);
+  const types = [...known];
+  const isKnown = (pattern: string) =>
+    known.has(pattern) || (pattern.endsWith('*') && types.some((type) => matchesPattern(pattern, type)));
   return [...new Set(wanted)]
-    .filter((pattern) => ![...known].some((type) => matchesPattern(pattern, type)))
-    .map((pattern) => `no package has a condition or gate of the type ${pattern}${nearHint(pattern, known)}`);
+    .filter((pattern) => !isKnown(pattern))
+    .map((pattern) => `no package has a condition or gate of the type ${pattern}${hint(pattern)}`);
 }
 
 /** A sentence for each group of a policy that no binding of a role has as its subject. */
@@ -26,7 +30,8 @@ export function unknownGroups({ approval, givers }: Spec, known: ReadonlySet<str
     ...givers.flatMap(({ actors }) => actors),
   ];
   const groups = subjects.filter((one) => one.startsWith(GROUP)).map((one) => one.slice(GROUP.length));
+  const hint = nearHints(known);
   return [...new Set(groups)]
     .filter((group) => !known.has(group))
-    .map((group) => `no RoleBinding or ClusterRoleBinding names the group ${group}${nearHint(group, known)}`);
+    .map((group) => `no RoleBinding or ClusterRoleBinding names the group ${group}${hint(group)}`);
 }

@@ -24,7 +24,7 @@ import { isBatchBranch } from './batch/batch-name.ts';
 import { Batches, isBatchesKey, leftBatches } from './batch/batches.ts';
 import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
-import { missingForMerge, unmetPublication, whenRulesChange } from './checks/unmet-publication.ts';
+import { closedBy, missingForMerge, unmetPublication, whenRulesChange } from './checks/unmet-publication.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { sharedComments } from './commands/shared-comments.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
@@ -35,6 +35,7 @@ import { otherProposals, supersededProposals } from './ending/superseded-proposa
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
 import { mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
+import { MergeAttempts } from './merging/merge-attempts.ts';
 import { policyForMerge, recordMergePublication } from './merging/merge-publication.ts';
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
@@ -96,8 +97,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   const failures = new HostFailures(store, events);
   const { shown = new ShownProposals() } = options;
   const opened = new OpenedRepositories(store, openForge, clock, options.lists ?? new SharedLists(clock));
+  /** For the beginnings and ends of rules: a merge cannot be taken back. */
   const steady = new SteadyClock(clock);
   const pace = new PollPace(clock);
+  const attempts = new MergeAttempts(clock);
   let enqueue: (key: ObjectKey) => void = () => undefined;
   const batches = new Batches({
     ...{ client, store, events, failures, shown, opened, clock },
@@ -337,12 +340,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const rebuilt = await rebuildBranch(deciding(signal), evaluation, review, { pull, checks, entry: shownPull });
     if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.
-    return (await mergeApproved(deciding(signal), proposed, pulls, entry.merging)) ?? rebuilt;
+    // By a clock that is ahead, or one that is corrected, a rule would permit it.
+    const [closed] = [steady, clock].flatMap((by) => closedBy(evaluation, ofPackage, by.now()) ?? []);
+    return (await mergeApproved(deciding(signal), proposed, pulls, closed)) ?? rebuilt;
   }
 
   function deciding(signal: AbortSignal) {
     const { mayApprove, maySetConditions } = options;
-    return { client, store, events, clock, steady, mayApprove, maySetConditions, requests, signal };
+    return { client, store, events, clock, attempts, mayApprove, maySetConditions, requests, signal };
   }
 
   /** The proposal has ended: the last state is left in the pull request, which the host closes as the branch is gone. */
@@ -378,7 +383,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   function watch(key: ObjectKey, proposal: string, pull: ShownPull, commands: CommandState = {}): Shown {
     const before = shown.get(key);
     if (before?.proposal === proposal && before.pull === pull) return before;
-    const entry = { key, proposal, pull, commands, merging: {} };
+    const entry = { key, proposal, pull, commands };
     shown.set(entry);
     pace.noteOpened(keyText(repositoryOf(key)));
     enqueue(repositoryOf(key));
@@ -387,6 +392,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
 
   function forget(key: ObjectKey, before: Shown | undefined): void {
     shown.delete(key);
+    attempts.forget(keyText(key));
     if (before?.pull.members.size === 0 && !isBatchBranch(before.pull.branch))
       shown.forget(before.pull.pulls, before.pull.branch);
   }

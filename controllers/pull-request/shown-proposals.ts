@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Comment, PullRequest, Review } from '../../src/forge/forge.ts';
-import type { MergeMethod, MergeObstacle } from '../../src/forge/forge-merging.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
@@ -27,24 +26,6 @@ export interface ShownNotes {
 
 const headsSchema = z.array(z.string());
 const seenSchema = z.object({ proposal: z.string(), url: z.string(), content: z.string(), at: z.string() });
-
-/** The last attempt to merge, which is not repeated while nothing has changed and it is not time. */
-export interface MergeAttempt {
-  /** When the pull request had changed last. */
-  readonly of: string;
-  readonly commit: string;
-  /** The head of the main branch. */
-  readonly onto: string | undefined;
-  readonly method: MergeMethod;
-  readonly obstacle: MergeObstacle | undefined;
-  /** A freeze was in force. */
-  readonly isFrozen: boolean;
-  /** Since when the host has not found out whether it can be merged, in milliseconds of running time. */
-  readonly unknownSinceMs: number | undefined;
-  readonly delay: number;
-  /** Milliseconds of running time. */
-  readonly until: number;
-}
 
 /** A pull request of one or more proposals, with what was written last, so that nothing is written twice. */
 export interface ShownPull {
@@ -96,7 +77,6 @@ export interface Shown {
   readonly proposal: string;
   readonly pull: ShownPull;
   readonly commands: CommandState;
-  readonly merging: { attempt?: MergeAttempt };
   /** The host has merged it, and it could not be published yet. */
   awaited?: AwaitedMerge;
   /** As it was read last. */

@@ -3,12 +3,15 @@ import { counted } from '../../src/foundation/text/counted.ts';
 import { findingsBelow } from '../../src/function/lint/finding.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
 import { GATE_CHECKS, READY_CHECK } from '../pull-request/checks/checks.ts';
 import { annotationsOf, bySeverity } from '../pull-request/findings/annotations-of.ts';
 import { gateTable, renderedParts } from '../pull-request/text/describe-proposal.ts';
+import { rulesLine, rulesTable } from '../pull-request/text/describe-rules.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { RenderedChanges } from '../pull-request/text/resource-changes.ts';
 import type { JudgedPackage } from './judge-package.ts';
+import type { RulesAtMerge } from './rules-at-merge.ts';
 
 const MAX_TITLE_CHARACTERS = 140;
 /** Findings of one package in the comment. */
@@ -25,6 +28,10 @@ export interface PulledPackage {
   /** Of its policy. */
   readonly review: ReviewPolicy;
   readonly judged: JudgedPackage | undefined;
+  /** Undefined if it is removed. */
+  readonly atMerge?: RulesAtMerge | undefined;
+  /** Approvals that a merge does not complete. */
+  readonly missing?: readonly BlockingRule[];
   /** The rendered package against the main branch, as proposals show it; undefined if a side is removed, or larger than what is read. */
   readonly changes?: RenderedChanges | undefined;
   /** The draft that it was adopted as. */
@@ -62,8 +69,10 @@ function readyCheck(pull: CheckedPull): Check {
   const annotations = annotationsOf(findings);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const closed = gatesOf(pull).filter(({ gate, isEnforced }) => isEnforced && gate.state !== 'Open');
+  const rules = rulesOf(pull);
   const check = (state: Check['state'], title: string): Check => ({
     ...{ name: READY_CHECK, state, title: plainLine(title, MAX_TITLE_CHARACTERS) },
+    ...(rules.length === 0 ? {} : { text: rulesTable(rules) }),
     ...(annotations.length === 0 ? {} : { annotations }),
   });
   const [first] = errors;
@@ -75,6 +84,8 @@ function readyCheck(pull: CheckedPull): Check {
     const names = closed.map(({ path, gate: { type } }) => `${type} of ${path}`).join(', ');
     return check(stateOf(closed), `${counted(closed.length, 'gate')} closed: ${names}`);
   }
+  // Whether or not the repository enforces its gates, as for proposals.
+  if (rules.length > 0) return check('pending', rulesLine(rules));
   if (packages.length === 0) return check('success', 'It changes no package');
   return check('success', `${counted(packages.length, 'package')} checked: no errors, no closed gates`);
 }
@@ -83,6 +94,12 @@ function gatesOf({ packages }: CheckedPull): { path: string; gate: Gate; isEnfor
   return packages.flatMap(({ path, judged }) =>
     (judged?.gates ?? []).map((gate) => ({ path, gate, isEnforced: judged?.enforcement === 'enforce' })),
   );
+}
+
+/** Those of all packages. One that holds for several of them in the same words, such as a freeze, is there once. */
+function rulesOf({ packages }: CheckedPull): readonly BlockingRule[] {
+  const rules = packages.flatMap(({ atMerge, missing = [] }) => [...(atMerge?.rules ?? []), ...missing]);
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 
 /** As for proposals: a condition that is False has failed; every other closed gate can still open. */
@@ -100,6 +117,9 @@ export function describeUserPull(pull: JudgedPull): string {
     parts.push(
       'The branch was not pushed to this repository: programs and containers in pipelines are not run, and conditions in Kptfiles do not count.',
     );
+  const rules = rulesOf(pull);
+  if (rules.length > 0)
+    parts.push(`**A rule blocks it, so that a merge now would be out of band:**\n\n${rulesTable(rules)}`);
   let left = MAX_DIFF_CHARACTERS;
   let length = parts.join('').length;
   for (const [at, one] of packages.entries()) {

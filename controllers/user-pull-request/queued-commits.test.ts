@@ -92,4 +92,12 @@ describe('pull requests of users in a merge queue of the host', () => {
     await settle();
     expect(at.titles(commit)['sluice/ready']).toMatch(/^pending: 1 gate closed/);
   });
+
+  test('wait there for the rules of policies too', async () => {
+    await at.policy({}, { approval: { windows: [{ cron: '0 9 29 2 *', duration: '1h' }] } });
+    await at.pull(files);
+    const commit = await queue(1, files);
+    await settle();
+    expect(at.titles(commit)['sluice/ready']).toMatch(/^pending: Blocked by Window of policy review until /);
+  });
 });

@@ -1,11 +1,10 @@
-import type { Kptfile } from '../../kptfile-schema/index.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { mergeBase } from '../../src/git/objects/merge-base.ts';
 import { isOid } from '../../src/git/objects/object-id.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
-import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { PolicySubject } from '../../src/package/model/revision/package-revision.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { renderedChanges } from '../pull-request/text/resource-changes.ts';
@@ -13,6 +12,8 @@ import { type ChangedPackage, changedPackages } from './changed-packages.ts';
 import type { PulledPackage } from './describe-user-pull.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';
 import { type MergedPackage, mergePackage } from './merge-package.ts';
+import { type ApprovalReader, missingAtMerge } from './missing-at-merge.ts';
+import { rulesAtMerge, selectedPart } from './rules-at-merge.ts';
 
 /** Packages of one pull request that are judged. */
 const MAX_PACKAGES = 20;
@@ -62,13 +63,14 @@ export interface PullContext {
   readonly merged?: Oid;
   /** Runs what the branch may run. */
   readonly renderer: Renderer | undefined;
+  readonly approvals: ApprovalReader;
   readonly now: number;
   readonly signal: AbortSignal;
 }
 
 /** Judges the packages that differ between the start of a branch and its head, as they would be after the merge. */
 export async function readPulledPackages(context: PullContext): Promise<PulledPackages> {
-  const { repository, head, mainHead, merged: mergedCommit, renderer, now, signal } = context;
+  const { repository, head, mainHead, merged: mergedCommit, renderer, approvals, now, signal } = context;
   const { git, layout, namespace } = repository;
   await repository.refreshPolicies();
   const base = await mergeBase(git, mainHead, head.commit, signal);
@@ -101,9 +103,15 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     main: Oid | undefined,
   ): Promise<PulledPackage | undefined> {
     const key = keyAt(context, path);
-    const policyFor = (kptfile: Kptfile | undefined): EffectivePolicy =>
-      repository.policyFor({ key, name: revisionName(key), namespace, path, kptfile, record: undefined });
-    let policy = policyFor(undefined);
+    let subject: PolicySubject = {
+      key,
+      name: revisionName(key),
+      namespace,
+      path,
+      kptfile: undefined,
+      record: undefined,
+    };
+    let policy = repository.policyFor(subject);
     let judged: JudgedPackage | undefined;
     let onMain: MergedPackage['onMain'];
     const tree = inMerge === undefined ? after : inMerge.get(path);
@@ -114,7 +122,8 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
       judged = await judgePackage(merged, {
         ...{ namespace, renderer, mayIssue: head.isPushed, now, signal },
         policyFor: (kptfile) => {
-          policy = policyFor(kptfile);
+          subject = { ...subject, kptfile: selectedPart(kptfile) };
+          policy = repository.policyFor(subject);
           return policy;
         },
       });
@@ -126,7 +135,12 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     const draft = repository.index.get(revisionName(key))?.name;
     const changes =
       judged === undefined || onMain === undefined ? undefined : await renderedChanges(onMain, judged.files, signal);
-    return { path, review, judged, changes, draft };
+    // What is removed is not published.
+    if (judged === undefined) return { path, review, judged, changes, draft };
+    const atMerge = rulesAtMerge(repository, subject, now);
+    const isOfHead = inMerge === undefined ? main === before : tree === after;
+    const missing = await missingAtMerge(approvals, repository, { subject, policy, head: head.commit, isOfHead });
+    return { path, review, judged, atMerge, missing, changes, draft };
   }
 }
 

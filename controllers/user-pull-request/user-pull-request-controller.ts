@@ -7,7 +7,7 @@ import type { PullRequest } from '../../src/forge/forge.ts';
 import { PollPace } from '../../src/forge/poll-pace.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
-import { messageOf } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
@@ -15,15 +15,12 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import type { PolicyScope } from '../proposal/pending-revisions.ts';
+import { whenRulesChange } from '../pull-request/checks/unmet-publication.ts';
 import { waitLeft } from '../pull-request/commands/edited-comments.ts';
-import {
-  forgetMergePublication,
-  mergePublicationOf,
-  recordMergePublication,
-} from '../pull-request/merging/merge-publication.ts';
+import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
@@ -46,6 +43,7 @@ import {
   readPulledPackages,
 } from './read-user-pull.ts';
 import { takeRerunRequest } from './rerun-requests.ts';
+import { ruledRepositories } from './ruled-repositories.ts';
 import type { UserPulls } from './user-pulls.ts';
 
 export interface UserPullRequestOptions {
@@ -72,6 +70,8 @@ export interface UserPullRequestOptions {
   readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
+  /** Where policies and freezes apply. */
+  readonly scope?: PolicyScope;
 }
 
 interface Reported {
@@ -122,16 +122,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     name: 'user-pull-request',
     sources: [
       watchKind(repositoryKind, { predicate: specOrMetadataChanged, map: toObject }),
-      {
-        start({ informer }) {
-          const repositories = informer(repositoryKind);
-          return informer(packagePolicyKind).addHandler((event) => {
-            if (!specOrMetadataChanged(event)) return;
-            const { namespace } = event.object.metadata;
-            for (const { metadata } of repositories.list()) if (metadata.namespace === namespace) enqueue(metadata);
-          });
-        },
-      },
+      ruledRepositories(options.scope),
       triggerSource((queue) => {
         enqueue = ({ namespace = DEFAULT_NAMESPACE, name }) => queue({ namespace, name });
         store.onArrival((id) => enqueue(toKey(id)));
@@ -178,7 +169,6 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
     const wanted = reviews.filter(isChecked);
-    if (object === undefined) await forgetMergePublication(client, key, signal);
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (repository === undefined || wanted.length === 0) {
@@ -206,7 +196,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }
     const requeueAfter = unread.has(id) ? pace.waitMs(pulls) : pace.dueMs(id, pulls, false);
-    return { requeueAfter, reason: 'pull requests are read' };
+    const next = { requeueAfter, reason: 'pull requests are read' };
+    return whenRulesChange({ changesAt: pulls.rulesChangeAt }, clock.now(), next);
   }
 
   /** What the policies name now. One that was opened before is closed if it is not that. */
@@ -293,18 +284,28 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const head = await headOf(repository, pull, signal);
     if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
     const workspace = workspaceOf(number);
+    const { mayCreate, mayApprove, requests } = options;
+    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
+    let reviewed: ReturnType<typeof readReviews> | undefined;
+    const approvals = {
+      ...{ mayApprove, teamsOf, signal },
+      readReviews: () => {
+        reviewed ??= readReviews(pulls, number, signal);
+        return reviewed;
+      },
+    };
     const context = {
-      ...{ repository, workspace, head, mainHead, signal, now: clock.now() },
+      ...{ repository, workspace, head, mainHead, approvals, signal, now: clock.now() },
       renderer: head.isPushed ? options.renderer : strangers(pulls.writtenOf(number), pull.head.commit),
     };
     const read = await readPulledPackages(context);
-    const { mayCreate, requests } = options;
-    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
     const adoption = { store, events, clock, mayCreate, requests, teamsOf, signal };
     const isAdopted = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
     const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
     await report(pulls, pull, head, { ...read, packages }, signal);
-    pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain });
+    const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
+    // The next poll was planned without them.
+    if (pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain, rules })) enqueue(key);
     await reportQueued(pulls, number, context);
     const { awaited } = pulls.writtenOf(number);
     const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.monotonic());
@@ -338,6 +339,16 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (written.comment === text) return;
     await pulls.forge.setComment(number, COMMENT_TOPIC, text, signal);
     written.comment = text;
+  }
+}
+
+/** None if there are too many of them, as when they are counted for a merge. */
+async function readReviews({ forge }: UserPulls, number: number, signal: AbortSignal) {
+  try {
+    return await forge.reviews(number, signal);
+  } catch (error) {
+    if (!isSluiceError(error, 'LimitExceeded')) throw error;
+    return [];
   }
 }
 

@@ -3,6 +3,7 @@ import type { Forge, PullRequest } from '../../src/forge/forge.ts';
 import type { QueuedMerge } from '../../src/forge/merge-queue.ts';
 import { nextSince } from '../../src/forge/next-since.ts';
 import type { ListReader } from '../../src/forge/shared-lists.ts';
+import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
@@ -10,6 +11,7 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 import type { AwaitedComment } from '../pull-request/commands/edited-comments.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import type { Exhausted } from './fork-renderer.ts';
+import { type RulesAtMerge, rulesAtMerge } from './rules-at-merge.ts';
 
 /** Open pull requests that are followed; those that changed last. */
 const MAX_OPEN = 2000;
@@ -30,6 +32,8 @@ interface Checked {
   mainHead: Oid;
   /** The trees on the main branch of the packages that it changes, by path. */
   readonly onMain: ReadonlyMap<string, Oid | undefined>;
+  /** The rules for a merge of its packages that the check shows. */
+  readonly rules: readonly RulesAtMerge[];
 }
 
 /** What was written last, so that nothing is written twice. */
@@ -105,6 +109,8 @@ export class UserPulls {
   hasChanged = false;
   /** When the host was read that the last call of `poll` has read, in milliseconds of running time; undefined for just then. */
   readMs: number | undefined;
+  /** When a rule for a merge may begin or end to block by itself, milliseconds since the epoch; undefined if none does. */
+  rulesChangeAt: number | undefined;
 
   /** `lists` is closed with it. */
   constructor(forge: Forge, base: string, lists: ListReader, clock: Pick<Clock, 'now'>) {
@@ -166,6 +172,7 @@ export class UserPulls {
       if (readsHost) entry.isFresh = false;
     }
     for (const number of await this.#movedOnMain(repository)) changed.add(number);
+    for (const number of await this.#withOtherRules(repository)) changed.add(number);
     if (!isFirst && !readsHost) {
       this.#policies = policies;
       return [...changed];
@@ -224,6 +231,29 @@ export class UserPulls {
     return moved;
   }
 
+  /** Those for whose packages other rules block a merge than their checks show: no event of the host reports that. */
+  async #withOtherRules(repository: PackageRepository): Promise<readonly number[]> {
+    const now = this.#clock.now();
+    const changed: number[] = [];
+    this.rulesChangeAt = undefined;
+    await inSlices([...this.#open], ([number, { checked }]) => {
+      const shown = checked?.rules ?? [];
+      const present = shown.map(({ subject }) => rulesAtMerge(repository, subject, now));
+      this.#noteRuleChange(present);
+      if (present.some(({ rules }, at) => !isDeepStrictEqual(rules, shown[at]?.rules))) changed.push(number);
+    });
+    return changed;
+  }
+
+  /** Returns whether one of them is the next to change. */
+  #noteRuleChange(rules: readonly RulesAtMerge[]): boolean {
+    const before = this.rulesChangeAt ?? Number.POSITIVE_INFINITY;
+    const next = Math.min(before, ...rules.flatMap(({ changesAt }) => changesAt ?? []));
+    if (next === before) return false;
+    this.rulesChangeAt = next;
+    return true;
+  }
+
   /** The next `readQueue` reads the queue, and if that fails, the one after it. */
   requestQueue(): void {
     this.#readsQueue = true;
@@ -255,9 +285,12 @@ export class UserPulls {
     return this.#open.get(number)?.queued ?? [];
   }
 
-  note(number: number, checked: Checked): void {
+  /** Returns whether its rules change before `rulesChangeAt` as it was. */
+  note(number: number, checked: Checked): boolean {
     const entry = this.#open.get(number);
-    if (entry !== undefined) entry.checked = checked;
+    if (entry === undefined) return false;
+    entry.checked = checked;
+    return this.#noteRuleChange(checked.rules);
   }
 
   writtenOf(number: number): Written {

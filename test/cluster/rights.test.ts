@@ -256,7 +256,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
       spec: { selector: { repositories: ['apps'] }, review: { forge, publishOn: 'merge', userPullRequests: 'ignore' } },
     });
     await eventually(
-      () => installation.admin.get(`${POLICIES}/merged`),
+      () => installation.admin.get(`${REPOSITORIES}/apps`),
       ({ body }) => (body.status as { mergePublication?: unknown[] } | undefined)?.mergePublication?.length === 1,
     );
     expect(await standby.stop()).toBe(0);

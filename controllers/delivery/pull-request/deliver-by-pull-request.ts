@@ -10,12 +10,12 @@ import type { GitRepository, Oid, Signature } from '../../../src/git/git-reposit
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import type { MergeAttempts } from '../../pull-request/merging/merge-attempts.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';
 import { proposalsIn, withSection } from '../../pull-request/text/section.ts';
 import type { TargetBranch } from '../branch/target-branch.ts';
 import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
 import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-delivery-pull.ts';
-import type { MergeAttempts } from './merge-attempts.ts';
 
 /** Steps of one reconciliation; the longest sequence has four. */
 const MAX_STEPS = 8;
@@ -267,7 +267,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       return waiting('its branch was set on top of the present one');
     }
     const refused = plainLine(outcome.message);
-    attempts.noteRefused(key, subject, { obstacle: outcome.obstacle, text: refused });
+    attempts.noteUnmerged(key, subject, { obstacle: outcome.obstacle, text: refused });
     return waiting(refused);
   }
 

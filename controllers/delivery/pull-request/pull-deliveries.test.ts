@@ -302,7 +302,7 @@ describe('deliveries by pull request', () => {
     });
   });
 
-  describe('while a freeze is in force', () => {
+  describe('while deliveries are stopped', () => {
     const key = { namespace: 'default', name: 'stop' };
     const freeze = () => world.client.create(freezeKind, { metadata: key, spec: { reason: 'repair' } });
     const events = async () =>
@@ -336,6 +336,18 @@ describe('deliveries by pull request', () => {
         expect(await statusOf(world)).toMatchObject({ status: { pullRequest: { state: 'Queued' } } });
       },
     );
+
+    test('a suspended target is not merged by the queue either', async () => {
+      await queued();
+      const target = { namespace: 'default', name: 'edge' };
+      await world.client.patch(deliveryTargetKind, target, { spec: { suspend: true } });
+      expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
+      expect([...forge.queue]).toEqual([]);
+      expect((await events()).join('\n')).toMatch(/Dequeued: .*pulls\/1 was removed .*spec.suspend is set/);
+      await world.client.patch(deliveryTargetKind, target, { spec: { suspend: false } });
+      await reconcile();
+      expect([...forge.queue]).toEqual([1]);
+    });
 
     test('what cannot be removed from the merge queue is reported, and tried again', async () => {
       await queued();

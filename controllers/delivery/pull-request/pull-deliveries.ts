@@ -6,11 +6,13 @@ import type { Desired, PackageState } from '../../../src/delivery/tree/desired-r
 import type { FolderOwner } from '../../../src/delivery/tree/kustomization.ts';
 import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { PollPace } from '../../../src/forge/poll-pace.ts';
-import { isSluiceError, messageOf, SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { dequeue } from '../../pull-request/merging/dequeue.ts';
+import { MergeAttempts } from '../../pull-request/merging/merge-attempts.ts';
 import type { DeliveryReport, PendingPull } from '../delivery-report.ts';
 import {
   deliverByPullRequest,
@@ -19,7 +21,6 @@ import {
   type PullRound,
   type PullStatus,
 } from './deliver-by-pull-request.ts';
-import { MergeAttempts } from './merge-attempts.ts';
 
 /** Opens the repository of a target with `spec.pullRequest` on its host. Rejects with InvalidInput if the host does not have it. */
 export type OpenTargetForge = (target: Stored<DeliveryTarget>) => Forge;
@@ -30,6 +31,8 @@ const REASONS: Readonly<Record<PullWait, DeliveryReport['reason']>> = {
   reopen: 'PullRequestClosed',
   branch: 'BranchChanged',
 };
+/** Nothing is delivered, and no pull request is to be merged. */
+export const STOPPED: ReadonlySet<DeliveryReport['reason']> = new Set(['Frozen', 'Suspended']);
 /** Until a pull request is read again: an open one that has changed lately, and one that users have to change. */
 const OPEN_POLL_MS = 20_000;
 const HELD_POLL_MS = 60_000;
@@ -90,22 +93,9 @@ export class PullDeliveries {
     const isOpen = pullRequest?.state === 'Open' || pullRequest?.state === 'Queued';
     if (!isOpen || target.spec.pullRequest?.merge !== 'automatic') return undefined;
     const { number, url } = pullRequest;
-    const refuse = (why: string) => {
-      const message = `${url} cannot be removed from the merge queue of the host (${why}), although ${reason}; remove it there`;
-      this.#events.record(target, 'Warning', 'NotDequeued', message, 'queue');
-      return 'failed' as const;
-    };
-    try {
-      const forge = await this.#forgeOf(target);
-      const outcome = await forge.dequeue(number, signal);
-      if (outcome === 'other') return refuse('another user has put it there');
-      const message = `${url} was removed from the merge queue of the host: ${reason}`;
-      if (outcome === 'removed') this.#events.record(target, 'Normal', 'Dequeued', message, 'queue');
-      return { ...pullRequest, state: 'Open' };
-    } catch (error) {
-      if (!isSluiceError(error) || signal.aborted) throw error;
-      return refuse(messageOf(error));
-    }
+    const remove = async () => (await this.#forgeOf(target)).dequeue(number, signal);
+    const hasLeft = await dequeue({ events: this.#events, signal }, { object: target, url, reason, remove });
+    return hasLeft ? { ...pullRequest, state: 'Open' } : 'failed';
   }
 
   /** A webhook has reported something of the repository of a target. */
@@ -116,7 +106,7 @@ export class PullDeliveries {
 
   /** Milliseconds until a target with this report is read again; undefined without a pull request to wait for. */
   pollMs(target: string, { reason, pullRequest }: DeliveryReport): number | undefined {
-    if (reason === 'Frozen') return undefined;
+    if (STOPPED.has(reason)) return undefined;
     const next = this.#pace.nextMs(target, false);
     if (reason === 'PullRequestClosed' || reason === 'BranchChanged') return Math.max(HELD_POLL_MS, next);
     if (pullRequest?.state !== 'Open' && pullRequest?.state !== 'Queued') return undefined;

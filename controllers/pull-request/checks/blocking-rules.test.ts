@@ -56,7 +56,7 @@ describe('the check of a proposal that a rule blocks', () => {
 
   test('waits for the wave of a plan', async () => {
     const hold: BlockingRule = { rule: 'Wave', message: 'WavePlan web holds it', resolvedBy: 'WavePlan web' };
-    at.restart({ holds: { mayHold: () => true, holdOf: async () => hold } });
+    at.restart({ holds: { mayHold: () => true, holdOf: async () => hold, readHold: async () => hold } });
     await at.policy({ publishOn: 'merge' });
     const name = await at.propose();
     await at.reconcile(name);

@@ -44,6 +44,16 @@ export async function unmetPublication(
   return { rules: rules.map(lasting), changesAt: nextRuleChange(policy, blocking, now) };
 }
 
+/** Why no approval would publish a proposal at a time, milliseconds since the epoch, in words that stay; undefined if one would. */
+export function closedBy(
+  evaluation: RevisionEvaluation,
+  siblings: readonly PackageRevision[],
+  now: number,
+): string | undefined {
+  const { blocking } = unmetRules(evaluation, siblings, timestamp(now));
+  return blocking.length === 0 ? undefined : blocking.map((rule) => lasting(rule).message).join('; ');
+}
+
 /**
  * A rule in words that stay as long as it blocks. What is in flight changes with each delivery, and a whole fleet can wait for that: each time the
  * pull requests of all would be written again.

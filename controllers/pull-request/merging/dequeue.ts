@@ -1,43 +1,40 @@
+import type { ForgeMerging } from '../../../src/forge/forge-merging.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import { freezesAt, freezeText } from '../../../src/package/model/policy/approval-rules.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
-import type { PullRequests } from '../pull-requests.ts';
-import type { ReviewContext, ReviewedProposal } from '../reviews/reviewed-proposal.ts';
+import type { KubernetesObject } from '../../../src/resource/object/object.ts';
+import type { EventDeduplicator } from '../../event-deduplicator.ts';
 
-/** The freezes in force for a proposal, in words; undefined without one. `now` is in milliseconds since the epoch. */
-export function freezeOf({ policy }: Pick<RevisionEvaluation, 'policy'>, now: number): string | undefined {
-  const freezes = freezesAt(policy.freezes, now);
-  return freezes.length === 0 ? undefined : freezes.map(freezeText).join('; ');
+/** A pull request of Sluice that must not be merged now. */
+interface StoppedPull {
+  /** What it publishes or delivers, which reports that. */
+  readonly object: KubernetesObject;
+  readonly url: string;
+  /** Why, as a part of a sentence. */
+  readonly reason: string;
+  /** Removes it on the host. */
+  remove(): ReturnType<ForgeMerging['dequeue']>;
 }
 
 /**
- * Removes a pull request that Sluice has put into the merge queue of the host, for this reason. Returns whether it is not there any more by that.
- * One that a user has put there stays.
+ * Removes a pull request that Sluice has put into the merge queue of the host, for whatever reason it must not be merged now. Returns whether it is
+ * not there any more. One that stays, since another user has put it there or the host refuses that, is reported; the caller tries again.
  */
 export async function dequeue(
-  { store, events, signal }: Pick<ReviewContext, 'events' | 'store' | 'signal'>,
-  { object, evaluation: { revision }, pull }: Pick<ReviewedProposal, 'evaluation' | 'object' | 'pull'>,
-  pulls: PullRequests,
-  reason: string,
+  { events, signal }: { readonly events: EventDeduplicator; readonly signal: AbortSignal },
+  { object, url, reason, remove }: StoppedPull,
 ): Promise<boolean> {
-  let outcome: Awaited<ReturnType<typeof pulls.merging.dequeue>>;
-  try {
-    outcome = await pulls.merging.dequeue(pull.number, signal);
-  } catch (error) {
-    const message = `${pull.url} cannot be removed from the merge queue of the host (${messageOf(error)}), although ${reason}; remove it there`;
-    if (isSluiceError(error)) events.record(object, 'Warning', 'NotDequeued', message, 'queue');
-    throw error;
-  }
-  if (outcome === 'other') {
-    const message = `${pull.url} stays in the merge queue of the host, where another user has put it, although ${reason}; remove it there`;
+  const stays = (why: string) => {
+    const message = `${url} cannot be removed from the merge queue of the host (${why}), although ${reason}; remove it there`;
     events.record(object, 'Warning', 'NotDequeued', message, 'queue');
     return false;
+  };
+  try {
+    const outcome = await remove();
+    if (outcome === 'other') return stays('another user has put it there');
+    const message = `${url} was removed from the merge queue of the host: ${reason}`;
+    if (outcome === 'removed') events.record(object, 'Normal', 'Dequeued', message, 'queue');
+    return true;
+  } catch (error) {
+    if (!isSluiceError(error) || signal.aborted) throw error;
+    return stays(messageOf(error));
   }
-  pulls.queued.note(pull.number, false);
-  store.repositoryOf(revision).noteQueued(revision.name, undefined);
-  if (outcome === 'removed') {
-    const message = `${pull.url} was removed from the merge queue of the host: ${reason}`;
-    events.record(object, 'Normal', 'Dequeued', message, 'queue');
-  }
-  return true;
 }

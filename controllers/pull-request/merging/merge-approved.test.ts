@@ -186,6 +186,23 @@ describe('a main branch that the host reserves for merges', () => {
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 
+  test('a refused merge is requested again after the pauses of deliveries', async () => {
+    await start();
+    at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
+    await reviewBy('bob');
+    await settle();
+    for (const [pauseMs, expected] of [
+      [19_000, 1],
+      [1000, 2],
+      [39_000, 2],
+      [1000, 3],
+    ] as const) {
+      at.clock.advance(pauseMs);
+      await settle(1);
+      expect(merges()).toBe(expected);
+    }
+  });
+
   test('a method that the host does not permit is not requested again, until the policy names another one', async () => {
     await start();
     at.forge.outcome = { state: 'refused', obstacle: 'method', message: 'Merge commits are not allowed' };
@@ -197,7 +214,7 @@ describe('a main branch that the host reserves for merges', () => {
     }
     expect(merges()).toBe(1);
     expect((await at.world.events(name)).at(-1)).toMatch(
-      /^NotMerged: .*does not permit the method merge; permit the method/,
+      /^NotMerged: .*Merge commits are not allowed; permit the method/,
     );
     at.forge.outcome = undefined;
     const key = { namespace: 'default', name: 'review' };
@@ -304,8 +321,8 @@ describe('a main branch that the host reserves for merges', () => {
 
   describe('what Sluice has put into the merge queue', () => {
     const key = { namespace: 'default', name: 'stop' };
-    async function queued(): Promise<void> {
-      await start();
+    async function queued(spec: Record<string, unknown> = {}): Promise<void> {
+      await start({}, spec);
       at.forge.batchesReads = true;
       at.forge.outcome = { state: 'queued' };
       at.forge.after = (method) => {
@@ -356,6 +373,43 @@ describe('a main branch that the host reserves for merges', () => {
       },
     );
 
+    test.each(['window', 'freeze'] as const)(
+      'leaves it when a rule of a policy closes its publication, and is put there again when that ends: %s',
+      async (kind) => {
+        const day = 86_400_000;
+        const untilHour = (hour: number) => (hour * 3_600_000 + day - (at.clock.now() % day)) % day;
+        const period = (cron: string, duration: string) => [{ cron, duration }];
+        const rule =
+          kind === 'window' ? { windows: period('0 0 * * *', '1h') } : { freezes: period('0 1 * * *', '23h') };
+        await queued({ approval: rule });
+        const { requeueAfter = 0 } = (await at.reconcile(name)) as { requeueAfter?: number };
+        expect(requeueAfter).toBeLessThanOrEqual(untilHour(1));
+        at.clock.advance(untilHour(1));
+        await settle(1);
+        expect([...at.forge.queue]).toEqual([]);
+        expect(await at.world.events(name)).toContainEqual(
+          expect.stringMatching(/^Dequeued: .*pulls\/1 was removed .*policy review (permits|forbids) approvals/),
+        );
+        at.clock.advance(untilHour(23));
+        await settle();
+        expect([merges(), dequeues()]).toEqual([1, 1]);
+        at.clock.advance(untilHour(0));
+        await settle();
+        expect([...at.forge.queue]).toEqual([1]);
+        expect(merges()).toBe(2);
+      },
+    );
+
+    test('leaves it when a gate closes that no change of the pull request shows', async () => {
+      await queued();
+      const key = { namespace: 'default', name: 'review' };
+      await at.world.client.patch(packagePolicyKind, key, { spec: REQUIRED });
+      await expect.poll(() => at.world.policyFor(at.revision(name)).requiredGates).toHaveLength(2);
+      await at.reconcile(name);
+      expect([...at.forge.queue]).toEqual([]);
+      expect((await at.world.events(name)).join('\n')).toMatch(/Dequeued: .*gate example.com\/Tested is closed/);
+    });
+
     test('stays there if the host refuses that, which an event reports, and is tried again', async () => {
       await queued();
       await freeze();
@@ -390,6 +444,35 @@ describe('a main branch that the host reserves for merges', () => {
       expect(at.revision(name).lifecycle).toBe('Proposed');
     });
   });
+
+  test.each([true, false])(
+    'a policy that requires more approvals since the decision stops the merge until they are there (old decision: %s)',
+    async (isOld) => {
+      await start();
+      at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
+      await reviewBy('bob');
+      await settle();
+      at.forge.outcome = undefined;
+      const before = merges();
+      const review = { namespace: 'default', name: 'review' };
+      const approval = { quorum: { required: 2 } };
+      await at.world.client.patch(packagePolicyKind, review, { spec: { approval } });
+      await expect.poll(() => at.world.policyFor(at.revision(name)).approvalRules).toHaveLength(1);
+      if (isOld) at.clock.advance(3_600_000);
+      for (let turn = 0; turn < 3; turn += 1) {
+        at.clock.advance(600_000);
+        await settle();
+      }
+      expect(merges()).toBe(before);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
+      expect((await at.world.events(name)).at(-1)).toMatch(/^NotMerged: .*has 1 of 2 approvals/);
+      await reviewBy('carl');
+      at.clock.advance(600_000);
+      await settle();
+      expect(merges()).toBe(before + 1);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    },
+  );
 
   test('a dismissed review, requested changes and another head are seen before the merge', async () => {
     await start();

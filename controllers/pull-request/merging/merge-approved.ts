@@ -14,36 +14,29 @@ import type { PullRequests } from '../pull-requests.ts';
 import { verdictsOf } from '../reviews/apply-reviews.ts';
 import type { ReviewContext, ReviewedProposal } from '../reviews/reviewed-proposal.ts';
 import { changesRequestedBy } from '../reviews/verdicts.ts';
-import { type MergeAttempt, repositoryOf } from '../shown-proposals.ts';
+import { repositoryOf } from '../shown-proposals.ts';
 import { commitLine, plainLine } from '../text/quote.ts';
-import { dequeue, freezeOf } from './dequeue.ts';
+import { dequeue } from './dequeue.ts';
+import type { MergeAttempts, MergeSubject, UnmergedReason } from './merge-attempts.ts';
 import { rebuildOnMain, UNKNOWN_MS } from './rebuild-branch.ts';
 import { withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
   readonly clock: Clock;
-  /** For the ends of freezes: a merge cannot be taken back. */
-  readonly steady: Pick<Clock, 'now'>;
+  /** By revision. */
+  readonly attempts: MergeAttempts;
   readonly requests: Pick<SyncRequests, 'add'> | undefined;
 }
 
 /** A decision is made again before a merge once it is so old, in milliseconds; the kernel counts it for twice as long. */
 const FRESH_MS = 1_800_000;
-/** Between two attempts: at first, and at most. Checks of the host that are missing change nothing that a poll would show. */
-const RETRY_MS = 60_000;
-const UNKNOWN_RETRY_MS = 5000;
-const MAX_RETRY_MS = 600_000;
-/** Between two looks at the methods that the host permits. */
-const METHOD_RETRY_MS = MAX_RETRY_MS;
+/** Between two looks at what the merge queue of the host has, and at what stays there although it must not be merged. */
 const QUEUED_RETRY_MS = 300_000;
+const DEQUEUE_RETRY_MS = 60_000;
 /** Until what the host merged, or has not read yet, is looked at again. */
 const SOON_MS = 1000;
 const MAX_TITLE_CHARACTERS = 250;
-
-const RETRY_OF: Readonly<Partial<Record<MergeObstacle, number>>> = {
-  ...{ unknown: UNKNOWN_RETRY_MS, method: METHOD_RETRY_MS },
-};
 
 const NEXT: Readonly<Record<MergeObstacle, string>> = {
   conflict:
@@ -61,59 +54,49 @@ const NEXT: Readonly<Record<MergeObstacle, string>> = {
  * Has the host merge a proposal that is approved, where its rules reserve the main branch for merges. The kernel has decided and the decision is in
  * the record, for this commit; it decides once more before each attempt, and the host merges that commit only. What follows is that of any
  * merge: the commit is published when it was fetched, by this process or the next one.
+ *
+ * What must not be merged any more, by rules that close its publication (`closed`), gates or reviews, leaves the merge queue if Sluice has put it
+ * there.
  */
 export async function mergeApproved(
   context: MergingContext,
   proposal: ReviewedProposal,
   pulls: PullRequests,
-  memory: { attempt?: MergeAttempt },
+  closed: string | undefined,
 ): Promise<ReconcileResult | undefined> {
-  const { store, events, clock, steady, requests, signal } = context;
+  const { store, events, clock, attempts, requests, signal } = context;
   const { object, evaluation, review, pull } = proposal;
   const { revision } = evaluation;
+  const key = keyText(keyOf(object));
   const decision = decisionOf(evaluation, revision.namespace);
   const repository = store.repositoryOf(revision);
   if (decision === undefined || review.publishOn === 'merge') {
-    delete memory.attempt;
+    attempts.forget(key);
     repository.noteNotMerged(revision.name, undefined);
     return undefined;
   }
-  const { attempt } = memory;
-  // The section in its body may have been written since.
-  const { updatedAt } = (await pulls.ofBranch(pull.head.branch, signal)) ?? pull;
-  const onto = repository.index.mainHead;
-  // Where heads have to be up to date, the host does not report that one is not any more.
-  const isSameBase = attempt?.onto === onto || !pulls.isUpToDateRequired;
-  const freeze = freezeOf(evaluation, steady.now());
-  const isFrozen = freeze !== undefined;
-  const isSameHead = attempt?.commit === revision.commit && isSameBase && attempt.method === review.mergeMethod;
-  const isSame = isSameHead && attempt.of === updatedAt && attempt.isFrozen === isFrozen;
-  // It has not been merged yet, so that what stops the line stops it.
-  if (freeze !== undefined && pulls.queued.has(pull.number)) await dequeue(context, proposal, pulls, freeze);
-  if (attempt !== undefined && isSame && clock.monotonic() < attempt.until)
-    return { requeueAfter: attempt.until - clock.monotonic(), reason: 'the host does not merge yet' };
-
-  // The same request would be refused again until the policy or the settings of the host change.
-  if (attempt?.obstacle === 'method' && attempt.method === review.mergeMethod) {
-    const permitted = await pulls.merging.mergeMethods(pull.base.branch, signal);
-    if (permitted === undefined ? isSame : !permitted.includes(review.mergeMethod))
-      return wait(`the host does not permit the method ${review.mergeMethod}`, METHOD_RETRY_MS, 'method');
-  }
+  let subject: MergeSubject = {
+    ...{ number: pull.number, head: revision.commit, method: review.mergeMethod, closedBy: closed },
+    // The section in its body may have been written since.
+    updatedAt: ((await pulls.ofBranch(pull.head.branch, signal)) ?? pull).updatedAt,
+    // Where heads have to be up to date, the host does not report that one is not any more.
+    ...(pulls.isUpToDateRequired ? { base: repository.index.mainHead } : {}),
+  };
+  const obstacle = await attempts.obstacleTo(key, subject, () => pulls.merging.mergeMethods(pull.base.branch, signal));
+  const paused =
+    obstacle === undefined ? undefined : { requeueAfter: attempts.dueMs(key) ?? SOON_MS, reason: obstacle };
+  // The host may merge what is in its queue at any time.
+  if (paused !== undefined && !pulls.queued.has(pull.number)) return paused;
 
   const age = clock.now() - Date.parse(decision.at);
   const isFresh = decision.mergeOf === revision.commit && age >= 0 && age < FRESH_MS;
   // A decision that no longer stands must not be made again.
   const withdrawn = await objectionOf(context, proposal, decision, proposal.reviews);
-  if (withdrawn !== undefined) {
-    if (pulls.queued.has(pull.number)) await dequeue(context, proposal, pulls, withdrawn);
-    return wait(withdrawn, RETRY_MS);
-  }
-  // By a clock that is ahead the kernel would permit it.
-  const isOver = freeze !== undefined && freezeOf(evaluation, clock.now()) === undefined;
-  const refusal = isOver ? freeze : await decide(context, proposal, decision, isFresh);
-  if (refusal !== undefined) return wait(refusal, RETRY_MS);
+  const refusal = closed ?? withdrawn ?? (await decide(context, proposal, decision, isFresh));
+  if (refusal !== undefined) return holdBack(refusal);
   // The record has changed, which wakes this controller again.
   if (!isFresh) return undefined;
+  if (paused !== undefined) return paused;
 
   const now = await pulls.forge.get(pull.number, signal);
   if (now.state !== 'open' || now.base.branch !== pull.base.branch || now.head.branch !== pull.head.branch) {
@@ -123,7 +106,7 @@ export async function mergeApproved(
   if (now.head.commit !== revision.commit)
     return { requeueAfter: SOON_MS, reason: 'the host has not read the branch yet' };
   const objection = await objectionOf(context, proposal, decision, await proposal.readReviews());
-  if (objection !== undefined) return wait(objection, RETRY_MS);
+  if (objection !== undefined) return holdBack(objection);
   const title = commitLine(pull.title, MAX_TITLE_CHARACTERS);
   const message = commitLine(`Package revision ${revision.name}, approved by ${decision.subject} at ${decision.at}`);
   const wanted = { headCommit: revision.commit, method: review.mergeMethod, title, message };
@@ -137,26 +120,28 @@ export async function mergeApproved(
     throw error;
   }
   if (outcome.state === 'refused') {
-    const { obstacle, message: words } = outcome;
+    const { obstacle: by, message: words } = outcome;
     takeOverQueue(false);
-    if (obstacle === 'behind') pulls.noteBehind();
-    const since = isSameHead ? (attempt.unknownSinceMs ?? clock.monotonic()) : clock.monotonic();
+    if (by === 'behind') {
+      pulls.noteBehind();
+      subject = { ...subject, base: repository.index.mainHead };
+    }
     // Some hosts state no more of a conflict.
-    const isUnknownForLong = obstacle === 'unknown' && clock.monotonic() - since >= UNKNOWN_MS;
-    if (obstacle === 'behind' || obstacle === 'conflict' || isUnknownForLong) {
+    const isUnknownForLong = by === 'unknown' && attempts.unknownMs(key, subject) >= UNKNOWN_MS;
+    if (by === 'behind' || by === 'conflict' || isUnknownForLong) {
       // The new head wakes this controller, and is decided on again.
       if (await rebuildOnMain(context, evaluation)) return undefined;
       // The main branch may have moved on the host alone.
       requests?.add(repositoryOf(keyOf(object)), 'branches');
     }
-    return wait(plainLine(words), RETRY_OF[obstacle] ?? RETRY_MS, obstacle, since);
+    return wait({ text: plainLine(words), obstacle: by });
   }
   if (outcome.state === 'queued') {
     takeOverQueue(true);
-    return wait('it is in the merge queue of the host', QUEUED_RETRY_MS);
+    return wait({ text: 'it is in the merge queue of the host', obstacle: undefined, firstMs: QUEUED_RETRY_MS });
   }
   repository.noteNotMerged(revision.name, undefined);
-  delete memory.attempt;
+  attempts.forget(key);
   pulls.note(await pulls.forge.get(pull.number, signal));
   requests?.add(repositoryOf(keyOf(object)), 'branches');
   return { requeueAfter: SOON_MS, reason: 'the merge has to be read' };
@@ -166,19 +151,25 @@ export async function mergeApproved(
     repository.noteQueued(revision.name, isQueued ? pull.url : undefined);
   }
 
-  function wait(why: string, first: number, obstacle?: MergeObstacle, sinceMs?: number): ReconcileResult {
-    const next = obstacle === undefined ? undefined : NEXT[obstacle];
-    const message = `${pull.url} is not merged: ${why}`;
+  async function holdBack(reason: string): Promise<ReconcileResult> {
+    if (pulls.queued.has(pull.number)) {
+      const remove = async () => pulls.merging.dequeue(pull.number, signal);
+      if (!(await dequeue(context, { object, url: pull.url, reason, remove })))
+        return { requeueAfter: DEQUEUE_RETRY_MS, reason: 'it stays in the merge queue of the host' };
+      takeOverQueue(false);
+    }
+    return wait({ text: reason, obstacle: undefined });
+  }
+
+  function wait(why: UnmergedReason): ReconcileResult {
+    const next = why.obstacle === undefined ? undefined : NEXT[why.obstacle];
+    const message = `${pull.url} is not merged: ${why.text}`;
     events.record(object, 'Warning', 'NotMerged', next === undefined ? message : `${message}; ${next}`, 'merge');
     repository.noteNotMerged(revision.name, {
       message,
       ...(next === undefined ? {} : { next: `${next}: ${pull.url}` }),
     });
-    const delay = isSame ? Math.min(MAX_RETRY_MS, Math.max(first, (attempt?.delay ?? 0) * 2)) : first;
-    const unknownSinceMs = obstacle === 'unknown' ? sinceMs : undefined;
-    const of = { of: updatedAt, commit: revision.commit, onto, method: review.mergeMethod, isFrozen };
-    memory.attempt = { ...of, obstacle, unknownSinceMs, delay, until: clock.monotonic() + delay };
-    return { requeueAfter: delay, reason: message };
+    return { requeueAfter: attempts.noteUnmerged(key, subject, why), reason: message };
   }
 }
 
@@ -209,7 +200,7 @@ async function decide(
     ...{ reason: `approved at ${at}`, dryRun: isFresh, signal },
   };
   const update = {
-    ...({ action: 'approve', expectedCommit: revision.commit, byMerge: true } as const),
+    ...({ action: 'approve', expectedCommit: revision.commit, byMerge: true, mustSuffice: true } as const),
     ...(evidence === undefined ? {} : { evidence }),
     ...(review === undefined ? {} : { review }),
   };

@@ -4,7 +4,7 @@ import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts'
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { fixture } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
-import { forgetMergePublication, policyForMerge, recordMergePublication } from './merge-publication.ts';
+import { policyForMerge, recordMergePublication } from './merge-publication.ts';
 
 const NO_SIGNAL = new AbortController().signal;
 
@@ -34,7 +34,8 @@ test('merges from while a policy did not let them publish publish nothing later,
     const merged = { state: 'merged', merged: { commit, by: 'bob' } } as const;
     return (await policyForMerge(client, repository, await review(), merged, NO_SIGNAL))?.publishOn;
   };
-  const recorded = async () => (await client.get(packagePolicyKind, key)).status?.mergePublication;
+  const recorded = async () =>
+    (await client.get(repositoryKind, { namespace: 'default', name: 'apps' })).status?.mergePublication;
   await client.create(packagePolicyKind, { metadata: { name: 'review' }, spec: { review: { forge: host } } });
 
   await setPublishOn('merge');
@@ -58,8 +59,43 @@ test('merges from while a policy did not let them publish publish nothing later,
   expect(await counted(longBefore)).toBe('approval');
   expect(await counted(await push('at last'))).toBe('merge');
 
-  // Another repository can get the name.
-  expect(await recorded()).toHaveLength(1);
-  await forgetMergePublication(client, { namespace: 'default', name: 'apps' }, NO_SIGNAL);
-  expect(await recorded()).toEqual([]);
+  // Another policy can get the name.
+  const { uid } = (await client.get(packagePolicyKind, key)).metadata;
+  expect(await recorded()).toMatchObject([{ policy: 'review', uid }]);
+  await client.delete(packagePolicyKind, key);
+  await client.create(packagePolicyKind, { metadata: { name: 'review' }, spec: { review: { forge: host } } });
+  expect((await review()).mergesSince).toBeUndefined();
+  await setPublishOn('merge');
+  const { uid: other } = (await client.get(packagePolicyKind, key)).metadata;
+  expect(await recorded()).toEqual([{ policy: 'review', uid: other, publishOn: 'merge', commit: expect.any(String) }]);
+  // What is recorded of those that were deleted does not stay.
+  await client.delete(packagePolicyKind, key);
+  const spec = { review: { forge: host, publishOn: 'merge' } } as const;
+  await client.create(packagePolicyKind, { metadata: { name: 'later' }, spec });
+  await recordMergePublication(client, repository, await review(), NO_SIGNAL);
+  expect(await recorded()).toMatchObject([{ policy: 'later', publishOn: 'merge' }]);
+});
+
+test('what is written for a repository has nothing of the others of the policy', async () => {
+  await using world = await fixture();
+  await world.register('apps');
+  const { client } = world;
+  const { index } = world.store.repository('apps');
+  const forge = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } } as const;
+  const key = { namespace: 'default', name: 'review' };
+  await client.create(packagePolicyKind, {
+    metadata: { name: 'review' },
+    spec: { review: { forge, publishOn: 'merge' } },
+  });
+  const { status } = await client.get(packagePolicyKind, key);
+  for (const name of ['east', 'west']) {
+    const created = { metadata: { name }, spec: { git: { repo: `/none/${name}.git` } } };
+    const policies = (await client.list(packagePolicyKind, {})).items;
+    const [review] = reviewsOf(await client.create(repositoryKind, created), policies);
+    if (review === undefined) throw new Error('there is no policy');
+    await recordMergePublication(client, { namespace: 'default', repository: name, index }, review, NO_SIGNAL);
+    const recorded = (await client.get(repositoryKind, { namespace: 'default', name })).status?.mergePublication;
+    expect(recorded).toMatchObject([{ policy: 'review', publishOn: 'merge' }]);
+  }
+  expect((await client.get(packagePolicyKind, key)).status).toEqual(status);
 });

@@ -1,37 +1,40 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
-import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
-import { type PackagePolicy, packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
-import { DEFAULT_NAMESPACE, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
+import { type Repository, repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import type { Stored } from '../../../src/resource/object/object.ts';
 
 /** Since when merges in a repository publish by a policy; see `ReviewPolicy.mergesSince`. */
 type Since = NonNullable<ReviewPolicy['mergesSince']>;
 type Place = Pick<PackageRepository, 'namespace' | 'repository' | 'index'>;
+type Recorded = NonNullable<NonNullable<Repository['status']>['mergePublication']>[number];
 
 /**
- * Returns since when merges in a repository publish by a policy, as its status has it now. It is recorded there first if it is not: the present head of
- * the main branch, or nothing for a policy that was not changed since its creation. Undefined if it could not be recorded yet.
+ * Returns since when merges in a repository publish by a policy, as the status of the Repository has it now. It is recorded there first if it is not: the
+ * present head of the main branch, or nothing for a policy that was not changed since its creation. Undefined if it could not be recorded yet.
  */
 export async function mergePublicationOf(
   client: Client,
-  { namespace, repository, index }: Place,
-  { policy: name, publishOn }: ReviewPolicy,
+  place: Place,
+  review: ReviewPolicy,
   signal: AbortSignal,
 ): Promise<Since | undefined> {
-  const policy = await client.find(packagePolicyKind, { namespace, name }, { signal });
-  if (policy?.spec.review?.publishOn !== publishOn) return undefined;
-  const known = policy.status?.mergePublication ?? [];
-  const own = known.find((one) => one.repository === repository);
+  const read = await readRecorded(client, place, review, signal);
+  if (read === undefined) return undefined;
+  const { policy, repository, own } = read;
+  const { publishOn } = review;
   if (own?.publishOn === publishOn) return own;
   const isNew = policy.metadata.generation === 1;
+  const { mainHead } = place.index;
   // Nothing can be merged before there is a main branch.
-  if (!isNew && index.mainHead === undefined) return undefined;
-  const begun = { repository, publishOn, ...(isNew ? {} : { commit: index.mainHead }) };
-  const mergePublication = [...known.filter((one) => one !== own), begun];
-  return (await writeStatus(client, policy, mergePublication, signal)) ? begun : undefined;
+  if (!isNew && mainHead === undefined) return undefined;
+  const { name, uid } = policy.metadata;
+  const begun = { policy: name, uid, publishOn, ...(isNew ? {} : { commit: mainHead }) };
+  return (await record(client, repository, begun.policy, begun, signal)) ? begun : undefined;
 }
 
 /** Records when merges begin or end to publish by a policy as it was read, so that merges from between do not publish later. */
@@ -41,46 +44,59 @@ export async function recordMergePublication(
   review: ReviewPolicy,
   signal: AbortSignal,
 ): Promise<void> {
-  const { policy: name, publishOn, mergesSince } = review;
+  const { publishOn, mergesSince } = review;
   if ((mergesSince !== undefined) === (publishOn !== 'approval')) return;
   if (publishOn !== 'approval') {
     await mergePublicationOf(client, place, review, signal);
     return;
   }
-  const { namespace, repository } = place;
-  const policy = await client.find(packagePolicyKind, { namespace, name }, { signal });
-  if (policy?.spec.review?.publishOn !== publishOn) return;
-  const known = policy.status?.mergePublication ?? [];
-  const others = known.filter((one) => one.repository !== repository);
-  if (others.length < known.length) await writeStatus(client, policy, others, signal);
+  const read = await readRecorded(client, place, review, signal);
+  if (read?.own !== undefined) await record(client, read.repository, read.own.policy, undefined, signal);
 }
 
-/** Removes what is recorded about a repository that is not registered any more: another one may get its name. */
-export async function forgetMergePublication(
+/** The policy, if it is still as it was read, and what is recorded of it. */
+async function readRecorded(
   client: Client,
-  { namespace = DEFAULT_NAMESPACE, name: repository }: ObjectKey,
+  { namespace, repository: name }: Place,
+  { policy: policyName, publishOn }: ReviewPolicy,
   signal: AbortSignal,
-): Promise<void> {
-  for (const policy of (await client.list(packagePolicyKind, { namespace, signal })).items) {
-    const known = policy.status?.mergePublication ?? [];
-    const others = known.filter((one) => one.repository !== repository);
-    if (others.length === known.length || (await writeStatus(client, policy, others, signal))) continue;
-    throw new SluiceError('Conflict', `PackagePolicy ${policy.metadata.name} has changed meanwhile; it is read again`);
-  }
+) {
+  const [policy, repository] = await Promise.all([
+    client.find(packagePolicyKind, { namespace, name: policyName }, { signal }),
+    client.find(repositoryKind, { namespace, name }, { signal }),
+  ]);
+  if (repository === undefined || policy?.spec.review?.publishOn !== publishOn) return undefined;
+  const { uid } = policy.metadata;
+  const own = repository.status?.mergePublication?.find((one) => one.policy === policyName && one.uid === uid);
+  return { policy, repository, own };
 }
 
-async function writeStatus(
+/**
+ * Records this of a policy in the status of the Repository, where it takes the place of what is there. In the status of the policy, each repository
+ * would be written with all others. Entries of policies that were deleted are removed. Returns false if the Repository was changed meanwhile.
+ */
+async function record(
   client: Client,
-  policy: Stored<PackagePolicy>,
-  mergePublication: readonly NonNullable<NonNullable<PackagePolicy['status']>['mergePublication']>[number][],
+  repository: Stored<Repository>,
+  policy: string,
+  begun: Recorded | undefined,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const status = { ...policy.status, mergePublication: [...mergePublication] };
+  const others = (repository.status?.mergePublication ?? []).filter((one) => one.policy !== policy);
+  const { namespace } = repository.metadata;
+  const present = await Promise.all(
+    others.map(async (one) => {
+      const found = await client.find(packagePolicyKind, { namespace, name: one.policy }, { signal });
+      return found?.metadata.uid === one.uid;
+    }),
+  );
+  const kept = others.filter((_, index) => present[index]);
+  const status = { ...repository.status, mergePublication: begun === undefined ? kept : [...kept, begun] };
   try {
-    await client.updateStatus(packagePolicyKind, { ...policy, status }, { signal });
+    await client.updateStatus(repositoryKind, { ...repository, status }, { signal });
     return true;
   } catch (error) {
-    // Another reconciliation was first.
+    // Another controller was first.
     if (isSluiceError(error, 'Conflict')) return false;
     throw error;
   }

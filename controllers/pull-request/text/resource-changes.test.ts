@@ -79,3 +79,17 @@ test('the text stays within the limit of hosts, counts what it leaves out, and h
   expect(outside).not.toContain('@all');
   expect(outside.match(/<\/details>/g)).toHaveLength(2);
 });
+
+test('one file of thousands of equal documents is counted, while other work goes on', async () => {
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 1);
+  const text = 'apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n'.repeat(3000);
+  const { resources } = await renderedChanges(new Map(), files({ 'a.yaml': text }), NO_SIGNAL);
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(5);
+  expect(resources.files.slice(0, 2).map(({ path }) => path)).toEqual(['A/a', 'A/a (10)']);
+  const ended = renderedChanges(new Map(), files({ 'a.yaml': text }), AbortSignal.timeout(1));
+  await expect(ended).rejects.toThrow(/aborted/);
+});

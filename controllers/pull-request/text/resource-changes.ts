@@ -61,21 +61,25 @@ async function contentsOf(
   other: PackageFiles,
   signal: AbortSignal,
 ): Promise<{ readonly resources: ReadonlyMap<string, Document>; readonly files: Map<string, Buffer> }> {
-  const pause = createPacer();
+  const pace = createPacer();
+  const pause = async () => {
+    await pace();
+    signal.throwIfAborted();
+  };
   const resources = new Map<string, Document>();
+  const counts = new Map<string, number>();
   const files = new Map<string, Buffer>();
   let left = MAX_PARSED_BYTES;
   for (const [path, data] of [...side].sort(([one], [next]) => (one < next ? -1 : 1))) {
     if (other.get(path)?.equals(data) === true) continue;
-    signal.throwIfAborted();
     if (isKptfile(path)) {
       files.set(path, withoutStatus(data));
       continue;
     }
     left -= data.length;
-    const documents = left < 0 ? undefined : documentsOf(path, data);
+    const documents = left < 0 ? undefined : await documentsOf(path, data, pause);
     if (documents === undefined) files.set(path, unlessSecretIn(data));
-    for (const document of documents ?? []) resources.set(freeId(resources, document.resource), document);
+    for (const document of documents ?? []) resources.set(freeId(resources, counts, document.resource), document);
     await pause();
   }
   return { resources, files };
@@ -86,23 +90,44 @@ function isKptfile(path: string): boolean {
 }
 
 /** Undefined unless all documents of a file are resources. */
-function documentsOf(path: string, data: Buffer): readonly Document[] | undefined {
+async function documentsOf(
+  path: string,
+  data: Buffer,
+  pause: () => Promise<void>,
+): Promise<readonly Document[] | undefined> {
   if (!isResourcePath(path) || data.length > MAX_FILE_BYTES) return undefined;
   try {
     const parts = splitDocuments(data.toString('utf8')).filter((part) => !isBlankDocument(part));
-    return parts.map((text, index) => ({ text, resource: Resource.parse(text, { file: path, index }) }));
+    const documents: Document[] = [];
+    for (const [index, text] of parts.entries()) {
+      documents.push({ text, resource: Resource.parse(text, { file: path, index }) });
+      await pause();
+    }
+    return documents;
   } catch (error) {
     if (!isSluiceError(error, 'InvalidInput')) throw error;
     return undefined;
   }
 }
 
-function freeId(taken: ReadonlyMap<string, unknown>, { kind, group, namespace, name }: Resource): string {
+/** `counts`: how often there was each ID before. */
+function freeId(
+  taken: ReadonlyMap<string, unknown>,
+  counts: Map<string, number>,
+  { kind, group, namespace, name }: Resource,
+): string {
   const id = [group === '' ? kind : `${kind}.${group}`, ...(namespace === undefined ? [] : [namespace]), name].join(
     '/',
   );
-  if (!taken.has(id)) return id;
-  for (let count = 2; ; count += 1) if (!taken.has(`${id} (${count})`)) return `${id} (${count})`;
+  let count = counts.get(id) ?? 0;
+  let free: string;
+  // A name can end in a number too.
+  do {
+    count += 1;
+    free = count === 1 ? id : `${id} (${count})`;
+  } while (taken.has(free));
+  counts.set(id, count);
+  return free;
 }
 
 function textOf({ resource, text }: Document, before?: Document): string {

@@ -212,13 +212,9 @@ describe('merges of pull requests that users open', () => {
     await at.merge(1, 'bob');
     await at.poll();
     expect(await tags()).toEqual(['web/v1']);
-    const { status } = await at.world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
-    expect(status?.mergePublication).toEqual([{ repository: 'apps', publishOn: 'merge' }]);
-    // Another repository can get the name later.
-    await at.world.client.delete(repositoryKind, { namespace: 'default', name: 'apps' });
-    await at.poll();
-    const later = await at.world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
-    expect(later.status?.mergePublication).toEqual([]);
+    const { metadata } = await at.world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
+    const { status } = await at.world.client.get(repositoryKind, { namespace: 'default', name: 'apps' });
+    expect(status?.mergePublication).toEqual([{ policy: 'review', uid: metadata.uid, publishOn: 'merge' }]);
   });
 
   test('with publishOn: approval publish nothing', async () => {

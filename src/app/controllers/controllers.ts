@@ -236,7 +236,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       }),
     'user-pull-request': () =>
       userPullRequestController({
-        ...{ client, store, clock, requests: choice.requests },
+        ...{ client, store, clock, scope, requests: choice.requests },
         ...{ mayCreate: choice.mayCreate, mayApprove: choice.mayApprove },
         openForge: forges.forReview,
         lists,

@@ -66,7 +66,8 @@ export class FreezeTimes {
   readonly #known = new Map<string, Known>();
   /** Those that an earlier process knew and this one has not seen yet. */
   readonly #unseen = new Map<string, FreezeRule>();
-  #ended: EndedFreeze[] = [];
+  /** By namespace: those of others cost a decision nothing. */
+  readonly #ended = new Map<string, readonly EndedFreeze[]>();
   #unsubscribe: (() => void) | undefined;
 
   constructor(
@@ -99,7 +100,7 @@ export class FreezeTimes {
 
   /** Those that ended lately, with the times of their ends. */
   in(namespaces: readonly string[]): readonly FreezeRule[] {
-    return this.#ended.filter(({ namespace }) => namespaces.includes(namespace));
+    return [...new Set(namespaces)].flatMap((namespace) => this.#ended.get(namespace) ?? []);
   }
 
   /** Calls the listener with all that are in force, and with each change, until the returned function is called. */
@@ -163,8 +164,9 @@ export class FreezeTimes {
     const end = Math.floor(now / 1000) * 1000;
     const ended = { ...rule, until: Math.min(rule.until ?? end, end) };
     const isRecent = ({ until }: EndedFreeze) => this.#clock.now() - until < KEPT_MS;
-    for (const one of this.#ended) if (!isRecent(one)) this.#memory.delete(endedKey(one));
-    this.#ended = [...this.#ended.filter(isRecent), ended];
+    const earlier = this.#ended.get(rule.namespace) ?? [];
+    for (const one of earlier) if (!isRecent(one)) this.#memory.delete(endedKey(one));
+    this.#ended.set(rule.namespace, [...earlier.filter(isRecent), ended]);
     this.#memory.set(endedKey(ended), JSON.stringify(ended));
   }
 
@@ -175,7 +177,8 @@ export class FreezeTimes {
     const { until } = rule;
     if (key === keyText(rule)) this.#unseen.set(key, rule);
     else if (until === undefined) return false;
-    else if (this.#clock.now() - until < KEPT_MS) this.#ended.push({ ...rule, until });
+    else if (this.#clock.now() - until < KEPT_MS)
+      this.#ended.set(rule.namespace, [...(this.#ended.get(rule.namespace) ?? []), { ...rule, until }]);
     else this.#memory.delete(key);
     return true;
   }

@@ -1,6 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { SharedCall } from '../../foundation/concurrency/shared-call.ts';
-import { isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import type { BudgetUsage } from '../budget-usage.ts';
 import { cleanAddress } from '../clean-address.ts';
@@ -37,6 +35,7 @@ import { GiteaComments } from './gitea-comments.ts';
 import { GiteaIssues } from './gitea-issues.ts';
 import { GiteaLabels } from './gitea-labels.ts';
 import { branchRulesOf, mergePull, methodsOf } from './gitea-merge.ts';
+import { GiteaOpening, type OpeningRequests } from './gitea-opening.ts';
 import { scheduledIn } from './gitea-schedule.ts';
 import {
   branchSchema,
@@ -58,10 +57,6 @@ import {
 const PAGE = 50;
 /** Gitea has columns of 255 characters. */
 const MAX_TITLE_CHARACTERS = 255;
-/** Requests at the same time end within this. */
-const RACE_MS = 60_000;
-/** Until others that are being opened are waited for no longer. */
-const MAX_OPENING_MS = 5000;
 /** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
 const MAX_PAGES = 20;
 
@@ -90,13 +85,7 @@ export class GiteaForge implements Forge {
   readonly #mergedBy = new MergedBy();
   readonly #comments: GiteaComments;
   readonly #labels: GiteaLabels;
-  /** Those that are being opened. */
-  readonly #opening = new Set<Promise<GiteaPull>>();
-  /** Those that were opened and wait for the next list of the others. */
-  #opened: PullRequest[] = [];
-  /** Open pull requests that changed last, as that list has them. */
-  #recent: readonly PullRequest[] = [];
-  readonly #readRecent = new SharedCall(() => this.#listRecent());
+  readonly #opening: GiteaOpening;
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
@@ -104,6 +93,7 @@ export class GiteaForge implements Forge {
     this.#comments = new GiteaComments(this.#http, this.#path);
     this.#labels = new GiteaLabels(this.#http, this.#path);
     this.issues = new GiteaIssues(this.#http, this.#path, this.#labels);
+    this.#opening = new GiteaOpening(this.#openingRequests(), this.#labels);
     const api = options.api.replace(/\/+$/, '');
     this.address = `${api}${this.#path}`;
     this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
@@ -126,55 +116,8 @@ export class GiteaForge implements Forge {
     return this.#pullOf(await this.#http.json(pullSchema, 'GET', `${this.#path}/pulls/${number}`, { signal }));
   }
 
-  async open({ head, base, title, body, labels = [] }: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
-    try {
-      const ids = labels.length === 0 ? {} : { labels: await this.#labels.idsOf(labels, signal) };
-      const wanted = { head, base, title: shorten(title, MAX_TITLE_CHARACTERS), body, ...ids };
-      const opening = this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body: wanted, signal });
-      this.#opening.add(opening);
-      const opened = await opening.finally(() => this.#opening.delete(opening));
-      const pull = await this.#onlyOne(this.#pullOf(opened), signal);
-      // A label was deleted, and possibly created again.
-      if (labels.some((name) => !pull.labels.includes(name))) {
-        this.#labels.forget();
-        if (pull.number === opened.number) await this.#labels.add(pull.number, pull.labels, labels, signal);
-      }
-      return pull;
-    } catch (error) {
-      if (!isSluiceError(error, 'Conflict')) throw error;
-      const open = await this.listOpen(base, Number.POSITIVE_INFINITY, signal);
-      const found = open.find((pull) => pull.head.branch === head && pull.head.isSameRepository);
-      if (found === undefined) throw error;
-      return found;
-    }
-  }
-
-  /**
-   * Gitea opens one for each of several requests at the same time. Another process may have opened one a moment ago, which is then among those
-   * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it. All
-   * that are opened at the same time share one list, which is read after each of them was opened: Gitea opens one after the other.
-   */
-  async #onlyOne(opened: PullRequest, signal: AbortSignal): Promise<PullRequest> {
-    const { head, base } = opened;
-    const isSame = (pull: PullRequest) =>
-      pull.head.isSameRepository && pull.head.branch === head.branch && pull.base.branch === base.branch;
-    this.#opened.push(opened);
-    const others = Promise.allSettled(this.#opening);
-    await Promise.race([others, delay(MAX_OPENING_MS, undefined, { ref: false, signal })]);
-    await this.#readRecent.call();
-    const [first] = this.#recent.filter(isSame).sort((one, other) => one.number - other.number);
-    if (first === undefined || first.number >= opened.number) return opened;
-    const body = `Another process has opened #${first.number} for the same branch.`;
-    await this.update(opened.number, { state: 'closed', body }, signal);
-    return first;
-  }
-
-  async #listRecent(): Promise<void> {
-    const opened = this.#opened.splice(0);
-    const since = Math.min(...opened.map(({ updatedAt }) => Date.parse(updatedAt))) - RACE_MS;
-    const sort = (pull: PullRequest) => (Date.parse(pull.updatedAt) < since ? 'last' : 'wanted');
-    // Not with the signal of one of them, which must not end those of the others; each request has a timeout.
-    this.#recent = await this.#list('open', Number.POSITIVE_INFINITY, sort, new AbortController().signal);
+  open(wanted: NewPullRequest, signal: AbortSignal): Promise<PullRequest> {
+    return this.#opening.open(wanted, signal);
   }
 
   async update(number: number, { title, body, state }: PullRequestChange, signal: AbortSignal): Promise<PullRequest> {
@@ -363,6 +306,22 @@ export class GiteaForge implements Forge {
 
   close(): Promise<void> {
     return this.#http.close();
+  }
+
+  #openingRequests(): OpeningRequests {
+    return {
+      create: async ({ title, ...wanted }, signal) => {
+        const body = { ...wanted, title: shorten(title, MAX_TITLE_CHARACTERS) };
+        return this.#pullOf(await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body, signal }));
+      },
+      listOpen: (base, limit, signal) => this.listOpen(base, limit, signal),
+      listOpenSince: (since) => {
+        const sort = ({ updatedAt }: PullRequest) => (Date.parse(updatedAt) < since ? 'last' : 'wanted');
+        // Those that wait for the list share it, so that none of them may end it; each request has a timeout.
+        return this.#list('open', Number.POSITIVE_INFINITY, sort, new AbortController().signal);
+      },
+      update: (number, change, signal) => this.update(number, change, signal),
+    };
   }
 
   #pullOf(pull: GiteaPull): PullRequest {

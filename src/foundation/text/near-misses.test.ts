@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { nearMisses } from './near-misses.ts';
+import { nearHints, nearMisses } from './near-misses.ts';
 
 /** The whole table, by the definition. */
 function distanceOf(a: string, b: string): number {
@@ -27,4 +27,19 @@ test('finds exactly the names within a quarter of the length, and those that con
       expect(nearMisses(wanted, names, names.length).toSorted()).toEqual(near.toSorted());
     }),
   );
+});
+
+test('of very many long names the last are compared only by what they contain', () => {
+  const wanted = `${'a'.repeat(200)}b`;
+  const many = Array.from({ length: 1000 }, (_, at) => `${'a'.repeat(200)}-${at}`);
+  expect(nearMisses(wanted, [...many, `c${wanted}`, `${'a'.repeat(200)}c`], 1002)).toSatisfy(
+    (near: readonly string[]) => near.includes(`c${wanted}`) && near.length < 500,
+  );
+});
+
+test('of many unknown names the first ten get a hint', () => {
+  const hint = nearHints(['tested']);
+  const hints = Array.from({ length: 12 }, () => hint('testet'));
+  expect(hints.filter((text) => text === '; did you mean tested?')).toHaveLength(10);
+  expect(hints.slice(10)).toEqual(['', '']);
 });

@@ -21,20 +21,21 @@ export function refuseMerger({ name }: RevisionState, merged: MergedProposal | u
   return { code: 'NotApproved', message: `no approval of ${name} counts: ${merged.notApproved}` };
 }
 
-/** The merge of a proposal does not wait for further approvals, as the proposal itself does. */
+/** Neither a merge nor the decision right before it waits for further approvals, as the proposal itself does. */
 export function refuseUnapproved(
   state: RevisionState,
   request: TransitionRequest,
   policy: EffectivePolicy,
 ): Refusal | undefined {
-  if (request.merged === undefined) return undefined;
+  const { merged, mustSuffice } = request;
+  if (merged === undefined && mustSuffice !== true) return undefined;
   const approvals = countApprovals(state, request, policy);
   if (!areMissing(approvals)) return undefined;
   const { given, needed, missingIn } = approvals;
   const where = missingIn.length === 0 ? '' : `, missing in the namespace ${missingIn.join(', ')}`;
   return {
     code: 'NotApproved',
-    message: `${state.name} was merged with ${given} of ${needed} approvals${where}; other users have to approve it`,
+    message: `${state.name} ${merged === undefined ? 'has' : 'was merged with'} ${given} of ${needed} approvals${where}; other users have to approve it`,
   };
 }
 

@@ -5,7 +5,10 @@ import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { BlockingRule, RevisionState } from '../model/revision/revision-state.ts';
 
 /** The facts of a revision that rules about time and number depend on. */
-export type BlockingFacts = Pick<RevisionState, 'name' | 'proposal' | 'lastPublishedAt'>;
+export interface BlockingFacts extends Pick<RevisionState, 'name' | 'proposal' | 'lastPublishedAt'> {
+  /** It is published by the merge of a pull request that is no proposal. */
+  readonly isUnproposed?: true;
+}
 
 const MAX_SHOWN_REVISIONS = 3;
 /** Windows and freezes of all policies for one revision. Each costs up to a millisecond whenever its state changes. */
@@ -130,9 +133,14 @@ function soakTimes(of: ApprovalRule, facts: BlockingFacts, now: number): Blockin
   const { policy, soak } = of;
   const blocked: BlockingRule[] = [];
   const { proposedMs, sincePublishedMs } = soak;
-  const { proposal, lastPublishedAt, name } = facts;
+  const { proposal, lastPublishedAt, name, isUnproposed } = facts;
   const common = { rule: 'Soak', policy, resolvedBy: byPolicy(of) } as const;
-  if (proposedMs !== undefined && proposal?.isUnchanged !== true) {
+  if (proposedMs !== undefined && isUnproposed === true) {
+    blocked.push({
+      ...common,
+      message: `policy ${policy} requires that ${name} was proposed for ${duration(proposedMs)} without a change, and this pull request is no proposal; adopt the package as a draft, and propose that`,
+    });
+  } else if (proposedMs !== undefined && proposal?.isUnchanged !== true) {
     blocked.push({
       ...common,
       ...(proposal === undefined ? {} : { since: proposal.at }),

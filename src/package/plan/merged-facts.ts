@@ -42,7 +42,15 @@ export function recordWithFacts(
 export function recordWithReviews(
   record: RevisionRecord,
   approvals: readonly ReviewApproval[],
-  { content, policy, namespace }: JudgedContent & { readonly namespace: string },
+  {
+    content,
+    policy,
+    namespace,
+  }: {
+    readonly content: Pick<PackageContent, 'content' | 'tree'>;
+    readonly policy: EffectivePolicy;
+    readonly namespace: string;
+  },
 ): RevisionRecord {
   const given = approvalsIn(record, namespace).filter((one) => one.content === content.content);
   const added = approvals

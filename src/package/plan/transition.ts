@@ -38,6 +38,8 @@ export interface Transition {
   readonly facts?: MergedFacts;
   /** See `TransitionRequest.byMerge`. */
   readonly byMerge?: boolean;
+  /** See `TransitionRequest.mustSuffice`. */
+  readonly mustSuffice?: boolean;
   /** See `TransitionRequest.closedNow`. */
   readonly closedNow?: string;
   /** Address of the review or pull request in which the actor approved. */

@@ -25,6 +25,8 @@ export interface RevisionUpdate {
   readonly merged?: MergedProposal;
   /** With `approve`: the merge of the Git host publishes, for which this decides. See `TransitionRequest.byMerge`. */
   readonly byMerge?: boolean;
+  /** See `TransitionRequest.mustSuffice`. */
+  readonly mustSuffice?: boolean;
   /** See `TransitionRequest.closedNow`. */
   readonly closedNow?: string;
   /** See `Transition.withdrawn`. */

@@ -14,6 +14,8 @@ export interface ApprovalHolds {
   mayHold(revision: PackageRevision): boolean;
   /** The hold of a proposed revision; undefined if there is none. */
   holdOf(revision: PackageRevision): Promise<BlockingRule | undefined>;
+  /** The same for a decision: the plans are read again. */
+  readHold(revision: PackageRevision): Promise<BlockingRule | undefined>;
 }
 
 /** The rules that keep a proposed revision from being published. */

@@ -71,7 +71,7 @@ test('a missing quorum, a missing independent approval and the hold of a plan ar
   await using scratch = await scratchRepository();
   let policy: EffectivePolicy = DEFAULT_POLICY;
   let hold: BlockingRule | undefined;
-  const holds = { mayHold: () => hold !== undefined, holdOf: async () => hold };
+  const holds = { mayHold: () => hold !== undefined, holdOf: async () => hold, readHold: async () => hold };
   const { client, store, changePolicy } = await packageKinds(scratch, { policyFor: () => policy }, { holds });
   const shown = async () => conditionOf(await client.get(packageRevisionKind, key));
   const enforce = (next: Partial<EffectivePolicy>) => {

@@ -29,6 +29,8 @@ export interface TransitionRequest {
    * for this commit, and publishes nothing yet.
    */
   readonly byMerge?: boolean;
+  /** Refuse an approval that leaves others missing, instead of recording it: of the decision that a merge follows from at once. */
+  readonly mustSuffice?: boolean;
   /** The namespaces whose PackagePolicies the actor may change, as far as the package can change policies of them. */
   readonly mayChangePoliciesIn?: readonly string[];
   /** A required condition that the caller found to be false now, whatever is recorded: its gate is closed. */

@@ -40,6 +40,9 @@ export function warnOfUnproven({ actor, warn }: RequestContext, types: readonly 
   );
 }
 
+/** Each of them is compared with all gates. */
+const MAX_WARNINGS = 10;
+
 /** Warns of conditions that a user sets and that no gate requires: the type may be misspelt. Controllers report conditions without gates. */
 export function warnOfGateless(
   { face, warn }: RequestContext,
@@ -48,9 +51,10 @@ export function warnOfGateless(
   types: readonly string[],
 ): void {
   if (warn === undefined || face === 'controller') return;
-  const known = [...new Set(gates)];
-  for (const type of types) {
-    if (known.includes(type) || type === RENDERED_TYPE) continue;
+  const all = new Set(gates);
+  const known = [...all];
+  const gateless = types.filter((type) => !all.has(type) && type !== RENDERED_TYPE);
+  for (const type of gateless.slice(0, MAX_WARNINGS)) {
     const near = nearMisses(type, known);
     const shown = [...known.slice(0, MAX_NAMED_GATES), ...(known.length > MAX_NAMED_GATES ? ['…'] : [])].join(', ');
     const all = known.length === 0 ? 'it has no gates.' : `its gates: ${shown}.`;
@@ -58,6 +62,8 @@ export function warnOfGateless(
     const withdrawal = commandLine(['sluice', 'rpkg', 'condition', 'rm', name, type]);
     warn(`${name} has no gate of type ${type}, so this condition opens none; ${hint} Withdraw it with "${withdrawal}"`);
   }
+  const more = gateless.length - MAX_WARNINGS;
+  if (more > 0) warn(`${name} has no gate for ${more} more of these conditions`);
 }
 
 /** The types of conditions that differ between two Kptfiles. A Kptfile that is missing or cannot be read has none. */

@@ -44,14 +44,13 @@ export function reviewsOf(
   policies: readonly DeepReadonly<PackagePolicy>[],
 ): readonly ReviewPolicy[] {
   const revision = { key: { repository: repository.metadata.name, package: '', workspace: '' } };
-  return policies.flatMap(
-    ({ metadata: { name: policy, creationTimestamp: createdAt }, spec: { review, selector }, status }) => {
-      const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
-      return review === undefined || !selects(ofRepository, revision, repository)
-        ? []
-        : { ...review, policy, createdAt, ...mergesSince(review, status, repository.metadata.name) };
-    },
-  );
+  return policies.flatMap(({ metadata, spec: { review, selector } }) => {
+    const { name: policy, creationTimestamp: createdAt } = metadata;
+    const { packages: _packages, packageSelector: _labels, ...ofRepository } = selector;
+    return review === undefined || !selects(ofRepository, revision, repository)
+      ? []
+      : { ...review, policy, createdAt, ...mergesSince(review, metadata, repository) };
+  });
 }
 
 function reviewPolicies(policies: readonly SourcedPolicy[]): ReviewPolicy[] {
@@ -62,10 +61,10 @@ function reviewPolicies(policies: readonly SourcedPolicy[]): ReviewPolicy[] {
 
 function mergesSince(
   { publishOn }: Pick<ReviewPolicy, 'publishOn'>,
-  status: DeepReadonly<PackagePolicy['status']>,
-  repository: string,
+  { name, uid }: DeepReadonly<PackagePolicy>['metadata'],
+  { status }: DeepReadonly<Repository>,
 ): Pick<ReviewPolicy, 'mergesSince'> {
-  const begun = status?.mergePublication?.find((one) => one.repository === repository);
+  const begun = status?.mergePublication?.find((one) => one.policy === name && one.uid === uid);
   const isOther = publishOn !== 'approval' && begun?.publishOn !== publishOn;
   return begun === undefined || isOther ? {} : { mergesSince: { commit: begun.commit } };
 }

@@ -135,6 +135,22 @@ export const repositoryKind = defineKind({
         .describe(
           `Policies in force from the folder that the annotation ${POLICIES_ANNOTATION} names. Informative: Sluice decides by the branch.`,
         ),
+      mergePublication: z
+        .array(
+          z.object({
+            policy: z.string().describe('Name of the PackagePolicy.'),
+            uid: z.string().describe('UID of the PackagePolicy.'),
+            publishOn: z.string().describe('spec.review.publishOn of the policy for which it holds.'),
+            commit: z
+              .string()
+              .optional()
+              .describe(
+                'The head of the main branch when it began; merges that are part of it publish nothing. Absent: since the policy was created.',
+              ),
+          }),
+        )
+        .optional()
+        .describe('Since when merges of pull requests publish, by each policy with publishOn review or merge.'),
     })
     .describe('Observed state of the repository.'),
   // The server writes the status at once after a create and after each poll: a client that reads and updates would race with it.

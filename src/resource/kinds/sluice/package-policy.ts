@@ -160,21 +160,6 @@ export const packagePolicyKind = defineKind({
       conditions: conditionsSchema.optional(),
       observedGeneration: observedGenerationSchema,
       gates: z.string().optional().describe('Condition types of its required gates, for tables.'),
-      mergePublication: z
-        .array(
-          z.object({
-            repository: z.string().describe('Name of the Repository.'),
-            publishOn: z.string().describe('spec.review.publishOn for which it holds.'),
-            commit: z
-              .string()
-              .optional()
-              .describe(
-                'The head of the main branch when it began; merges that are part of it publish nothing. Absent: since the policy was created.',
-              ),
-          }),
-        )
-        .optional()
-        .describe('Since when merges of pull requests publish, in each repository.'),
     })
     .describe('Observed state of the policy.'),
   printerColumns: [
