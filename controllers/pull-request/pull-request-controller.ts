@@ -28,7 +28,7 @@ import { closedBy, missingForMerge, unmetPublication, whenRulesChange } from './
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { sharedComments } from './commands/shared-comments.ts';
 import { applyEnd, isOfProposal, isPublication, isRejected, leavePull } from './ending/apply-end.ts';
-import { arrivedMerges, untilNextAttempt } from './ending/awaited-merge.ts';
+import { arrivedMerges, dependenciesOf, untilNextAttempt } from './ending/awaited-merge.ts';
 import { EndedProposals } from './ending/ended-proposals.ts';
 import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './ending/supersede.ts';
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
@@ -212,7 +212,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (pull !== undefined && pull.state !== 'open') {
       const waitMs = untilNextAttempt(
         known?.awaited,
-        { pull, evaluation, mainHead: index.mainHead },
+        dependenciesOf({ pull, evaluation, mainHead: index.mainHead }),
         clock.monotonic(),
       );
       if (waitMs > 0) return { requeueAfter: waitMs, reason: 'the main branch has to be read' };

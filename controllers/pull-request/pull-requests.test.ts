@@ -235,6 +235,35 @@ test('a pull request is found by its number after another one of its branch, and
   expect(pulls.lookAgainAt(new Set([2]))).toEqual(['proposed/app/renamed']);
 });
 
+test('more changes than one list has are looked at all the same, and those that ended', async () => {
+  const { forge, clock, pulls } = await open();
+  const count = 1200;
+  // Each change takes the host a second.
+  clock.advance(4 * count * 1000);
+  for (let number = 2; number <= count; number += 1)
+    pulls.note(await forge.open({ head: `proposed/app/w${number}`, base: 'main', title: 'app', body: '' }));
+  const poll = async () => {
+    clock.advance(60_000);
+    return pulls.poll(NO_SIGNAL);
+  };
+  await poll();
+  forge.change(1, { state: 'merged', merged: { commit: 'd', by: 'bob' } });
+  for (let number = 2; number <= count; number += 1) forge.change(number, { title: 'other' });
+  const down = new SluiceError('Unavailable', 'the host is down');
+  forge.before = (method) => {
+    if (method === 'get') throw down;
+  };
+  await expect(poll()).rejects.toBe(down);
+  forge.before = () => undefined;
+  expect(new Set((await poll()).branches).size).toBe(count);
+  expect((await pulls.ofBranch(HEAD, NO_SIGNAL))?.state).toBe('merged');
+  expect((await pulls.ofBranch('proposed/app/w2', NO_SIGNAL))?.title).toBe('other');
+  await poll();
+  forge.calls.length = 0;
+  expect(await poll()).toMatchObject({ branches: [], isChanged: false });
+  expect(forge.calls).toEqual(['listUpdated']);
+});
+
 /** Two pull requests of which the first one is merged just before the other one changes, with the responses of a host that is loaded. */
 describe('a merge that the host reports while an older response is on its way', () => {
   const OTHER = 'proposed/app/w2';

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, PullState, Review } from '../../src/forge/forge.ts';
-import { CLOCKS_MS, nextSince } from '../../src/forge/next-since.ts';
+import { CLOCKS_MS } from '../../src/forge/next-since.ts';
 import { type ListReader, SharedLists } from '../../src/forge/shared-lists.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReportedPull } from '../repository/sync-requests.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
+import { ChangedPulls, type ChangesOptions } from './changed-pulls.ts';
 import { isLater, isSame } from './compare-pulls.ts';
 import { isOwnBranch } from './own-branch.ts';
 import { isPermanent } from './pause-after.ts';
@@ -19,20 +20,14 @@ const MAX_RECENT = 100;
 /** Earlier pull requests of one branch whose reviews are read. */
 const MAX_EARLIER = 5;
 const MAX_BRANCHES = 10_000;
-/** Hosts record times in seconds: a change may be one of several until this after it was read. */
-const SAME_SECOND_MS = 1000;
 /** A change that comes this soon after an own push is taken for its effect, until the next poll. */
 const OWN_PUSH_MS = 10_000;
 /** Between two reads of the rules of a branch. */
 const RULES_MS = 600_000;
-const EPOCH = '1970-01-01T00:00:00Z';
 
 interface Entry {
   readonly pull: PullRequest;
-  /** The change may be one of several in the same second, which its time does not tell apart: read once more. */
-  readonly isFresh: boolean;
-  /** When this state was read first, and last; milliseconds of running time. */
-  readonly sinceMs: number;
+  /** When this state was read last, in milliseconds of running time. */
   readonly readMs: number;
   /** A change that has not been looked at, since it seemed to be an own one. */
   readonly isUnseen: boolean;
@@ -49,6 +44,7 @@ export class PullRequests {
   readonly queued = new QueuedNumbers();
   readonly #clock: Clock;
   readonly #lists: ListReader;
+  readonly #changes: ChangedPulls;
   readonly #openMerging: () => Forge;
   #merging: Forge | undefined;
   #loading: Promise<void> | undefined;
@@ -69,8 +65,6 @@ export class PullRequests {
   readonly #earlier = new LruCache<string, readonly number[]>({ maxEntries: MAX_BRANCHES });
   /** Whether heads have to contain the base; the time at which its rules were read, in milliseconds of running time. */
   #upToDate = { isRequired: false, readMs: Number.NEGATIVE_INFINITY };
-  /** The time of the last change in a list, by the clock of the host: what was read singly says nothing of the others. */
-  #since = EPOCH;
   /** What ended on the host before was not read at the start; milliseconds since the epoch. */
   #unreadUntilMs = Number.NEGATIVE_INFINITY;
   /** Branches of which the host was searched for one that had ended. */
@@ -90,6 +84,7 @@ export class PullRequests {
     this.base = base;
     this.#clock = clock;
     this.#lists = lists;
+    this.#changes = new ChangedPulls(forge, { base, maxOpen: MAX_OPEN }, lists, clock);
     this.#openMerging = openMerging;
   }
 
@@ -188,12 +183,11 @@ export class PullRequests {
 
   /**
    * Reads what changed since the last call. Returns the head branches of the pull requests that have to be looked at, and whether any has
-   * changed, apart from own pushes. What has changed is looked at once more by a call at least `secondLookMs` later. A list that another
-   * reader requested less than `maxAgeMs` ago suffices, unless something has changed since the last call.
+   * changed, apart from own pushes.
    */
   async poll(
     signal: AbortSignal,
-    { secondLookMs = SAME_SECOND_MS, maxAgeMs = 0 } = {},
+    options: Omit<ChangesOptions, 'open'> = {},
   ): Promise<{
     readonly branches: readonly string[];
     readonly failure?: unknown;
@@ -202,22 +196,19 @@ export class PullRequests {
   }> {
     await this.#load(signal);
     const now = this.#clock.monotonic();
-    // What may have changed again in the same second has to be in the list.
-    let since = this.#since;
-    const fresh = [...this.#entries.values()].filter(({ isFresh }) => isFresh);
-    for (const { pull } of fresh) if (pull.updatedAt < since) since = pull.updatedAt;
-    const wanted = { since, maxAgeMs: fresh.length === 0 ? maxAgeMs : 0 };
-    const { pulls: updated, readMs } = await this.#lists.updated(this.forge, wanted, signal);
+    const wanted = { ...options, open: this.#open() };
+    const { pulls: updated, again, readMs } = await this.#changes.read(wanted, signal);
     const branches = new Set<string>();
     let isChanged = false;
-    for (const [branch, entry] of this.#entries) {
-      if (!entry.isFresh || now - entry.sinceMs < secondLookMs) continue;
-      const read = { ...entry, isFresh: false, isUnseen: false };
+    for (const number of again) {
+      const entry = this.#entryOf(number);
+      if (entry === undefined) continue;
+      const { branch } = entry.pull.head;
+      const read = { ...entry, isUnseen: false };
       if (this.forge.batchesReads) this.#set(branch, read);
       else this.#lookAgain(read);
       branches.add(branch);
     }
-    this.#since = nextSince(this.#since, updated, this.#clock.now());
     for (const pull of [...updated].reverse()) {
       const { branch } = pull.head;
       if (this.#isRead(pull, readMs)) continue;
@@ -234,6 +225,11 @@ export class PullRequests {
     }
     if (!this.forge.batchesReads) return { branches: [...branches], isChanged, readMs };
     return { ...(await this.#readChanged(branches, signal)), isChanged, readMs };
+  }
+
+  /** Numbers of the open ones. */
+  *#open(): Generator<number> {
+    for (const { pull } of this.#entries.values()) if (pull.state === 'open') yield pull.number;
   }
 
   /**
@@ -391,7 +387,8 @@ export class PullRequests {
       return false;
     }
     if (pull.number === this.#moved.get(branch)) this.#moved.delete(branch);
-    this.#set(branch, { pull, isFresh: true, sinceMs: now, readMs: now, isUnseen: false });
+    this.#set(branch, { pull, readMs: now, isUnseen: false });
+    this.#changes.note(pull);
     return true;
   }
 
@@ -431,14 +428,11 @@ export class PullRequests {
   }
 
   async #readAll(signal: AbortSignal): Promise<void> {
-    const recent = await this.forge.listUpdated(EPOCH, MAX_RECENT, signal);
-    const open = await this.forge.listOpen(this.base, MAX_OPEN, signal);
+    const { recent, open } = await this.#changes.begin({ maxRecent: MAX_RECENT }, signal);
     for (const { head } of recent) if (isOwnBranch(head.branch)) this.#wanted.add(head.branch);
     for (const pull of [...recent].reverse()) this.note(pull);
     for (const pull of open) this.note(pull);
     this.#wanted.clear();
-    // Not those that are open: others may have ended meanwhile, which are in the list of what changed since.
-    this.#since = nextSince(this.#since, recent, this.#clock.now());
     if (recent.length >= MAX_RECENT) this.#unreadUntilMs = Date.parse(recent.at(-1)?.updatedAt ?? '');
   }
 }

@@ -148,8 +148,10 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const object = await client.find(repositoryKind, key, { signal });
       try {
         if (number === undefined) return await poll(key, object, signal);
-        if (number === MERGED) return await applyMerges(key, object, signal);
-        return await check(key, object, Number(number), signal);
+        const work = number === MERGED ? applyMerges(key, object, signal) : check(key, object, Number(number), signal);
+        const result = await work;
+        events.forgetTopic(key, name);
+        return result;
       } catch (error) {
         const pause = pauseAfter(error);
         if (pause === undefined || object === undefined) throw error;
@@ -169,6 +171,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(id);
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
     const wanted = reviews.filter(isChecked);
+    if (object === undefined) events.forget(key);
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (repository === undefined || wanted.length === 0) {
@@ -176,6 +179,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       opened.delete(id);
       if (wanted.length > 0) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
       pace.rest(id);
+      events.forgetTopic(key, key.name);
       return undefined;
     }
     const { pulls } = await hostOf(repository, wanted);
@@ -187,11 +191,12 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     for (const number of pulls.rerun(reruns)) wakeCheck(number);
     const watched = { repository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
     if (isQueued) pulls.requestQueue();
-    const changed = await pulls.poll(watched, signal);
-    for (const number of [...changed, ...(await pulls.readQueue(signal))]) wakeCheck(number);
+    for (const number of await pulls.poll(watched, signal)) wakeCheck(number);
     if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
+    for (const number of await pulls.readQueue(signal)) wakeCheck(number);
     if (maxAgeMs !== undefined) {
       unread.delete(id);
+      events.forgetTopic(key, key.name);
       const { hasChanged: isChanged, readMs = began } = pulls;
       pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }

@@ -1,14 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest } from '../../src/forge/forge.ts';
 import type { QueuedMerge } from '../../src/forge/merge-queue.ts';
-import { nextSince } from '../../src/forge/next-since.ts';
+import { CLOCKS_MS } from '../../src/forge/next-since.ts';
 import type { ListReader } from '../../src/forge/shared-lists.ts';
 import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
-import type { Clock } from '../../src/foundation/time/clock.ts';
+import { type Clock, timestamp } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import { ChangedPulls } from '../pull-request/changed-pulls.ts';
 import type { AwaitedComment } from '../pull-request/commands/edited-comments.ts';
+import type { AwaitedMerge } from '../pull-request/ending/awaited-merge.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import type { Exhausted } from './fork-renderer.ts';
 import { type RulesAtMerge, rulesAtMerge } from './rules-at-merge.ts';
@@ -23,7 +25,6 @@ const MAX_SETTLED = 500;
 const LONG_AGO_MS = 3_600_000;
 /** Merged pull requests whose report is remembered. */
 const MAX_REPORTED = 100;
-const EPOCH = '1970-01-01T00:00:00Z';
 
 /** What was checked last of a pull request. */
 interface Checked {
@@ -63,8 +64,6 @@ export interface PollOptions {
 
 interface Entry {
   updatedAt: string;
-  /** The change may be one of several in the same second: looked at once more. */
-  isFresh: boolean;
   checked?: Checked;
   /** The commits of the merge queue of the host that would merge it. */
   queued?: readonly QueuedMerge[];
@@ -73,14 +72,17 @@ interface Entry {
 
 /** A merged pull request whose packages wait to be published. */
 export interface MergedUserPull {
-  /** As a list returned it. */
-  readonly pull: PullRequest;
+  /** As a list returned it last. */
+  pull: PullRequest;
   /** It was merged before this process read the host for the first time, or long before its last change. */
   readonly isMissed: boolean;
   attempts: number;
-  /** Since when its commit is looked for on the main branch, and when a sync for it was last requested; in milliseconds of running time. */
-  missingSince?: number;
+  /** Since when it waits for its commit on the main branch, or for that of an earlier one; in milliseconds of running time. */
+  waitsSince?: number;
+  /** When a sync for it was last requested, in milliseconds of running time. */
   syncedAt?: number;
+  /** An event has reported that its commit does not arrive. */
+  isReported?: boolean;
 }
 
 /**
@@ -90,19 +92,20 @@ export class UserPulls {
   readonly forge: Forge;
   readonly #lists: ListReader;
   readonly #base: string;
+  readonly #changes: ChangedPulls;
   readonly #open = new Map<number, Entry>();
   readonly #merged = new Map<number, MergedUserPull>();
   /** When those changed last whose packages are published. */
   readonly #settled = new LruCache<number, string>({ maxEntries: MAX_SETTLED });
   readonly #reported = new LruCache<number, string>({ maxEntries: MAX_REPORTED });
   readonly #clock: Pick<Clock, 'now'>;
-  /** The time of the last change, by the clock of the host; undefined until all open ones were read. */
-  #since: string | undefined;
   #policies: string | undefined;
   /** The merge queue is to be read; at first, since it may wait. */
   #readsQueue = true;
   /** The comment about the last merge that an earlier process has published, until it is known that the host has it. */
   unreported?: { readonly number: number; readonly text: string };
+  /** Those that have waited too long to hold up others. */
+  overdue?: AwaitedMerge;
   /** Merged ones of which the host was searched for what an earlier process reported. */
   searched = 0;
   /** Whether the last call of `poll` has found changes since the one before. */
@@ -113,11 +116,12 @@ export class UserPulls {
   rulesChangeAt: number | undefined;
 
   /** `lists` is closed with it. */
-  constructor(forge: Forge, base: string, lists: ListReader, clock: Pick<Clock, 'now'>) {
+  constructor(forge: Forge, base: string, lists: ListReader, clock: Pick<Clock, 'monotonic' | 'now'>) {
     this.forge = forge;
     this.#clock = clock;
     this.#base = base;
     this.#lists = lists;
+    this.#changes = new ChangedPulls(forge, { base, maxOpen: MAX_OPEN }, lists, clock);
   }
 
   async close(): Promise<void> {
@@ -163,46 +167,57 @@ export class UserPulls {
     { repository, policies, mergedSince, maxAgeMs }: PollOptions,
     signal: AbortSignal,
   ): Promise<readonly number[]> {
-    const changed = new Set<number>();
-    const readsHost = maxAgeMs !== undefined;
-    const isFirst = this.#since === undefined;
+    const isFirst = !this.#changes.hasBegun;
     this.hasChanged = false;
-    for (const [number, entry] of this.#open) {
-      if ((entry.isFresh && readsHost) || this.#policies !== policies) changed.add(number);
-      if (readsHost) entry.isFresh = false;
+    this.readMs = undefined;
+    const changed = new Set([...(await this.#movedOnMain(repository)), ...(await this.#withOtherRules(repository))]);
+    if (this.#policies !== policies) for (const number of this.#open.keys()) changed.add(number);
+    if (isFirst) this.#takeOver(await this.#begin(mergedSince, signal), { mergedSince, isFirst }, changed);
+    else if (maxAgeMs !== undefined) {
+      const again = [...this.#changes.fresh];
+      const { pulls, readMs } = await this.#changes.read({ maxAgeMs, open: this.#open.keys() }, signal);
+      this.readMs = readMs;
+      for (const number of again) changed.add(number);
+      this.#takeOver(pulls, { mergedSince, isFirst }, changed);
     }
-    for (const number of await this.#movedOnMain(repository)) changed.add(number);
-    for (const number of await this.#withOtherRules(repository)) changed.add(number);
-    if (!isFirst && !readsHost) {
-      this.#policies = policies;
-      return [...changed];
-    }
-    const missed = isFirst && mergedSince !== undefined;
-    const recent = missed ? await this.forge.listUpdated(mergedSince, MAX_RECENT, signal) : [];
-    const { pulls, readMs } =
-      this.#since === undefined
-        ? { pulls: await this.forge.listOpen(this.#base, MAX_OPEN, signal), readMs: undefined }
-        : await this.#lists.updated(this.forge, { since: this.#since, maxAgeMs: maxAgeMs ?? 0 }, signal);
-    this.readMs = readMs;
-    for (const pull of [...recent, ...pulls])
-      if (!this.#merged.has(pull.number) && this.#isToPublish(pull, mergedSince))
-        this.#merged.set(pull.number, { pull, isMissed: isFirst || isLongAgo(pull), attempts: 0 });
-    for (const pull of pulls) {
-      const known = this.#open.get(pull.number);
-      if (known?.updatedAt === pull.updatedAt) continue;
-      if (known === undefined && (pull.state !== 'open' || !this.isOfUser(pull))) continue;
-      changed.add(pull.number);
-      this.hasChanged = !isFirst;
-      this.#open.set(pull.number, {
-        written: {},
-        ...known,
-        updatedAt: pull.updatedAt,
-        isFresh: true,
-      });
-    }
-    this.#since = nextSince(this.#since ?? EPOCH, pulls, this.#clock.now());
     this.#policies = policies;
     return [...changed];
+  }
+
+  async #begin(mergedSince: string | undefined, signal: AbortSignal): Promise<readonly PullRequest[]> {
+    // One shows when the last change was. The time of the policy is none of the host.
+    const wanted =
+      mergedSince === undefined
+        ? { maxRecent: 1 }
+        : {
+            from: timestamp(Math.min(Date.parse(mergedSince), this.#clock.now()) - CLOCKS_MS),
+            maxRecent: MAX_RECENT,
+          };
+    const { recent, open } = await this.#changes.begin(wanted, signal);
+    return [...recent.filter(({ state }) => state !== 'open'), ...open];
+  }
+
+  /** Takes over what was listed. Adds the numbers of the open ones that have changed. */
+  #takeOver(
+    pulls: readonly PullRequest[],
+    { mergedSince, isFirst }: { readonly mergedSince: string | undefined; readonly isFirst: boolean },
+    changed: Set<number>,
+  ): void {
+    for (const pull of pulls) {
+      const { number, updatedAt } = pull;
+      if (this.#isToPublish(pull, mergedSince)) {
+        const waiting = this.#merged.get(number);
+        if (waiting !== undefined) waiting.pull = pull;
+        else this.#merged.set(number, { pull, isMissed: isFirst || isLongAgo(pull), attempts: 0 });
+      }
+      const known = this.#open.get(number);
+      if (known?.updatedAt === updatedAt) continue;
+      if (known === undefined && (pull.state !== 'open' || !this.isOfUser(pull))) continue;
+      changed.add(number);
+      this.hasChanged = !isFirst;
+      this.#open.set(number, { written: {}, ...known, updatedAt });
+      this.#changes.note(pull);
+    }
   }
 
   #isToPublish(pull: PullRequest, mergedSince: string | undefined): boolean {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../foundation/time/manual-clock.ts';
 import type { PullRequest } from './forge.ts';
-import { SharedLists } from './shared-lists.ts';
+import { type ListReader, SharedLists } from './shared-lists.ts';
 
 const NO_SIGNAL = new AbortController().signal;
 const BEGIN = '2030-01-01T00:00:00Z';
@@ -102,6 +102,20 @@ describe('lists of pull requests that changed', () => {
     const failing = { listUpdated: async () => Promise.reject(new Error('the host is down')) };
     await expect(one.updated(failing, { since: BEGIN, maxAgeMs: 0 }, NO_SIGNAL)).rejects.toThrow('the host is down');
     expect(await read(one, at(2), 0)).toHaveLength(1001);
+  });
+
+  test('are incomplete where more has changed than one list has, for each reader', async () => {
+    const [one, other] = [lists.reader('apps'), lists.reader('apps')];
+    await read(one, BEGIN);
+    await read(other, BEGIN);
+    const isComplete = async (reader: ListReader) =>
+      (await reader.updated(forge, { since: BEGIN, maxAgeMs: 1000 }, NO_SIGNAL)).isComplete;
+    clock.advance(1000);
+    for (let number = 1; number < 1000; number += 1) change(number, 1);
+    expect([await isComplete(one), await isComplete(other)]).toEqual([true, true]);
+    clock.advance(1000);
+    change(1000, 1);
+    expect([await isComplete(one), await isComplete(other)]).toEqual([false, false]);
   });
 
   test('are of one repository alone, and forgotten with their last reader', async () => {

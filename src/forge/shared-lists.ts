@@ -11,6 +11,8 @@ export interface UpdatedPulls {
   readonly pulls: readonly PullRequest[];
   /** When the last list of the host was requested that is in it, in milliseconds of running time. */
   readonly readMs: number;
+  /** False if more may have changed than one list has: the later calls do not return it either. */
+  readonly isComplete: boolean;
 }
 
 export interface WantedPulls {
@@ -63,10 +65,11 @@ export class SharedLists {
         of.lists.run(async () => {
           signal.throwIfAborted();
           const isRecent = of.waiting.get(reader) !== undefined && this.#clock.monotonic() - of.readMs < maxAgeMs;
-          if (!isRecent) await this.#read(of, reader, (from) => forge.listUpdated(from, MAX_UPDATED, signal), since);
+          const list = (from: string) => forge.listUpdated(from, MAX_UPDATED, signal);
+          const isComplete = isRecent || (await this.#read(of, reader, list, since));
           const pulls = [...(of.waiting.get(reader)?.values() ?? [])];
           of.waiting.set(reader, new Map());
-          return { pulls: pulls.sort((a, b) => timeOf(b) - timeOf(a)), readMs: of.readMs };
+          return { pulls: pulls.sort((a, b) => timeOf(b) - timeOf(a)), readMs: of.readMs, isComplete };
         }),
       close: () => {
         of.waiting.delete(reader);
@@ -77,12 +80,13 @@ export class SharedLists {
     return reader;
   }
 
+  /** Returns whether the list has all that changed. */
   async #read(
     of: Repository,
     reader: ListReader,
     list: (since: string) => Promise<readonly PullRequest[]>,
     since: string,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const readMs = this.#clock.monotonic();
     // A reader can know later changes than the lists have, which the others need all the same.
     const isBehind = of.since !== undefined && Date.parse(of.since) < Date.parse(since);
@@ -90,12 +94,14 @@ export class SharedLists {
     of.readMs = readMs;
     of.since ??= since;
     of.since = nextSince(of.since, pulls, this.#clock.now());
+    const isComplete = pulls.length < MAX_UPDATED;
     if (of.waiting.get(reader) === undefined) of.waiting.set(reader, new Map());
     for (const [other, waiting] of of.waiting) {
       for (const pull of pulls) waiting?.set(pull.number, pull);
-      // It does not read any more: it must not keep all of them.
-      if (other !== reader && (waiting?.size ?? 0) > MAX_UPDATED) of.waiting.set(other, undefined);
+      // Its own list shows it what is missing here. One that does not read any more must not keep all of them.
+      if (other !== reader && (!isComplete || (waiting?.size ?? 0) > MAX_UPDATED)) of.waiting.set(other, undefined);
     }
+    return isComplete;
   }
 }
 

@@ -16,7 +16,7 @@ import { repositoryOf, type Shown, type ShownPull } from '../shown-proposals.ts'
 import { describeEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
 import { proposalsIn, withSection } from '../text/section.ts';
-import { awaitMerge } from './awaited-merge.ts';
+import { awaitMerge, dependenciesOf } from './awaited-merge.ts';
 import { outOfBandNote } from './describe-bypass.ts';
 import { decisionForHead, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
@@ -54,7 +54,7 @@ export async function applyEnd(
     const nowMs = clock.monotonic();
     const before = memory.awaited;
     const firstMs = isFetched ? MERGE_RETRY_MS : MERGE_FETCH_MS;
-    const awaited = awaitMerge(before, { ...merged, mainHead: index.mainHead }, { firstMs, nowMs });
+    const awaited = awaitMerge(before, dependenciesOf({ ...merged, mainHead: index.mainHead }), { firstMs, nowMs });
     memory.awaited = awaited;
     // What was read just now was not there.
     if (awaited.untilMs !== before?.untilMs) requests?.add(repositoryOf(keyOf(object)), 'branches');

@@ -23,18 +23,17 @@ export interface MergeToPublish {
   readonly mainHead: string | undefined;
 }
 
-/** Milliseconds until the next attempt to publish a merge; 0 if something has changed since the last one. */
-export function untilNextAttempt(awaited: AwaitedMerge | undefined, merge: MergeToPublish, nowMs: number): number {
-  return awaited === undefined || awaited.of !== dependenciesOf(merge) ? 0 : Math.max(0, awaited.untilMs - nowMs);
+/** Milliseconds until the next attempt to publish a merge; 0 if what it depends on has changed since the last one. */
+export function untilNextAttempt(awaited: AwaitedMerge | undefined, of: string, nowMs: number): number {
+  return awaited === undefined || awaited.of !== of ? 0 : Math.max(0, awaited.untilMs - nowMs);
 }
 
 /** After an attempt without success: the next one is after twice the time, unless something changes before. */
 export function awaitMerge(
   before: AwaitedMerge | undefined,
-  merge: MergeToPublish,
+  of: string,
   { firstMs, nowMs }: { readonly firstMs: number; readonly nowMs: number },
 ): AwaitedMerge {
-  const of = dependenciesOf(merge);
   if (before !== undefined && nowMs < before.untilMs) return { ...before, of };
   const delayMs = before === undefined ? firstMs : Math.min(MAX_DELAY_MS, Math.max(firstMs, before.delayMs * 2));
   return { of, sinceMs: before?.sinceMs ?? nowMs, untilMs: nowMs + delayMs, delayMs };
@@ -59,6 +58,7 @@ export function arrivedMerges(shown: MergedProposals): Source<ObjectKey> {
   };
 }
 
-function dependenciesOf({ pull, evaluation: { revision, policy }, mainHead }: MergeToPublish): string {
+/** What an attempt to publish the merge of a proposal depends on. */
+export function dependenciesOf({ pull, evaluation: { revision, policy }, mainHead }: MergeToPublish): string {
   return JSON.stringify([pull.updatedAt, revision.etag, policy.review?.publishOn, mainHead]);
 }

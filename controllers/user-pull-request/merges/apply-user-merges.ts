@@ -1,12 +1,15 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
+import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { awaitMerge, untilNextAttempt } from '../../pull-request/ending/awaited-merge.ts';
 import { hostMerges } from '../../pull-request/ending/host-merges.ts';
+import { inlineCode } from '../../pull-request/text/quote.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { MergedUserPull, UserPulls } from '../user-pulls.ts';
 import { describeUserMerge } from './describe-user-merge.ts';
@@ -15,8 +18,10 @@ import { type PackageMerge, publishUserMerge, type UserMerge, type UserMergeCont
 /** Until a merge is looked for again in what was fetched: at first, and later, where it takes another fetch. */
 const FETCH_MS = 1000;
 const RETRY_MS = 10_000;
-/** After that, the commit of a merge is not on the main branch, which was rewritten or is another one. */
+/** After that, a merge whose commit is not on the main branch does not hold up later ones: the branch may have been rewritten, or be another one. */
 const MAX_WAIT_MS = 600_000;
+/** Such merges that are kept, the last ones. */
+const MAX_OVERDUE = 500;
 /** Merges of which a new process reads from the host whether they were reported: so many, and none that is older. */
 const MAX_SEARCHED = 50;
 const MAX_UNREPORTED_MS = 7 * 86_400_000;
@@ -34,29 +39,72 @@ export interface ApplyContext extends Omit<UserMergeContext, 'onPublished'> {
  * the lower number. What was published is found in Git, so that a repetition publishes nothing twice.
  */
 export async function applyUserMerges(context: ApplyContext, pulls: UserPulls): Promise<ReconcileResult | undefined> {
-  const wait = await publishInOrder(context, pulls);
+  const overdue = await findOverdue(context, pulls);
+  const wait = await publishInOrder(context, pulls, overdue);
+  noteOverdue(context, pulls, overdue);
   const { unreported } = pulls;
   if (unreported !== undefined) await comment(context, pulls, unreported.number, unreported.text);
   delete pulls.unreported;
   return wait;
 }
 
-async function publishInOrder(context: ApplyContext, pulls: UserPulls): Promise<ReconcileResult | undefined> {
-  for (const merged of await inMergeOrder(context, pulls.merged())) {
+async function publishInOrder(
+  context: ApplyContext,
+  pulls: UserPulls,
+  overdue: Overdue,
+): Promise<ReconcileResult | undefined> {
+  const wanted = pulls.merged().filter((one) => !overdue.all.has(one) || overdue.found.has(one));
+  for (const merged of await inMergeOrder(context, wanted)) {
     const { pull } = merged;
     merged.attempts += 1;
     const onPublished = (one: PackageMerge) => reportPackage(context, pull, one);
     const merge = await publishUserMerge({ ...context, onPublished }, pull);
-    if (merge !== undefined) await report(context, pulls, merged, merge);
-    else {
-      const wait = awaitCommit(context, merged);
-      if (wait !== undefined) return wait;
-      const message = `${pull.url} was merged, and its commit ${pull.merged?.commit} is not on the main branch; what it brought is not published`;
-      if (!merged.isMissed) record(context, 'MergeNotPublished', message, pull.number);
-    }
-    pulls.settle(pull);
+    if (merge !== undefined) {
+      await report(context, pulls, merged, merge);
+      pulls.settle(pull);
+    } else if (overdue.all.has(merged)) reportMissing(context, merged);
+    else return awaitCommit(context, pulls, merged);
   }
   return undefined;
+}
+
+/** Merges that have waited too long to hold up others. */
+interface Overdue {
+  readonly all: ReadonlySet<MergedUserPull>;
+  /** Those to look for on the main branch, which can take a walk along its history: their commits were fetched. */
+  readonly found: ReadonlySet<MergedUserPull>;
+  /** Commits that were fetched. */
+  readonly of: string;
+}
+
+async function findOverdue(context: ApplyContext, pulls: UserPulls): Promise<Overdue> {
+  const nowMs = context.clock.monotonic();
+  const all = pulls.merged().filter(({ waitsSince = nowMs }) => nowMs - waitsSince > MAX_WAIT_MS);
+  const commitOf = ({ pull }: MergedUserPull) => pull.merged?.commit ?? '';
+  const stats = await context.repository.git.statObjects(all.map(commitOf).filter(isOid));
+  const present = new Set(stats.flatMap((stat) => stat?.oid ?? []));
+  const of = [...present].join();
+  const arrived = all.filter((one) => present.has(commitOf(one)));
+  for (const one of all) if (!arrived.includes(one)) reportMissing(context, one);
+  const found = untilNextAttempt(pulls.overdue, of, nowMs) > 0 ? [] : arrived;
+  return { all: new Set(all), found: new Set(found), of };
+}
+
+function noteOverdue({ clock }: ApplyContext, pulls: UserPulls, { all, found, of }: Overdue): void {
+  const left = pulls.merged().filter((one) => all.has(one));
+  if (left.length === 0) delete pulls.overdue;
+  else if (left.some((one) => found.has(one)))
+    pulls.overdue = awaitMerge(pulls.overdue, of, { firstMs: RETRY_MS, nowMs: clock.monotonic() });
+  for (const { pull } of left.slice(0, -MAX_OVERDUE)) pulls.settle(pull);
+}
+
+/** Once. What a process finds at its start may have been removed from the main branch long ago. */
+function reportMissing(context: ApplyContext, merged: MergedUserPull): void {
+  if (merged.isMissed || merged.isReported === true) return;
+  merged.isReported = true;
+  const { number, url, merged: { commit = '' } = {} } = merged.pull;
+  const message = `${url} was merged, but is not published: its commit ${inlineCode(commit)} does not arrive on the main branch of the repository ${context.repository.repository}; check that this is the one of the host and that its main branch was not reset. What it brought is published when it arrives`;
+  record(context, 'MergeNotPublished', message, number);
 }
 
 /** Hosts report times in seconds, and a merge queue merges several at once: those of the same second have the order of the main branch. */
@@ -81,20 +129,21 @@ async function inMergeOrder(
   }
 }
 
-/** Requests a sync now and then, which wakes this controller too. Undefined after a long time. */
+/** Requests a sync now and then, which wakes this controller too. */
 function awaitCommit(
   { clock, requests, repository }: ApplyContext,
+  pulls: UserPulls,
   merged: MergedUserPull,
-): ReconcileResult | undefined {
+): ReconcileResult {
   const now = clock.monotonic();
-  merged.missingSince ??= now;
-  if (now - merged.missingSince > MAX_WAIT_MS) return undefined;
-  if (now - (merged.syncedAt ?? Number.NEGATIVE_INFINITY) >= RETRY_MS) {
+  // Later ones wait as well, so that many that never arrive take no longer than one.
+  for (const one of pulls.merged()) one.waitsSince ??= now;
+  const { waitsSince = now, syncedAt = Number.NEGATIVE_INFINITY } = merged;
+  if (now - syncedAt >= RETRY_MS) {
     merged.syncedAt = now;
     requests?.add({ namespace: repository.namespace, name: repository.repository }, 'branches');
   }
-  const requeueAfter = now - merged.missingSince < RETRY_MS ? FETCH_MS : RETRY_MS;
-  return { requeueAfter, reason: 'the main branch has to be read' };
+  return { requeueAfter: now - waitsSince < RETRY_MS ? FETCH_MS : RETRY_MS, reason: 'the main branch has to be read' };
 }
 
 async function report(

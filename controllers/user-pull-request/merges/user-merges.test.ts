@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import { mergeOnHost } from '../../../test/support/git/merge-on-host.ts';
 import { eachUserPulls, GATE, GATES, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
 import { type HostMerge, hostMerges } from '../../pull-request/ending/host-merges.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
@@ -176,6 +177,85 @@ describe('merges of pull requests that users open', () => {
     at.forge.calls.length = 0;
     await at.poll();
     expect(at.forge.calls).toEqual(['listUpdated']);
+  });
+
+  test('while the first lists are read are published, although another one changes later', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.pull({ 'db/Kptfile': KPTFILE() }, { branch: 'other' });
+    // The clock of the host is not ahead.
+    at.clock.advance(Date.UTC(2031, 0, 1) - at.clock.now());
+    at.restart();
+    let merged: Promise<string> | undefined;
+    at.forge.after = (method) => {
+      if (method !== 'listUpdated' || merged !== undefined) return;
+      merged = at.merge(1, 'bob');
+      at.forge.change(2, { title: 'later' });
+    };
+    await at.poll();
+    await merged;
+    for (let turn = 0; turn < 2; turn += 1) await at.poll();
+    expect(await tags()).toEqual(['web/v1']);
+    expect(await at.world.events('apps.web.merge-1')).toEqual([expect.stringMatching(/^Approved: /)]);
+  });
+
+  test('that are fetched after a long time are published; meanwhile later ones are, and an event reports it once', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    const commit = await at.merge(1, 'bob');
+    at.forge.change(1, { merged: { commit: 'f'.repeat(40), by: 'bob' } });
+    await at.pull({ 'db/Kptfile': KPTFILE() }, { branch: 'other' });
+    await at.merge(2, 'bob');
+    await at.poll();
+    expect(await tags()).toEqual([]);
+    const events = async () =>
+      (await at.world.events('apps')).filter((text) => /^MergeNotPublished: .*does not arrive/.test(text)).length;
+    for (let turn = 0; turn < 60; turn += 1) await at.poll();
+    expect(await tags()).toEqual(['db/v1']);
+    expect(await events()).toBe(1);
+    // Later ones do not wait for it any more.
+    await at.pull({ 'cache/Kptfile': KPTFILE() }, { branch: 'third' });
+    await at.merge(3, 'bob');
+    await at.poll();
+    expect(await tags()).toEqual(['cache/v1', 'db/v1']);
+    at.forge.change(1, { merged: { commit, by: 'bob' } });
+    await at.poll();
+    expect(await tags()).toEqual(['cache/v1', 'db/v1', 'web/v1']);
+    expect(await events()).toBe(1);
+    expect(at.comment(1, 'merged')).toContain('- `web` is published as `apps.web.merge-1`');
+  });
+
+  test('are published when Git can be fetched again, however long it could not', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const head = await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    const { base, commit } = mergeOnHost(at.path, head, 'merge', 1);
+    const { updatedAt: closedAt } = at.forge.change(1, { state: 'merged', merged: { commit, by: 'bob', base } });
+    at.forge.change(1, { closedAt });
+    for (let turn = 0; turn < 30; turn += 1) await at.poll();
+    expect(await tags()).toEqual([]);
+    await at.world.store.repository('apps').refresh();
+    for (let turn = 0; turn < 20; turn += 1) await at.poll();
+    expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', commit });
+  });
+
+  test('that are in the repository and not on its main branch are looked for ever more seldom', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const head = await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    at.forge.change(1, { state: 'merged', closedAt: '2030-01-01T01:00:00Z', merged: { commit: head, by: 'bob' } });
+    const { index } = at.world.store.repository('apps');
+    const searches = vi.spyOn(index, 'isOnMain');
+    for (let turn = 0; turn < 100; turn += 1) await at.poll();
+    searches.mockClear();
+    for (let turn = 0; turn < 20; turn += 1) await at.poll();
+    expect(searches.mock.calls.length).toBeLessThanOrEqual(1);
+    const commit = await at.merge(1, 'bob');
+    await at.poll();
+    expect(revision('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', commit });
   });
 
   test('from before a policy lets merges publish publish nothing, also after a restart; later ones do', async () => {
