@@ -10,10 +10,7 @@ import { isEdited } from '../pull-request/commands/edited-comments.ts';
 import { approverAt } from '../pull-request/reviews/approver-at.ts';
 import type { MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
-
-/** Annotations of an adopted draft: address of its pull request, and the commit of that which it began at. */
-export const PULL_ANNOTATION = 'sluice.dev/pull-request';
-const PULL_COMMIT_ANNOTATION = 'sluice.dev/pull-request-commit';
+import { isAdopted, PULL_ANNOTATION, PULL_COMMIT_ANNOTATION } from './adopted-draft.ts';
 
 /** Packages that a refusal names. */
 const MAX_NAMED = 5;
@@ -122,8 +119,8 @@ export interface Adoption {
 }
 
 /**
- * Makes the head of a pull request the tip of a draft for each package. Drafts that exist stay as they are, so that a repetition changes nothing.
- * Returns what could not be adopted, in Markdown.
+ * Makes the head of a pull request the tip of a draft for each package. Drafts that exist stay as they are, so that a repetition changes nothing;
+ * one that is not of the pull request is a problem. Returns what could not be adopted, in Markdown.
  */
 export async function adoptPackages({
   store,
@@ -140,6 +137,12 @@ export async function adoptPackages({
       if (store.find(id) === undefined)
         await repository.createAt({ package: name, workspace, commit: pull.head.commit }, context);
       const draft = store.find(id);
+      if (draft !== undefined && !(await isAdopted(repository, draft, pull.head.commit, context.signal))) {
+        problems.push(
+          `${inlineCode(name)} was not adopted: ${inlineCode(draft.name)} has the name of its draft, and is not of this pull request; delete that one, or have its creator do so, and request the adoption again`,
+        );
+        continue;
+      }
       // A process can have ended between the two writes.
       if (draft?.lifecycle !== 'Draft' || draft.record?.annotations?.[PULL_ANNOTATION] !== undefined) continue;
       const annotations = {

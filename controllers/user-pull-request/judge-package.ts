@@ -1,17 +1,27 @@
 import { createHash } from 'node:crypto';
-import { conditionsOf, gatesOf, type Kptfile, readKptfile } from '../../kptfile-schema/index.ts';
+import {
+  type Condition,
+  conditionsOf,
+  contentOf,
+  gatesOf,
+  type Kptfile,
+  readKptfile,
+} from '../../kptfile-schema/index.ts';
 import { createPacer } from '../../src/foundation/concurrency/in-slices.ts';
 import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Finding, findingAt } from '../../src/function/lint/finding.ts';
 import { lintFiles } from '../../src/function/lint/lint-files.ts';
 import { isResourcePath } from '../../src/function/resource/resource-path.ts';
-import type { PackageInputs } from '../../src/package/model/content/inputs.ts';
+import { inputsInMemory } from '../../src/package/model/content/content.ts';
+import { bindInputs, changedInputs, UNKNOWN_INPUTS } from '../../src/package/model/content/inputs.ts';
 import { evaluateGates, type Gate } from '../../src/package/model/gates/gates.ts';
 import { PUSH_ACTOR, syncVerdicts } from '../../src/package/model/gates/verdict.ts';
+import { readsAlike } from '../../src/package/model/krm/line-breaks.ts';
 import { bindsContent, type EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import { REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
-import { emptyRecord } from '../../src/package/model/record/record.ts';
+import { emptyRecord, type RevisionRecord } from '../../src/package/model/record/record.ts';
+import type { RecordedContent } from '../../src/package/plan/create/merged-package.ts';
 import { permittedRendering, recordRendering, renderedKptfile } from '../../src/package/plan/edit/render.ts';
 import type { Renderer, Rendering } from '../../src/package/plan/ports/renderer.ts';
 import { renderedFindings, renderInMemory } from '../pull-request/findings/render-findings.ts';
@@ -41,15 +51,23 @@ export interface JudgeOptions {
   readonly renderer: Renderer | undefined;
   /** False for content of users who may not push to the repository: they issue no conditions. */
   readonly mayIssue: boolean;
+  /** What the package has before these files; without it all conditions count as issued by the push. Called for a package with conditions. */
+  readonly before?: () => Promise<RecordedPackage | undefined>;
   /** The policy of the package with this Kptfile. */
   policyFor(kptfile: Kptfile | undefined): EffectivePolicy;
   readonly now: number;
   readonly signal: AbortSignal;
 }
 
+/** A package in the commit that what is judged is merged onto. */
+export interface RecordedPackage extends RecordedContent {
+  /** Undefined if they are more than is read. */
+  readonly files: ReadonlyMap<string, Buffer> | undefined;
+}
+
 /**
- * Lints, renders and evaluates a package in memory, as the kernel would evaluate the same content on a pushed draft: conditions that the branch has
- * count as issued by its push. Writes nothing.
+ * Lints, renders and evaluates a package in memory, as the kernel would evaluate the same content on a pushed draft: conditions that the branch
+ * changes count as issued by its push, others for what they were issued for. Writes nothing.
  */
 export async function judgePackage(merged: MergedPackage, options: JudgeOptions): Promise<JudgedPackage> {
   const { namespace, renderer, mayIssue, now, signal } = options;
@@ -62,17 +80,25 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
   if (rendering !== undefined) findings.push(...reportedFindings(rendering, merged.files, policy));
   const files = rendering === undefined ? merged.files : renderedFiles(merged.files, rendering);
   const kptfile = kptfileIn(files.get('Kptfile'));
-  const inputs = inputsOf(files, kptfile);
+  const differing = [...merged.changed].filter((path) => path !== 'Kptfile').sort();
+  const content = contentOfFiles(files, differing);
   const at = timestamp(now);
   // What the Kptfile has before it is rendered came with the push.
   const pushed = kptfileIn(before);
+  const conditions = pushed === undefined ? new Map<string, Condition>() : conditionsOf(pushed);
+  const isIssued = mayIssue && conditions.size > 0;
+  const recorded = isIssued ? await options.before?.() : undefined;
+  const inputs = isIssued ? await inputsInMemory(files, content) : { ...UNKNOWN_INPUTS, content };
   const written = {
-    conditions: pushed === undefined ? new Map() : conditionsOf(pushed),
-    unproven: !mayIssue,
+    ...{ conditions, known: recorded?.conditions, unproven: !mayIssue },
     bindsContent: (type: string) => bindsContent(policy, type),
   };
   const push = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
-  let record = syncVerdicts(emptyRecord(''), written, inputs, push, at);
+  const start =
+    recorded === undefined
+      ? emptyRecord('')
+      : await recordInMemory(recorded, recorded.files === merged.files ? differing : []);
+  let record = syncVerdicts(start, written, inputs, push, at);
   if (rendering !== undefined) record = recordRendering(record, rendering, inputs, at, policy);
   const facts = {
     gates: kptfile === undefined ? [] : gatesOf(kptfile),
@@ -134,11 +160,28 @@ function kptfileIn(data: Buffer | undefined): Kptfile | undefined {
   return read?.ok === true ? read.kptfile : undefined;
 }
 
-/** Verdicts are issued and evaluated for these inputs alone, so that their digests need not be those of Git. */
-function inputsOf(files: ReadonlyMap<string, Buffer>, kptfile: Kptfile | undefined): PackageInputs {
+/** The digest is none of Git: it compares with those made here alone. `differing` are the paths that are others than on the main branch. */
+function contentOfFiles(files: ReadonlyMap<string, Buffer>, differing: readonly string[]): string {
+  const kptfile = files.get('Kptfile');
+  const read = kptfileIn(kptfile);
+  const isReadAlike = kptfile !== undefined && read !== undefined && readsAlike(kptfile);
   const parts = [...files]
-    .filter(([path]) => path !== 'Kptfile')
-    .map(([path, data]) => [path, createHash('sha256').update(data).digest('hex')]);
-  const content = digest(canonicalJson([parts, kptfile?.metadata?.name ?? '']));
-  return { content, object: () => undefined, file: () => undefined };
+    .filter(([path]) => path !== 'Kptfile' || !isReadAlike)
+    .map(([path, data]) => [path, createHash('sha256').update(data).digest('hex')])
+    .sort(([one = ''], [other = '']) => (one < other ? -1 : 1));
+  return digest(canonicalJson([parts, differing, isReadAlike ? contentOf(read) : '']));
+}
+
+/** The record with verdicts that are current bound to the same inputs as they are in memory; others stay stale. */
+async function recordInMemory(
+  { record, content, files }: RecordedPackage,
+  differing: readonly string[],
+): Promise<RevisionRecord> {
+  if (files === undefined) return record;
+  const inputs = await inputsInMemory(files, contentOfFiles(files, differing));
+  const verdicts = record.verdicts.map((verdict) => {
+    const isCurrent = changedInputs(verdict.inputs, content).length === 0;
+    return isCurrent ? { ...verdict, inputs: bindInputs(Object.keys(verdict.inputs), inputs) } : verdict;
+  });
+  return { ...record, verdicts };
 }

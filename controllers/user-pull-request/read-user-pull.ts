@@ -5,9 +5,11 @@ import { isOid } from '../../src/git/objects/object-id.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PolicySubject } from '../../src/package/model/revision/package-revision.ts';
+import { recordAt } from '../../src/package/plan/create/merged-package.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { renderedChanges } from '../pull-request/text/resource-changes.ts';
+import { isAdopted } from './adopted-draft.ts';
 import { type ChangedPackage, changedPackages } from './changed-packages.ts';
 import type { PulledPackage } from './describe-user-pull.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';
@@ -121,6 +123,11 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
       onMain = merged.onMain;
       judged = await judgePackage(merged, {
         ...{ namespace, renderer, mayIssue: head.isPushed, now, signal },
+        // The commit of a queue comes after what is merged before it there.
+        before: async () => {
+          const found = await recordAt(repository, { package: key.package, commit: mergedCommit ?? mainHead });
+          return found && { ...found, files: inMerge === undefined ? merged.onMain : merged.files };
+        },
         policyFor: (kptfile) => {
           subject = { ...subject, kptfile: selectedPart(kptfile) };
           policy = repository.policyFor(subject);
@@ -132,7 +139,7 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     // Which of several policies applies is unknown: none of them must pass over it.
     if (reviewProblem !== undefined) omitted.push(`The package ${path} is not checked: ${reviewProblem}`);
     if (review === undefined || !isChecked(review)) return undefined;
-    const draft = repository.index.get(revisionName(key))?.name;
+    const draft = await draftOf(context, path);
     const changes =
       judged === undefined || onMain === undefined ? undefined : await renderedChanges(onMain, judged.files, signal);
     // What is removed is not published.
@@ -142,6 +149,16 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     const missing = await missingAtMerge(approvals, repository, { subject, policy, head: head.commit, isOfHead });
     return { path, review, judged, atMerge, missing, changes, draft };
   }
+}
+
+/** The name of the draft that a package was adopted as. */
+export async function draftOf(
+  context: Pick<PullContext, 'head' | 'repository' | 'signal' | 'workspace'>,
+  path: string,
+): Promise<string | undefined> {
+  const { repository, head, signal } = context;
+  const found = repository.index.get(revisionName(keyAt(context, path)));
+  return found !== undefined && (await isAdopted(repository, found, head.commit, signal)) ? found.name : undefined;
 }
 
 /** Whether a policy has the pull requests of users checked, and published once they are merged. */

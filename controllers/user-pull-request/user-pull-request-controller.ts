@@ -29,15 +29,15 @@ import type { SyncRequests } from '../repository/sync-requests.ts';
 import { workspaceOf } from './adopt.ts';
 import { adoptTopic, applyAdoption } from './apply-adoption.ts';
 import { checkLimits, MAX_CONCURRENT, MERGED } from './check-limits.ts';
-import { describeUserPull, type JudgedPull, userChecks } from './describe-user-pull.ts';
+import { describeUserPull, type JudgedPull, type PulledPackage, userChecks } from './describe-user-pull.ts';
 import { type Exhausted, type ForkRenderings, forkRenderer } from './fork-renderer.ts';
 import { applyUserMerges } from './merges/apply-user-merges.ts';
 import { OpenedHost } from './opened-host.ts';
 import { reportQueued } from './queued-commits.ts';
 import {
+  draftOf,
   headOf,
   isChecked,
-  keyAt,
   type PulledHead,
   type PulledPackages,
   readPulledPackages,
@@ -305,8 +305,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     };
     const read = await readPulledPackages(context);
     const adoption = { store, events, clock, mayCreate, requests, teamsOf, signal };
-    const isAdopted = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
-    const packages = isAdopted ? withDrafts(repository, workspace, read.packages) : read.packages;
+    const isDone = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
+    const packages: PulledPackage[] = [];
+    for (const one of read.packages) packages.push(isDone ? { ...one, draft: await draftOf(context, one.path) } : one);
     await report(pulls, pull, head, { ...read, packages }, signal);
     const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
     // The next poll was planned without them.
@@ -363,12 +364,4 @@ function mergedSince(reviews: readonly ReviewPolicy[]): string | undefined {
     .filter(({ publishOn }) => publishOn !== 'approval')
     .flatMap(({ createdAt }) => createdAt ?? [])
     .sort()[0];
-}
-
-function withDrafts(repository: PackageRepository, workspace: string, packages: PulledPackages['packages']) {
-  return packages.map((one) => {
-    const { package: name } = keyAt({ repository, workspace }, one.path);
-    const draft = repository.index.ofPackage(name).find(({ key }) => key.workspace === workspace)?.name;
-    return { ...one, draft };
-  });
 }

@@ -71,6 +71,22 @@ describe('reviews of pull requests', () => {
     expect(at.revision(name).lifecycle).toBe('Published');
   });
 
+  test('a review that was followed by another one does not count again when that is deleted, also before it is recorded', async () => {
+    await at.policy({}, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.review(1, 'bob', 'changes-requested', at.revision(name).commit);
+    await at.reconcile(name);
+    at.forge.reviewsOf.set(1, (at.forge.reviewsOf.get(1) ?? []).slice(0, 1));
+    at.forge.change(1, {});
+    at.restart();
+    await at.set(name, 'True');
+    for (let turn = 0; turn < 3; turn += 1) await at.reconcile(name);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(/^ReviewNotCounted: .* the same user reviewed again after it/);
+  });
+
   test('without the right to approve, a review does not count', async () => {
     await at.policy();
     const asked: unknown[] = [];

@@ -58,7 +58,9 @@ export async function verdictsOf(
 ): Promise<ReviewVerdicts> {
   const { git } = store.repositoryOf(evaluation.revision);
   const current = await commitsWithContent(git, evaluation, approvedCommits(reviews, review.approvers));
-  return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit), rejectedAt(evaluation.record));
+  const { record } = evaluation;
+  const rest = { known: record.lastReviews ?? [], rejectedAt: rejectedAt(record) };
+  return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit), rest);
 }
 
 /** When a proposal was rejected whose pull request was opened again since; undefined for others. */

@@ -1,5 +1,6 @@
 import type { Review } from '../../../src/forge/forge.ts';
 import { approverOf, type ReviewApprover } from '../../../src/package/model/policy/review-policy.ts';
+import { isReplaced, type LastReview } from '../../../src/package/model/record/last-reviews.ts';
 import { plainLine } from '../text/quote.ts';
 
 /** Reviews of earlier pull requests that still stand: requests for changes. Approvals were for another proposal. */
@@ -30,6 +31,22 @@ export function lastReviews(reviews: readonly Review[]): readonly Review[] {
   return [...last.values()];
 }
 
+/** What the record has to know about these reviews, before any of them is deleted: the last one of each mapped user who had approved before. */
+export function newLastReviews(
+  reviews: readonly Review[],
+  approvers: readonly ReviewApprover[],
+  known: readonly LastReview[] | undefined,
+): readonly LastReview[] {
+  const approved = reviews.filter(({ state }) => state === 'approved');
+  return lastReviews(reviews).flatMap(({ id, author, submittedAt: at }) => {
+    const user = author.toLowerCase();
+    const isAgain = approved.some((one) => one.id !== id && one.author.toLowerCase() === user);
+    if (!isAgain || approverOf(approvers, author) === undefined) return [];
+    const isKnown = known?.some((one) => one.user === user && one.id === id) === true;
+    return isKnown || isReplaced({ id, author, submittedAt: at }, known) ? [] : [{ user, id, at }];
+  });
+}
+
 /** The commits whose content decides whether a review counts: those that mapped users approved last. */
 export function approvedCommits(
   reviews: readonly Review[],
@@ -52,16 +69,16 @@ export interface ReviewVerdicts {
 }
 
 /**
- * Evaluates reviews, oldest first. Of each user the last one counts; a dismissed one counts for nothing, and revives none before it. An
- * approval counts for the content that was reviewed; a request for changes stays until its author or the host withdraws it.
- * Approvals from before a rejection, after which the same pull request was opened again, do not count.
+ * Evaluates reviews, oldest first. Of each user the last one counts; a dismissed one counts for nothing, and revives none before it, nor does
+ * one of `known` that was deleted. An approval counts for the content that was reviewed; a request for changes stays until its author or the
+ * host withdraws it. Approvals from before a rejection, after which the same pull request was opened again, do not count.
  * `isCurrent` returns whether the package at a commit has the present content.
  */
 export function evaluateReviews(
   reviews: readonly Review[],
   approvers: readonly ReviewApprover[],
   isCurrent: (commit: string) => boolean,
-  rejectedAt?: string,
+  { known, rejectedAt }: { readonly known?: readonly LastReview[]; readonly rejectedAt?: string | undefined } = {},
 ): ReviewVerdicts {
   const approvals: { subject: string; review: Review }[] = [];
   const changesRequested: Review[] = [];
@@ -73,6 +90,9 @@ export function evaluateReviews(
     if (subject === undefined) {
       const reason =
         'spec.review.approvers of the policy does not list this user; add an entry if the review should count';
+      uncounted.push({ review, reason });
+    } else if (isReplaced(review, known)) {
+      const reason = 'the same user reviewed again after it, and deleted that; a new review is needed';
       uncounted.push({ review, reason });
     } else if (review.commit === undefined || !isCurrent(review.commit)) {
       const reason = 'the package has changed since; a new review is needed';

@@ -105,6 +105,33 @@ describe('a recorded approval by a review', () => {
       },
     );
 
+  const again: readonly [string, 'approved' | 'changes-requested'][] = [
+    ['requested changes', 'changes-requested'],
+    ['approved once more', 'approved'],
+  ];
+  test.each(again)('does not count again when the user %s, and deletes that review', async (_, state) => {
+    await recorded();
+    at.forge.review(1, 'bob', state, at.revision(name).commit);
+    await poll();
+    // What the process remembers must not decide.
+    at.restart();
+    at.forge.reviewsOf.set(1, (at.forge.reviewsOf.get(1) ?? []).slice(0, 1));
+    at.forge.change(1, {});
+    for (let turn = 0; turn < 3; turn += 1) await poll();
+    expect(subjects()).toEqual([]);
+    const uncounted = (await at.world.events(name)).filter((event) => event.startsWith('ReviewNotCounted'));
+    expect(uncounted).toEqual([
+      expect.stringContaining('#review-1 of bob does not count: the same user reviewed again'),
+    ]);
+    const { etag } = at.revision(name);
+    await afterSoak();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Proposed', etag });
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await poll();
+    await afterSoak();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
   test('that stands publishes after the soak time, and one that took the place of a withdrawn one too', async () => {
     await recorded();
     changeReview('bob', 'dismissed');

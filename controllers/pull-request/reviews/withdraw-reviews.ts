@@ -1,12 +1,13 @@
 import type { Review } from '../../../src/forge/forge.ts';
 import { approverOf, REVIEW_ACTOR } from '../../../src/package/model/policy/review-policy.ts';
+import { isReplaced } from '../../../src/package/model/record/last-reviews.ts';
 import { type Approval, approvalsIn, type WithdrawnApproval } from '../../../src/package/model/record/record.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import { plainLine } from '../text/quote.ts';
 import type { ReviewContext, ReviewedProposal } from './reviewed-proposal.ts';
 import { commitsWithContent } from './same-content.ts';
-import { lastReviews } from './verdicts.ts';
+import { lastReviews, newLastReviews } from './verdicts.ts';
 
 /**
  * Between two reads of the reviews of a pull request that shows no change, in milliseconds, while an approval by one of them waits: Gitea does not
@@ -22,27 +23,32 @@ export function waitsByReview({ revision, record }: Pick<RevisionEvaluation, 're
 
 /**
  * Withdraws recorded approvals whose reviews do not stand any more, so that no controller publishes by them after a soak time, a window, a
- * freeze, or the approval of another user. The host is read once more before that. Approvals by other ways stay. Returns whether it has
- * changed the record.
+ * freeze, or the approval of another user. The host is read once more before that. Approvals by other ways stay. The same write records the reviews
+ * that replace an approving one, which is not to count again once they are deleted. Returns whether it has changed the record.
  */
 export async function withdrawReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<boolean> {
   // What the host has merged is decided by the reviews from before.
   if (proposal.pull.state !== 'open') return false;
-  if ((await endedApprovals(context, proposal, proposal.reviews)).length === 0) return false;
-  const { pull, reviews } = await proposal.readState();
-  proposal.note(pull);
-  if (pull.state !== 'open') return false;
-  const ended = await endedApprovals(context, proposal, reviews);
-  if (ended.length === 0) return false;
-  const { object } = proposal;
+  let { reviews } = proposal;
+  let ended = await endedApprovals(context, proposal, reviews);
+  if (ended.length > 0) {
+    const read = await proposal.readState();
+    proposal.note(read.pull);
+    if (read.pull.state !== 'open') return false;
+    ({ reviews } = read);
+    ended = await endedApprovals(context, proposal, reviews);
+  }
+  const { object, evaluation, review, pull } = proposal;
+  const later = newLastReviews(reviews, review.approvers, evaluation.record.lastReviews);
+  if (ended.length === 0 && later.length === 0) return false;
   const lines = ended.map(
     ({ approval: { subject, evidence = '' }, why }) =>
       `the approval of ${plainLine(subject)} by ${plainLine(evidence)} does not count any more: ${why}`,
   );
   await context.store.change(
     keyText(keyOf(object)),
-    { withdrawnApprovals: ended },
-    { actor: { name: REVIEW_ACTOR }, face: 'controller', reason: lines.join('; ') },
+    { withdrawnApprovals: ended, lastReviews: later },
+    { actor: { name: REVIEW_ACTOR }, face: 'controller', reason: lines.join('; ') || `reviews of ${pull.url}` },
   );
   for (const line of lines) context.events.record(object, 'Warning', 'ApprovalWithdrawn', line, `withdrawal ${line}`);
   return true;
@@ -61,7 +67,9 @@ export async function endedApprovals(
     const why = `spec.review.publishOn of the policy ${policy} is approval; approve it through Sluice`;
     return given.map((approval) => ({ approval, why }));
   }
-  const standing = lastReviews(reviews).filter(({ state }) => state === 'approved');
+  const standing = lastReviews(reviews).filter(
+    (one) => one.state === 'approved' && !isReplaced(one, record.lastReviews),
+  );
   const ended: WithdrawnApproval[] = [];
   for (const approval of given) {
     const own = standing.filter(({ author }) => approverOf(approvers, author)?.name === approval.subject);

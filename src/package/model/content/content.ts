@@ -62,6 +62,12 @@ export async function readPackage(
   return new Content(stat.oid, files, describeSkipped(listed), content);
 }
 
+/** The inputs of a package that is in no tree. Its content digest is none of Git, and compares with those made in the same way alone. */
+export async function inputsInMemory(files: ReadonlyMap<string, Buffer>, content: string): Promise<PackageInputs> {
+  await prepareKrmFiles(files);
+  return new Content('', files, [], content);
+}
+
 /**
  * Returns the package after changes of some files, without reading the others again. `specification` identifies its new
  * tree.

@@ -16,6 +16,7 @@ import {
 } from '../../trust/statement/statement.ts';
 import { listOf, mapOf } from '../../trust/statement/strict-schemas.ts';
 import { executedCommandsSchema } from './executed-commands.ts';
+import { lastReviewSchema } from './last-reviews.ts';
 
 /**
  * Data of a revision that must be in Git but has no field in the Kptfile. It is the body of a commit under the record ref:
@@ -152,6 +153,8 @@ const recordSchema = z.object({
       policies: listOf(z.string()).optional(),
     })
     .optional(),
+  /** The last reviews of users who had approved before: when one of them is deleted, no earlier one of its user counts again. */
+  lastReviews: listOf(lastReviewSchema).optional(),
   /** Commands in comments of its pull request. */
   commands: executedCommandsSchema.optional(),
   /** The published revision that this one was created from, and its content. */

@@ -1,13 +1,17 @@
+import { type Condition, conditionsOf } from '../../../../kptfile-schema/index.ts';
 import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Oid } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
+import type { PackageContent } from '../../model/content/content.ts';
 import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
 import { packagePath, proposedRef } from '../../model/identity/layout.ts';
+import type { RevisionRecord } from '../../model/record/record.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { MergedProposal } from '../../model/revision/revision-state.ts';
 import { DELETED } from '../../trust/ledger/trust-ledger.ts';
 import type { MergedFacts } from '../merged-facts.ts';
 import type { RepositoryContext, WritePlan } from '../ports/repository-context.ts';
+import { currentRecord } from '../records/record-at-tip.ts';
 import { readCommit } from '../records/record-chain.ts';
 import { planTransition, type Transition } from '../transition.ts';
 import { inSequence } from '../update.ts';
@@ -28,6 +32,32 @@ export interface MergedPackage {
 /** What a merged package is judged as: a proposal that was pushed with the commit of the merge. Throws if there is no place for it. */
 export async function previewMergedPackage(repo: RepositoryContext, wanted: MergedPackage): Promise<PackageRevision> {
   return proposalOf(repo, await planProposal(repo, wanted));
+}
+
+/** What is merged onto a package begins with. */
+export interface RecordedContent {
+  readonly record: RevisionRecord;
+  readonly content: PackageContent;
+  readonly conditions: ReadonlyMap<string, Condition>;
+}
+
+/** Reads the record of a package at a commit of the main branch as a merge of it has that. Undefined where there is no package, or one that cannot be read. */
+export async function recordAt(
+  repo: RepositoryContext,
+  { package: name, commit }: { readonly package: string; readonly commit: Oid },
+): Promise<RecordedContent | undefined> {
+  // Nothing is written, so that no revision gets this workspace.
+  const key = { repository: repo.repository, package: name, workspace: `record-at-${commit}` };
+  try {
+    const revision = await proposalOf(repo, await proposalAt(repo, key, commit));
+    const { kptfile } = revision;
+    const content = await repo.content(revision);
+    const record = await currentRecord(repo, revision, content);
+    return { record, content, conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile) };
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
+    return undefined;
+  }
 }
 
 /** Why a merged package gets no revision, whatever its gates are; undefined if nothing but the kernel decides. One sentence. */
@@ -73,12 +103,15 @@ export async function planMergedPackage(
 }
 
 async function planProposal(repo: RepositoryContext, { merged, ...wanted }: MergedPackage): Promise<WritePlan> {
-  const key = placeOf(repo, wanted);
+  return proposalAt(repo, placeOf(repo, wanted), merged.commit);
+}
+
+async function proposalAt(repo: RepositoryContext, key: RevisionKey, commit: Oid): Promise<WritePlan> {
   const path = packagePath(repo.layout, key.package);
-  const [kptfile] = await repo.git.statObjects([`${merged.commit}:${path}/Kptfile`]);
+  const [kptfile] = await repo.git.statObjects([`${commit}:${path}/Kptfile`]);
   if (kptfile?.type !== 'blob')
-    throw new SluiceError('NotFound', `there is no package ${path} at the commit ${merged.commit}`);
-  const updates = [{ type: 'create', ref: proposedRef(repo.layout, key), new: merged.commit } as const];
+    throw new SluiceError('NotFound', `there is no package ${path} at the commit ${commit}`);
+  const updates = [{ type: 'create', ref: proposedRef(repo.layout, key), new: commit } as const];
   return { updates, name: revisionName(key), marks: [], revokes: false };
 }
 

@@ -3,6 +3,7 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { type OverwrittenBy, overwrittenText, stillOverwritten } from '../../merge/still-overwritten.ts';
 import type { PackageContent } from '../../model/content/content.ts';
 import { needsRenewal } from '../../model/gates/gates.ts';
 import { APPROVAL_ALLOWED_TYPE, isComputedType, READY_TYPE } from '../../model/gates/ready-type.ts';
@@ -10,6 +11,7 @@ import { issueVerdict, syncVerdicts } from '../../model/gates/verdict.ts';
 import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
 import { type ExecutedCommand, withCommand } from '../../model/record/executed-commands.ts';
+import { type LastReview, withLastReviews } from '../../model/record/last-reviews.ts';
 import { type WrittenMetadata, withMetadata } from '../../model/record/object-metadata.ts';
 import {
   type Contributor,
@@ -19,6 +21,7 @@ import {
   withWithdrawn,
 } from '../../model/record/record.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
+import { readPackageFiles } from '../../upstream/upstream-reader.ts';
 import type { Rendering } from '../ports/renderer.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
 import { currentRecord } from '../records/record-at-tip.ts';
@@ -61,8 +64,12 @@ export interface RevisionChange extends PackageEdits {
   readonly command?: ExecutedCommand & { readonly source: string };
   /** Recorded approvals of a proposal that do not count any more. Those that are not in the record are ignored. */
   readonly withdrawnApprovals?: readonly WithdrawnApproval[];
+  /** See `withLastReviews`. */
+  readonly lastReviews?: readonly LastReview[];
   /** Bases the revision on the head of the main branch, with a merge commit. */
   readonly rebase?: RebaseMode;
+  /** What a merge of upstream in `files` overwrites, which the commit records. */
+  readonly overwritten?: OverwrittenBy;
   /** First line of the commit. */
   readonly subject?: string;
   readonly expectedCommit?: Oid;
@@ -143,7 +150,7 @@ export async function planChange(
   const { withdrawnApprovals = [] } = change;
   const kept = revision.lifecycle === 'Proposed' ? withWithdrawn(record, withdrawnApprovals) : record;
   const isWithdrawn = kept !== record;
-  record = kept;
+  record = withLastReviews(kept, change.lastReviews ?? []);
   if (change.command !== undefined) {
     const { source, ...command } = change.command;
     record = { ...record, commands: withCommand(before.commands, source, command) };
@@ -156,6 +163,7 @@ export async function planChange(
   let commit = revision.commit;
   const hasCommit = contentChanged || rebase !== undefined;
   if (hasCommit) {
+    const merge = rebase?.overwritten ?? change.overwritten;
     commit = await repo.git.writeCommit({
       tree: rebase === undefined ? root : await treeOnto(repo, revision, rebase, next.tree),
       parents: [revision.commit, ...(rebase === undefined ? [] : [rebase.head])],
@@ -164,6 +172,7 @@ export async function planChange(
         annotations: [{ package: revision.path, workspaceName: revision.key.workspace }],
         context,
         action: 'edit',
+        overwritten: merge && (await recordedOverwritten(repo, merge, next.tree)),
       }),
     });
     updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
@@ -177,6 +186,14 @@ export async function planChange(
   const { update, mark } = await writeRecord(repo, revision, { ...record, commit }, note, context);
   updates.push(update);
   return { updates, name: revision.name, marks: [mark], revokes: isWithdrawn || revokesVerdict(before, record) };
+}
+
+async function recordedOverwritten(
+  { git }: RepositoryContext,
+  merge: OverwrittenBy,
+  tree: Oid,
+): Promise<string | undefined> {
+  return overwrittenText(merge.by, await stillOverwritten(merge, () => readPackageFiles(git, tree)));
 }
 
 /** Conditions that Sluice computes cannot be issued or withdrawn. */
@@ -356,6 +373,7 @@ function describe(change: RevisionChange): string {
   if (change.metadata !== undefined) parts.push('Change metadata');
   for (const { approval } of change.withdrawnApprovals ?? [])
     parts.push(`withdraw the approval of ${approval.subject}`);
+  if (parts.length === 0 && (change.lastReviews?.length ?? 0) > 0) parts.push('Later reviews');
   if (parts.length === 0 && change.command !== undefined) parts.push('Command of a comment');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
   if (parts.length === 0 && change.recordPush === true) parts.push('Record a push');
