@@ -1,4 +1,4 @@
-import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
+import { type PackageVariant, waitsIn } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { overwrittenOf } from './overwritten-condition.ts';
@@ -43,6 +43,7 @@ export function stateOf(generation: number | undefined, status: PackageVariant['
   const [stalled, ready] = ['Stalled', 'Ready'].map((type) => findCondition(status?.conditions, type));
   if (ready === undefined || ready.observedGeneration !== generation) return 'not carried out yet';
   if (stalled?.status === 'True') return 'stalled';
+  if (ready.status === 'True' && waitsIn(ready.message) !== undefined) return 'waits for a decision';
   return ready.status === 'True' ? 'up to date' : `not ready (${ready.reason})`;
 }
 

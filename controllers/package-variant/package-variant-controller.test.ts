@@ -4,6 +4,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revi
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { countVariants } from '../package-variant-set/variant-counts.ts';
 import { describeVariant } from './describe-variant.ts';
 
 const KEY = { namespace: 'default', name: 'web-edge' };
@@ -179,6 +180,9 @@ describe('a new upstream revision', () => {
     expect((await bench.conditions())[1]).toBe(
       `Ready=True/NoErrors: successfully ensured downstream package variant; blueprints/web v2 follows when ${DRAFT}, which is Proposed, is approved or rejected`,
     );
+    const variant = await bench.world.client.get(packageVariantKind, KEY);
+    expect(describeVariant(variant).state).toBe('waits for a decision');
+    expect(countVariants([variant])).toEqual({ total: 1, ready: 0, waiting: 1, failing: 0 });
     await bench.world.store.update(DRAFT, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
     await bench.reconcile();
     expect(bench.downstream()).toEqual(['packagevariant-1 Published v1', 'packagevariant-2 Draft']);

@@ -9,6 +9,7 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {
+  ensuredMessage,
   PACKAGE_VARIANT_FINALIZER,
   type PackageVariant,
   packageVariantKind,
@@ -248,15 +249,11 @@ export function packageVariantController({
   async function report(variant: Stored<PackageVariant>, ensured: Rendered): Promise<void> {
     const { revision, done, waits, rendered } = ensured;
     if (done !== undefined) events.record(variant, 'Normal', done.reason, done.message);
-    const success = 'successfully ensured downstream package variant';
     const [before] = variant.status?.downstreamTargets ?? [];
     await writeStatus(client, packageVariantKind, variant, {
       conditions: [
         NOT_STALLED,
-        {
-          ...{ type: 'Ready', status: 'True', reason: 'NoErrors' },
-          message: waits === undefined ? success : `${success}; ${waits}`,
-        },
+        { ...{ type: 'Ready', status: 'True', reason: 'NoErrors' }, message: ensuredMessage(waits) },
         ...overwrittenConditions(variant, ensured),
       ],
       fields: {
