@@ -19,8 +19,9 @@ const quickEnv = { ...isolatedGit, ...(memory === undefined ? {} : { TMPDIR: mem
 const BESIDE_CODE = '{kptfile-schema,src,controllers,examples,scripts}/**';
 /** Kills, competing processes, large repositories, whole corpora: more than some seconds each. */
 const PROCESS = '**/*.process.test.ts';
-/** Properties whose every run starts git take half a minute; the property suite has them with all their runs. */
-const GIT_PROPERTIES = 'src/git/{engines,refs,remote/client,signing}/**/*.property.test.ts';
+/** Properties whose every run starts git or writes a repository take half a minute; the property suite has them with all their runs. */
+const GIT_PROPERTIES =
+  'src/{git/{engines,objects/pack,refs,remote/client,signing},package/store}/**/*.property.test.ts';
 /** Suites of their own, with what they need. */
 const APART = [
   'test/attack/**',

@@ -5,7 +5,7 @@ import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.t
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
-import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
+import { decisionOf, mergesOnHost } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
@@ -70,7 +70,7 @@ export async function mergeApproved(
   const decision = decisionOf(evaluation, revision.namespace);
   const repository = store.repositoryOf(revision);
   if (!pulls.queued.has(pull.number)) attempts.noteQueued(key, undefined);
-  if (decision === undefined || review.publishOn === 'merge') {
+  if (decision === undefined || !mergesOnHost(review, decision.face)) {
     const why =
       decision === undefined
         ? 'no approval of what it publishes has been decided on'

@@ -1,5 +1,5 @@
 import type { KptfileEdit, RenderStatus } from '../../../kptfile-schema/index.ts';
-import type { Overwritten } from '../merge/overwritten.ts';
+import type { OverwrittenBy } from '../merge/still-overwritten.ts';
 import type { IssuedCondition } from '../model/gates/verdict.ts';
 import type { WrittenMetadata } from '../model/record/object-metadata.ts';
 
@@ -18,8 +18,8 @@ export interface NewRevision {
   readonly expectedLatest?: string;
   /** Called with what each function did, if the draft has functions and they could run. */
   readonly onRendered?: (status: RenderStatus) => void;
-  /** Called with the local changes that an upgrade overwrote, if there are any. */
-  readonly onOverwritten?: (overwritten: Overwritten) => void;
+  /** What the merge in `adapt` overwrote, which the commit records. An upgrade records that of its own merge. */
+  readonly overwritten?: OverwrittenBy;
 }
 
 /** Changes of a new draft in the commit that creates it. */

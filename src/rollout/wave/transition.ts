@@ -1,4 +1,5 @@
 import type { PauseCause, PlanState, TargetOrder, TargetRecord, WaveRecord } from './plan-state.ts';
+import { membersOf } from './wave-members.ts';
 
 /** One change of the state of a plan. Nothing else changes a state, so that the log of transitions determines it. */
 export type Transition =
@@ -35,6 +36,8 @@ export type Transition =
   | { readonly type: 'NotRolledBack'; readonly id: string; readonly reason: string }
   | { readonly type: 'WaveStarted' | 'WaveVerified' | 'WaveUnverified' | 'WaveAnalysed'; readonly wave: string }
   | { readonly type: 'AnalysisRepeated' | 'WaveCompleted' | 'WavePromoted'; readonly wave: string }
+  /** A completed plan has targets again: its last waves that found none are to be started again. */
+  | { readonly type: 'Reopened' }
   | { readonly type: 'Started' | 'Unpaused' | 'Completed' | 'Aborted' | 'RolledBack' }
   | { readonly type: 'Paused'; readonly cause: PauseCause; readonly message: string }
   | { readonly type: 'Resumed'; readonly pause: number }
@@ -183,6 +186,12 @@ function applyToPlan(draft: Draft, transition: PlanTransition): void {
       break;
     case 'Resumed':
       setPhase(draft, 'Running');
+      break;
+    case 'Reopened':
+      setPhase(draft, 'Running');
+      set(draft, {
+        waves: waves.slice(0, waves.findLastIndex(({ name }) => membersOf(draft.state, name).length > 0) + 1),
+      });
       break;
     case 'Paused': {
       const { cause, message } = transition;

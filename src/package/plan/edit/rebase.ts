@@ -6,6 +6,7 @@ import { isEdited } from '../../kernel/main-edit.ts';
 import { mergePackage } from '../../merge/merge-package.ts';
 import { overwrittenTexts } from '../../merge/overwritten.ts';
 import { type PackageFiles, sameFile } from '../../merge/package-files.ts';
+import type { OverwrittenBy } from '../../merge/still-overwritten.ts';
 import { PUSH_ACTOR } from '../../model/gates/verdict.ts';
 import { type RevisionRecord, withContributor } from '../../model/record/record.ts';
 import { isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
@@ -32,6 +33,8 @@ export interface Rebase {
   readonly modes: ReadonlyMap<string, RegularMode>;
   /** The merged package is no publication that counts, so that its authors are not known. */
   readonly isUnknown: boolean;
+  /** What the merge overwrites in the revision. */
+  readonly overwritten?: OverwrittenBy;
 }
 
 const MAX_SHOWN_FILES = 10;
@@ -106,7 +109,7 @@ async function merge(
   { commit, path, name }: PackageRevision,
   { from, onMain, mode }: { readonly from: Oid | undefined; readonly onMain: Oid; readonly mode: RebaseMode },
   context: RequestContext,
-): Promise<Pick<Rebase, 'files' | 'modes'>> {
+): Promise<Pick<Rebase, 'files' | 'modes' | 'overwritten'>> {
   const local = await readPackageFiles(git, `${commit}:${path}`);
   const original: PackageFiles = from === undefined ? new Map() : await readPackageFiles(git, from);
   const updated = await readPackageFiles(git, onMain);
@@ -131,7 +134,11 @@ async function merge(
   const edits = new Map<string, Uint8Array | null>();
   for (const file of local.keys()) if (!files.has(file)) edits.set(file, null);
   for (const [file, next] of files) if (!sameFile(local.get(file), next)) edits.set(file, next.data);
-  return { files: edits, modes: mergedModes({ local, original, updated }, files.keys()) };
+  return {
+    files: edits,
+    modes: mergedModes({ local, original, updated }, files.keys()),
+    overwritten: { by: 'the main branch', overwritten, local, original },
+  };
 }
 
 /** Of each file the mode on the main branch where it changed there, else that of the draft; only what changes in the draft. */

@@ -10,6 +10,8 @@ import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { protectMain } from '../../../test/support/protected-main.ts';
+import { approveTargets } from '../../wave-plan/targets/approve-targets.ts';
+import { WAVE_PLAN_ACTOR } from '../../wave-plan/wave-plan-controller.ts';
 
 const CARLA = { ...ANNA, actor: { name: 'carla' } };
 const RESOLVER = { actor: { name: 'resolver:other' }, face: 'controller' } as const;
@@ -156,6 +158,32 @@ describe('a main branch that the host reserves for merges', () => {
     await start({ publishOn: 'merge' });
     await expect(at.world.store.update(name, { action: 'approve' }, CARLA)).rejects.toThrow(/protected branch/);
     expect(approvals()).toEqual([]);
+  });
+
+  test('with publishOn: merge what a WavePlan approves is merged too, at the commit that it approved', async () => {
+    await start({ publishOn: 'merge' });
+    const { commit } = at.revision(name);
+    const client = at.world.client.as({ name: WAVE_PLAN_ACTOR }, 'controller');
+    const intents = [{ id: 'apps/web', key: { namespace: 'default', name }, commit }];
+    const approve = () =>
+      approveTargets(intents, () => 'wave one', { client, store: at.world.store }, new AbortController().signal);
+    const waits = {
+      id: 'apps/web',
+      refusal: expect.stringMatching(/^WaitsForMerge: it is approved by controller:wave-plan/),
+    };
+    expect(await approve()).toEqual([waits]);
+    expect(approvals()).toMatchObject([{ subject: WAVE_PLAN_ACTOR, mergeOf: commit }]);
+    at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
+    await settle();
+    expect(await approve()).toMatchObject([{ refusal: expect.stringContaining('WaitsForMerge') }]);
+    expect((await at.world.events(name)).at(-1)).toMatch(/^NotMerged: .*a check is missing; satisfy the rules/);
+    at.forge.outcome = undefined;
+    at.clock.advance(600_000);
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    const { record } = at.revision(name).tip.facts.statement?.statement ?? {};
+    expect(record?.steps.at(-1)).toMatchObject({ action: 'approve', by: WAVE_PLAN_ACTOR });
+    expect(await approve()).toEqual([{ id: 'apps/web' }]);
   });
 
   test.each<[MergeOutcome, RegExp]>([
