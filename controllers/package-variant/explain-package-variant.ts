@@ -3,7 +3,7 @@ import type { Explainer } from '../../src/package/api/explain/explainer.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageVariantKind, waitsIn } from '../../src/resource/kinds/porch/package-variant.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
-import { OVERWRITTEN, overwrittenOf } from './overwritten-condition.ts';
+import { mergeReportsOf } from './merge-reports.ts';
 import { ownersOf } from './plan-variant.ts';
 
 /** The variant that keeps an open revision up to date, and what prevents that. */
@@ -35,12 +35,11 @@ export function packageVariantExplainer({ client }: { readonly client: Client })
       const belongs = `it belongs to PackageVariant ${owner.name}, which ${keeps}`;
       const problem = stalled?.status === 'True' ? stalled : ready?.status === 'False' ? ready : undefined;
       const message = problem === undefined ? belongs : `${belongs}; this fails: ${problem.message}`;
-      const overwritten = overwrittenOf(variant.status);
-      const isOverwritten = overwritten?.revision === revision.name;
+      const reports = mergeReportsOf(variant.status).filter((report) => report.revision === revision.name);
       return {
         reasons: [
           { reason: 'OwnedByPackageVariant', message },
-          ...(isOverwritten ? [{ reason: OVERWRITTEN, message: overwritten.message }] : []),
+          ...reports.map((report) => ({ reason: report.type, message: report.message })),
         ],
       };
     },
