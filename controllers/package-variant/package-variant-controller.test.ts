@@ -215,7 +215,7 @@ describe('a new upstream revision', () => {
     const decided = `no open revision has files that both sides changed; ${DRAFT} is decided`;
     expect(await bench.conditions()).toContain(`LocalChangesKept=False/Decided: ${decided}`);
     const history = await store.history(DRAFT, 10);
-    expect(history.map(({ what }) => what)).toContain(`Upgrading revision; ${kept.slice(DRAFT.length + 2)}`);
+    expect(history.map(({ what }) => what)).toContain(`Upgrading revision (${kept.slice(DRAFT.length + 2)})`);
   });
 
   test('that overwrites a local change reports it until the draft is decided', async () => {

@@ -180,18 +180,17 @@ function entryOf(commit: Commit, actor: string | undefined, face?: string): Hist
     by: actor ?? claim,
     face: actor === undefined ? 'git' : (face ?? facts.face ?? 'git'),
     action: facts.action ?? 'push',
-    what: [commit.message.split('\n', 1)[0] ?? '', ...conflictsOf(facts)].join('; '),
+    what: `${commit.message.split('\n', 1)[0] ?? ''}${conflictsOf(facts)}`,
     reason: facts.reason,
     commit: commit.oid,
   };
 }
 
 /** What a merge kept or overwrote. */
-function conflictsOf({ kept, overwritten }: CommitFacts): string[] {
-  return [
-    ...(kept === undefined ? [] : [kept]),
-    ...(overwritten === undefined ? [] : [`changed on both sides, and overwritten ${overwritten}`]),
-  ];
+function conflictsOf({ kept, overwritten }: CommitFacts): string {
+  const lost = overwritten === undefined ? undefined : `changed on both sides, and overwritten ${overwritten}`;
+  const texts = [kept, lost].filter((text) => text !== undefined);
+  return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
 }
 
 /** A push and an approval have entries as commits. */
