@@ -2,6 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
+import { PollPace } from '../../src/forge/poll-pace.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -40,8 +41,7 @@ import { policyForMerge, recordMergePublication } from './merging/merge-publicat
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
-import { pauseAfter } from './pause-after.ts';
-import { PollPace } from './poll-pace.ts';
+import { isPermanent, pauseAfter } from './pause-after.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { RepositoryPolls } from './repository-polls.ts';
 import { applyReviews } from './reviews/apply-reviews.ts';
@@ -140,9 +140,15 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     reconcileTimeoutMs: 120_000,
     maxDelayMs: 60_000,
     // The name of a repository is a DNS label, that of a revision contains dots.
-    reconcile: (key, { signal }) => {
-      if (isBatchesKey(key)) return batches.reconcile(key, signal);
-      return key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal);
+    reconcile: async (key, { signal }) => {
+      try {
+        if (isBatchesKey(key)) return await batches.reconcile(key, signal);
+        return await (key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal));
+      } catch (error) {
+        // Attempts before its end would make a rate limit last longer.
+        if (!isSluiceError(error, 'TooManyRequests')) throw error;
+        return { requeueAfter: pauseAfter(error) ?? 0, reason: messageOf(error) };
+      }
     },
   };
 
@@ -372,7 +378,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
     } catch (error) {
       // What only an operator can change does not matter any more.
-      if (pauseAfter(error) === undefined) throw error;
+      if (!isPermanent(error)) throw error;
     }
     if (!isBatchBranch(before.pull.branch)) {
       ended.note(before);
@@ -380,7 +386,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     forget(key, before);
     events.forget(key);
-    failures.forget(key);
   }
 
   function watch(key: ObjectKey, proposal: string, pull: ShownPull, commands: CommandState = {}): Shown {

@@ -5,6 +5,7 @@ import { type PackageRefusal, packageKey } from '../../../src/delivery/selection
 import type { Desired, PackageState } from '../../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../../src/delivery/tree/kustomization.ts';
 import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { PollPace } from '../../../src/forge/poll-pace.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
@@ -12,7 +13,6 @@ import { keyOf, keyText, type Stored } from '../../../src/resource/object/object
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { dequeue } from '../../pull-request/merging/dequeue.ts';
 import { MergeAttempts } from '../../pull-request/merging/merge-attempts.ts';
-import { PollPace } from '../../pull-request/poll-pace.ts';
 import type { DeliveryReport, PendingPull } from '../delivery-report.ts';
 import {
   deliverByPullRequest,

@@ -27,6 +27,8 @@ export type Transition =
   | { readonly type: 'Blocked'; readonly id: string; readonly reason: string | undefined }
   | { readonly type: 'Approved'; readonly id: string; readonly published: number }
   | { readonly type: 'Verified'; readonly id: string }
+  /** Why its last verification did not succeed; its deadline runs on. */
+  | { readonly type: 'Unverified'; readonly id: string; readonly reason: string }
   | { readonly type: 'Failed' | 'Unreachable'; readonly id: string; readonly reason: string }
   /** A verified target that its engine reports as unhealthy while its wave soaks. */
   | { readonly type: 'Regressed'; readonly id: string; readonly reason: string }
@@ -125,6 +127,9 @@ function applyTo(draft: Draft, transition: Transition): void {
       break;
     case 'Verified':
       move(draft, transition.id, 'Verified', {});
+      break;
+    case 'Unverified':
+      change(draft, transition.id, { reason: transition.reason });
       break;
     case 'Failed':
     case 'Unreachable':
