@@ -19,8 +19,11 @@ const quickEnv = { ...isolatedGit, ...(memory === undefined ? {} : { TMPDIR: mem
 const BESIDE_CODE = '{kptfile-schema,src,controllers,examples,scripts}/**';
 /** Kills, competing processes, large repositories, whole corpora: more than some seconds each. */
 const PROCESS = '**/*.process.test.ts';
-/** Properties whose every run starts git take half a minute; the property suite has them with all their runs. */
-const GIT_PROPERTIES = 'src/git/{engines,refs,remote/client,signing}/**/*.property.test.ts';
+/** Properties whose every run takes long, or starts git or writes a repository; the property suite has them with all their runs. */
+const SLOW_PROPERTIES = [
+  'src/git/{engines,objects/pack,refs,remote/client,signing}/**/*.property.test.ts',
+  'src/{expression,kubernetes,package/model/record,package/store,server/authentication,starlark/machine}/*.property.test.ts',
+];
 /** Suites of their own, with what they need. */
 const APART = [
   'test/attack/**',
@@ -53,7 +56,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [`${BESIDE_CODE}/*.test.ts`],
-          exclude: [PROCESS, GIT_PROPERTIES],
+          exclude: [PROCESS, ...SLOW_PROPERTIES],
           isolate: false,
           env: quickEnv,
           ...QUICK,

@@ -73,7 +73,8 @@ export const approvalExplainer: Explainer = {
       const onHost = actOnHost(policy, surroundings);
       // Of those whom quorums count, enough have approved.
       const isDone = isByController && status.quorums.length > 0;
-      if (!isBlocked && isDone) next.push(...(surroundings.running ? [] : [sluiceCommand('up')]));
+      if (evaluation.overtaken !== undefined) alternatives.unshift(approve);
+      else if (!isBlocked && isDone) next.push(...(surroundings.running ? [] : [sluiceCommand('up')]));
       else if (!isBlocked && onHost !== undefined) {
         next.push(onHost);
         // It would publish it past the pull request that its policy has it reviewed in.

@@ -30,6 +30,7 @@ import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import { STAYS_QUEUED } from '../pull-request/merging/dequeue.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { recordOnRevisions } from '../revision-events.ts';
@@ -102,8 +103,6 @@ export interface DeliveryOptions {
   readonly openForge?: OpenTargetForge;
 }
 
-const DEQUEUE_RETRY_MS = 60_000;
-
 /** Maximum number of attempts on a branch with concurrent pushes, before the backoff of the queue applies. */
 const MAX_ATTEMPTS = 5;
 
@@ -160,8 +159,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
         // Before the status, which then counts these packages: a reader may see some of them early, but never misses one.
         if (report.packages !== undefined) await writer.write(target, report.packages, signal);
         await write(target, report);
-        if (left === 'failed')
-          return { requeueAfter: DEQUEUE_RETRY_MS, reason: 'a pull request stays in the merge queue' };
+        if (left === 'failed') return STAYS_QUEUED;
         const poll = pulls.pollMs(keyText(key), report);
         if (poll !== undefined) return { requeueAfter: poll, reason: 'the pull request of the target is read' };
         const ends = freezes.flatMap(({ until }) => until ?? []).map((until) => until - steady.now());

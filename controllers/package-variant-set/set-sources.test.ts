@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -85,6 +85,33 @@ test('an event wakes only the sets that it concerns', async () => {
   expect(await after(() => end('delete'))).toEqual(['late']);
   const { status } = await client.get(packageVariantSetKind, key('late'));
   expect(status?.conditions?.[0]?.message).toContain('could not find upstream package revision blueprints/api with');
+});
+
+test('objects of a kind are followed in a namespace while a set there names it', async () => {
+  const { client, manager } = bench.world;
+  const watch = vi.spyOn(client, 'watch');
+  const watches = () =>
+    watch.mock.calls.filter(
+      ([kind, { namespace, signal } = {}]) => kind.kind === 'ConfigMap' && namespace !== undefined && !signal?.aborted,
+    );
+  await start();
+  const targets = [{ objectSelector: { apiVersion: 'v1', kind: 'ConfigMap', name: 'site' } }];
+  for (const name of ['one', 'other']) await create(name, targets);
+  await manager.idle();
+  expect(watches()).toHaveLength(1);
+  await client.delete(packageVariantSetKind, key('one'));
+  expect(await after(() => map('site'))).toEqual(['other']);
+  const spec = { targets: [{ repositories: [{ name: 'edge' }] }] };
+  await client.patch(packageVariantSetKind, key('other'), { spec });
+  await manager.idle();
+  expect(watches()).toEqual([]);
+  await create('late', targets);
+  await manager.idle();
+  expect(watches()).toHaveLength(1);
+  expect(await after(() => client.delete(configMapKind, key('site')))).toEqual(['late']);
+  await client.delete(packageVariantSetKind, key('late'));
+  await manager.idle();
+  expect(watches()).toEqual([]);
 });
 
 // Each of them is reconciled before the first event: a thousand took longer than a test may on a loaded machine, and prove no more.

@@ -10,6 +10,7 @@ import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { type KubernetesObject, keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
 import { labelSelector, matchesLabels } from '../../src/resource/selector/label-selector.ts';
 import { isSelectable, type KindName, type SelectableKinds } from '../package-variant/selectable-kind.ts';
 import type { ReadRepositories } from './read-repositories.ts';
@@ -31,6 +32,14 @@ export interface SetSourceOptions {
   readonly repositories: ReadRepositories;
 }
 
+/** A watch of the objects of a kind in a namespace, as sets name it. */
+interface Followed {
+  readonly named: KindName;
+  readonly kind: Kind;
+  readonly namespace: string;
+  readonly end: () => void;
+}
+
 /**
  * Wakes for a set that changes, for the set of a variant, for the sets of an upstream package or of a repository that opens, for those that
  * select an object or read a repository, and for those whose downstream packages belong to others when a variant goes. Only names, labels and
@@ -46,7 +55,7 @@ export function setSources(options: SetSourceOptions): Source<ObjectKey>[] {
 }
 
 function startSource(
-  { informer, enqueue }: SourceContext<ObjectKey>,
+  { informer, enqueue, release }: SourceContext<ObjectKey>,
   { kinds, store, repositories }: SetSourceOptions,
 ): () => void {
   const sets = informer(packageVariantSetKind);
@@ -58,7 +67,9 @@ function startSource(
   sets.addIndex(CLAIMING, ({ metadata: { namespace = '' }, status }) =>
     findCondition(status?.conditions, 'Ready')?.reason === DOWNSTREAM_CLAIMED ? [namespace] : [],
   );
-  const followed = new Map<string, { readonly kind: KindName; readonly end: () => void }>();
+  const followed = new Map<string, Followed>();
+  const followedId = ({ apiVersion, kind }: KindName, namespace: string) =>
+    JSON.stringify([apiVersion, kind, namespace]);
   const wake = (index: string, value: string) => {
     for (const set of sets.byIndex(index, value)) enqueue(keyOf(set));
   };
@@ -69,7 +80,7 @@ function startSource(
       const selection = selectionOf(target);
       const kind = selection === undefined ? undefined : kinds.kindOf(selection);
       if (selection === undefined || kind === undefined || !isSelectable(kind)) continue;
-      const id = JSON.stringify([selection.apiVersion, selection.kind, namespace]);
+      const id = followedId(selection, namespace);
       if (followed.has(id)) continue;
       isNew = true;
       const objects = informer(kind, { namespace });
@@ -78,7 +89,7 @@ function startSource(
         for (const value of selectorsOf(event))
           for (const set of sets.byIndex(SELECTED, value)) if (selects(set, event)) enqueue(keyOf(set));
       });
-      followed.set(id, { kind: selection, end });
+      followed.set(id, { named: selection, kind, namespace, end });
       wakeOnceRead(objects, selection, namespace);
     }
     return isNew;
@@ -92,14 +103,25 @@ function startSource(
     // It rejects when the informer is stopped.
     objects.whenSynced().then(wake, () => undefined);
   };
+  const unfollow = (id: string) => {
+    const one = followed.get(id);
+    one?.end();
+    followed.delete(id);
+    if (one !== undefined) release(one.kind, { namespace: one.namespace });
+  };
   /** Ends what followed kinds that are registered no longer. Returns these kinds. */
-  const unfollow = () =>
-    [...followed].flatMap(([id, { kind, end }]) => {
-      if (kinds.kindOf(kind) !== undefined) return [];
-      end();
-      followed.delete(id);
-      return [kind];
+  const unfollowGone = () =>
+    [...followed].flatMap(([id, { named }]) => {
+      if (kinds.kindOf(named) !== undefined) return [];
+      unfollow(id);
+      return [named];
     });
+  /** Ends what followed the kinds that a set has named, if no other set of its namespace names them. */
+  const unfollowUnused = (before: PackageVariantSet) => {
+    const { namespace = '' } = before.metadata;
+    for (const kind of namedKinds(before))
+      if (!sets.inNamespace(namespace).some((set) => namesKind(set, kind))) unfollow(followedId(kind, namespace));
+  };
   let ended = false;
   // Its revisions may be none, or have been announced while it was not open yet.
   store.onArrival((id) => {
@@ -108,9 +130,11 @@ function startSource(
   const ends = [
     sets.addHandler((event) => {
       if (event.type !== 'delete') follow(event.object);
+      if (event.type !== 'add' && specChanged(event))
+        unfollowUnused(event.type === 'update' ? event.old : event.object);
     }),
     kinds.onChange(() => {
-      const gone = unfollow();
+      const gone = unfollowGone();
       // A kind that arrives may have objects that sets select; without one that is gone, they cannot be carried out.
       for (const set of sets.list()) if (follow(set) || gone.some((kind) => namesKind(set, kind))) enqueue(keyOf(set));
     }),

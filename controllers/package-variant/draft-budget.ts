@@ -81,9 +81,10 @@ export class DraftBudget {
     if (drafts.open.size < drafts.limit) await this.#wake(uid, 1);
   }
 
+  /** Never rejects: where the search fails, none waits, since the requests that need it fail too and are tried again. */
   async #wake(uid: string, most: number): Promise<void> {
-    const waiting = (await this.#sets.get(uid))?.waiting;
-    for (const key of [...(waiting?.values() ?? [])].slice(0, most)) this.#context?.enqueue(key);
+    const drafts = await this.#sets.get(uid)?.catch(() => undefined);
+    for (const key of [...(drafts?.waiting.values() ?? [])].slice(0, most)) this.#context?.enqueue(key);
   }
 
   #draftsOf(uid: string, namespace: string | undefined): Promise<SetDrafts> {

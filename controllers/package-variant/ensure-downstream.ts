@@ -1,6 +1,4 @@
 import { conditionsOf, type RenderStatus } from '../../kptfile-schema/index.ts';
-import type { Overwritten } from '../../src/package/merge/overwritten.ts';
-import { stillOverwritten } from '../../src/package/merge/still-overwritten.ts';
 import type { PackageContent } from '../../src/package/model/content/content.ts';
 import { bindInputs } from '../../src/package/model/content/inputs.ts';
 import { type IssuedCondition, plainCondition } from '../../src/package/model/gates/verdict.ts';
@@ -26,7 +24,7 @@ import {
   type UpstreamStore,
   withEdits,
 } from './merge-upstream.ts';
-import { isFormer, nextWorkspace, ownerOf, ownersOf, planDownstream } from './plan-variant.ts';
+import { isFormer, latestPublished, nextWorkspace, ownerOf, ownersOf, planDownstream } from './plan-variant.ts';
 
 /** Why a variant cannot do anything about its downstream package until something else changes. */
 export class Blocked extends Error {
@@ -45,7 +43,7 @@ export class Waiting extends Error {
 }
 
 export interface Downstream {
-  readonly store: UpstreamStore & Pick<RevisionStore, 'create' | 'change' | 'get'>;
+  readonly store: UpstreamStore & Pick<RevisionStore, 'create' | 'change' | 'evaluate' | 'get'>;
   readonly variant: Stored<PackageVariant>;
   readonly upstream: PackageRevision;
   readonly upstreamRepository: PackageRepository;
@@ -67,8 +65,6 @@ export interface Ensured {
   readonly done?: { readonly reason: string; readonly message: string };
   /** What waits for a decision of users. */
   readonly waits?: string;
-  /** Changes of users that the revision had, or the one that it was made from, and has no more. */
-  readonly overwritten?: Overwritten;
 }
 
 /** Brings the downstream package up to date with at most one commit. Throws Blocked where users have to act first, and Waiting. */
@@ -106,6 +102,8 @@ async function clone(downstream: Downstream, workspace: string): Promise<Ensured
 /** Brings an open revision up to date with upstream and the variant. What users changed in it stays. */
 async function keep(downstream: Downstream, revision: PackageRevision): Promise<Ensured> {
   const { store, variant, upstream, upstreamRepository, repository, read, context } = downstream;
+  const overtaken = await rebase(downstream, revision);
+  if (overtaken !== undefined) return overtaken;
   const base = baseOf(store, revision, upstreamRepository);
   const isCurrent = await isBasedOn(base, upstream, upstreamRepository);
   const content = await repository.content(revision);
@@ -126,13 +124,34 @@ async function keep(downstream: Downstream, revision: PackageRevision): Promise<
     ...(metadata === undefined ? {} : { metadata }),
     subject: isCurrent ? `Adapting to package variant ${variant.metadata.name}` : 'Upgrading revision',
     expectedCommit: revision.commit,
+    ...(merge === undefined ? {} : { overwritten: merge }),
     onRendered: downstream.onRendered,
   };
   const after = await store.change(idOf(revision), change, context);
   if (after.commit === revision.commit) return { revision: after };
   const message = isCurrent ? `adapted ${after.name}` : `upgraded ${after.name} to ${describe(upstream)}`;
   const done = { reason: isCurrent ? 'Adapted' : 'Upgraded', message };
-  return { revision: after, done, ...(await overwrittenIn(repository, after, merge)) };
+  return { revision: after, done };
+}
+
+/** Merges what users published of the package since the revision was made: its approval would undo that. Undefined if there is nothing. */
+async function rebase(
+  { store, repository, context }: Downstream,
+  revision: PackageRevision,
+): Promise<Ensured | undefined> {
+  const { package: path } = revision.key;
+  const latest = latestPublished(store.list({ repository: repository.id, package: path }));
+  if (latest === undefined || latest.tip.tree === revision.record?.base?.tree) return undefined;
+  const later = (await store.evaluate(idOf(revision))).overtaken?.later;
+  if (later === undefined) return undefined;
+  const published = `${later.name}, which was published as v${later.revision} after ${revision.name} was made,`;
+  if (revision.lifecycle === 'Proposed')
+    return { revision, waits: `${published} follows when ${revision.name}, which is Proposed, is rejected` };
+  const change: RevisionChange = {
+    ...{ rebase: 'publication', subject: `Merging v${later.revision}`, expectedCommit: revision.commit },
+  };
+  const after = await store.change(idOf(revision), change, context);
+  return { revision: after, done: { reason: 'Rebased', message: `merged ${published} into it` } };
 }
 
 /** Opens a draft from a published revision if upstream or the variant changed. */
@@ -144,7 +163,7 @@ async function renew(downstream: Downstream, revision: PackageRevision, workspac
     if (!changesContent(await adaptPackage(variant, files, read))) return { revision };
     const copy = { type: 'copy', source: revision.name } as const;
     // Where functions undo a change in every rendering, there is none.
-    const foreseen = await create(downstream, workspace, copy, NOTHING, true);
+    const foreseen = await create(downstream, workspace, copy, undefined, true);
     if (foreseen.tip.tree === revision.tip.tree) return { revision };
     const made = await create(downstream, workspace, copy);
     const message = `created ${made.name} from ${revision.name}, since this variant or an object that it injects changed`;
@@ -155,65 +174,47 @@ async function renew(downstream: Downstream, revision: PackageRevision, workspac
   const messageOf = ({ name }: PackageRevision) => `created ${name} from ${revision.name} and ${describe(upstream)}`;
   if (isUpgrade) {
     const versions = { oldUpstream: base.revision.name, newUpstream: upstream.name, local: revision.name };
-    let overwritten: Overwritten | undefined;
-    const onOverwritten = (found: Overwritten) => {
-      overwritten = found;
-    };
-    const made = await create({ ...downstream, onOverwritten }, workspace, { type: 'upgrade', ...versions });
-    const done = { reason: 'Upgraded', message: messageOf(made) };
-    return { revision: made, isNew: true, done, ...(overwritten === undefined ? {} : { overwritten }) };
+    const made = await create(downstream, workspace, { type: 'upgrade', ...versions });
+    return { revision: made, isNew: true, done: { reason: 'Upgraded', message: messageOf(made) } };
   }
   const merge = await mergeInto(downstream, base, revision);
-  const made = await create(downstream, workspace, { type: 'copy', source: revision.name }, merge.files);
-  const done = { reason: 'Upgraded', message: messageOf(made) };
-  return { revision: made, isNew: true, done, ...(await overwrittenIn(repository, made, merge)) };
-}
-
-/** What a merge overwrote in the revision that has its result. */
-async function overwrittenIn(
-  { git }: PackageRepository,
-  { commit, path, tip }: PackageRevision,
-  merge: MergedUpstream | undefined,
-): Promise<Pick<Ensured, 'overwritten'>> {
-  if (merge === undefined || merge.overwritten.total === 0) return {};
-  const overwritten = await stillOverwritten(merge, () => readPackageFiles(git, tip.tree ?? `${commit}:${path}`));
-  return overwritten.total === 0 ? {} : { overwritten };
+  const made = await create(downstream, workspace, { type: 'copy', source: revision.name }, merge);
+  return { revision: made, isNew: true, done: { reason: 'Upgraded', message: messageOf(made) } };
 }
 
 const NOTHING: ReadonlyMap<string, Uint8Array | null> = new Map();
 
-type OnOverwritten = Pick<NewRevision, 'onOverwritten'>;
-
 /** Creates a draft: the changes of upstream, if the source does not bring them, and those of the variant are in its first commit. */
 async function create(
-  { store, variant, repository, read, requestDraft, onRendered, onOverwritten, context }: Downstream & OnOverwritten,
+  { store, variant, repository, read, requestDraft, onRendered, context }: Downstream,
   workspace: string,
   source: RevisionSource,
-  merged = NOTHING,
+  merge?: MergedUpstream,
   dryRun = false,
 ): Promise<PackageRevision> {
   const { labels, annotations, downstream } = variant.spec;
+  const from = source.type === 'copy' ? source.source : source.type === 'upgrade' ? source.local : undefined;
   const wanted: NewRevision = {
     package: downstream.package,
     workspace,
     source,
+    // What a user publishes meanwhile would be missing in the draft.
+    ...(from === undefined ? {} : { expectedLatest: from }),
     metadata: {
       ownerReferences: [{ ...ownerOf(variant) }],
       ...(labels === undefined ? {} : { labels }),
       ...(annotations === undefined ? {} : { annotations }),
     },
+    ...(merge === undefined ? {} : { overwritten: merge }),
     adapt: async (files) => {
+      const merged = merge?.files ?? NOTHING;
       const adaptation = await adaptPackage(variant, withEdits(files, merged), read);
       return { ...adaptation, files: new Map([...merged, ...adaptation.files]) };
     },
   };
   if (dryRun) return store.create(repository.id, wanted, { ...context, dryRun });
   await requestDraft();
-  return store.create(
-    repository.id,
-    { ...wanted, onRendered, ...(onOverwritten === undefined ? {} : { onOverwritten }) },
-    context,
-  );
+  return store.create(repository.id, { ...wanted, onRendered }, context);
 }
 
 async function mergeInto(

@@ -100,7 +100,8 @@ export async function mergeUpstream(
   const edits = new Map<string, Uint8Array | null>();
   for (const path of local.keys()) if (!files.has(path)) edits.set(path, null);
   for (const [path, file] of files) if (!isSame(local.get(path), file)) edits.set(path, file.data);
-  return { files: edits, keptLocal: merged.keptLocal, overwritten: merged.overwritten, local, original };
+  const { keptLocal, overwritten } = merged;
+  return { files: edits, keptLocal, by: 'upstream', overwritten, local, original };
 }
 
 /** The files after some of them changed. */

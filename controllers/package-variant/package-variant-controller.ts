@@ -24,7 +24,8 @@ import { DraftBudget } from './draft-budget.ts';
 import { releaseRevisions } from './end-variant.ts';
 import { Blocked, type Ensured, ensureDownstream, Waiting } from './ensure-downstream.ts';
 import { explainUnopened } from './explain-unopened.ts';
-import { OVERWRITTEN, overwrittenConditions, overwrittenMessage } from './overwritten-condition.ts';
+import { OverwrittenChanges } from './overwritten-changes.ts';
+import { newlyOverwritten, OVERWRITTEN, overwrittenConditions } from './overwritten-condition.ts';
 import { OwnedRevisions } from './owned-revisions.ts';
 import { hasOpenDraft, selectUpstream } from './plan-variant.ts';
 import type { SelectableKinds } from './selectable-kind.ts';
@@ -45,6 +46,7 @@ export interface PackageVariantOptions {
     | 'get'
     | 'create'
     | 'change'
+    | 'evaluate'
     | 'update'
     | 'repositories'
     | 'repositoryOf'
@@ -75,6 +77,7 @@ class NotOpenYet extends Error {
 }
 
 type Rendered = Ensured & {
+  readonly overwritten: readonly string[];
   readonly rendered: RenderStatus | undefined;
   /** Why objects that it injects cannot be read. */
   readonly unreadable: string | undefined;
@@ -101,6 +104,7 @@ export function packageVariantController({
   const events = new EventDeduplicator(recorder);
   const selected = new SelectedObjects(client, kinds);
   const owned = new OwnedRevisions(store);
+  const changes = new OverwrittenChanges();
   const rings = new VariantRings({ store, ...(sharing === undefined ? {} : { sharing }) });
   const rates = options.rates ?? new DraftRates(clock);
   const budget = new DraftBudget(client, ({ metadata: { namespace, uid = '' }, spec: { downstream } }) =>
@@ -118,6 +122,7 @@ export function packageVariantController({
       if (variant === undefined) {
         selected.forget(key);
         rings.forget(key);
+        changes.forget(key);
         return void events.forget(key);
       }
       const { name, namespace = '' } = variant.metadata;
@@ -139,11 +144,10 @@ export function packageVariantController({
       let isWaiting = false;
       try {
         const ensured = await ensure(held, context);
-        const kept = warnings.filter((text) => text.startsWith('changed upstream'));
+        const kept = warnings.filter((text) => /^changed (?:upstream|on both sides), and (?:kept|replaced)/.test(text));
         for (const text of kept)
           events.record(held, 'Warning', 'LocalChangesKept', `${ensured.revision.name}: ${text}`);
-        if (ensured.overwritten !== undefined)
-          events.record(held, 'Warning', OVERWRITTEN, overwrittenMessage(ensured.revision, ensured.overwritten));
+        for (const text of newlyOverwritten(held, ensured)) events.record(held, 'Warning', OVERWRITTEN, text);
         await report(held, ensured);
         return ensured.unreadable === undefined ? undefined : wait(ensured.unreadable);
       } catch (error) {
@@ -185,8 +189,9 @@ export function packageVariantController({
     const read = reading.read;
     let rendered: RenderStatus | undefined;
     let taken: DraftRate | undefined;
+    let ensured: Ensured;
     try {
-      const ensured = await ensureDownstream({
+      ensured = await ensureDownstream({
         ...{ store, variant, upstream: upstream.revision, upstreamRepository, repository, read, context },
         onRendered: (status) => {
           rendered = status;
@@ -195,11 +200,13 @@ export function packageVariantController({
           taken = await takeDraft(variant);
         },
       });
-      return { ...ensured, rendered, unreadable: reading.end() };
     } catch (error) {
       if (taken !== undefined) rates.giveBack(taken);
       throw error;
     }
+    const unreadable = reading.end();
+    const overwritten = await changes.of(keyOf(variant), ensured.revision, repository.git);
+    return { ...ensured, overwritten, rendered, unreadable };
   }
 
   /** Rejects with Waiting if the variant must not open a draft now. */

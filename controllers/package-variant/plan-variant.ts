@@ -84,7 +84,7 @@ export function planDownstream(
   const [open] = [...own, ...adopt].filter((revision) => !isPublished(revision)).sort(byAge);
   if (open !== undefined) return { step: 'keep', revision: open, adopt };
   // Published by any user: what users did to the package is kept.
-  const [latest] = real.filter((one) => isPublished(one) && one.revision > 0).sort((a, b) => b.revision - a.revision);
+  const latest = latestPublished(real);
   if (latest === undefined)
     return {
       step: 'none',
@@ -96,6 +96,11 @@ export function planDownstream(
       problem: `${latest.name} is proposed for deletion; reject the deletion (sluice rpkg reject ${latest.name}), or delete this variant`,
     };
   return { step: 'renew', revision: latest, adopt };
+}
+
+/** The published revision with the highest number; undefined if none has one. */
+export function latestPublished(revisions: readonly PackageRevision[]): PackageRevision | undefined {
+  return revisions.filter((one) => isPublished(one) && one.revision > 0).sort((a, b) => b.revision - a.revision)[0];
 }
 
 /** True if one of the revisions is a draft or a proposal of the variant. */

@@ -19,8 +19,8 @@ export interface KindHolder extends ObjectKey {
 export interface SelectableKinds extends Pick<Registry, 'kindOf' | 'kinds' | 'onChange'> {
   /**
    * In a cluster, which serves more kinds than Sluice has: replaces the kinds that a variant or a set names. They are registered, if the
-   * cluster serves them, until none names them any more. Resolves once it is known of each whether the cluster serves it. Absent where all
-   * kinds are registered.
+   * cluster serves them, until none names them any more. Resolves once it is known of each whether the cluster serves it, and never rejects.
+   * Absent where all kinds are registered.
    */
   hold?(holder: KindHolder, names: readonly KindName[]): Promise<void>;
   /** Why a kind that is named is not registered, with the next step; undefined where that is unknown. */

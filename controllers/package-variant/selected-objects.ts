@@ -23,9 +23,9 @@ interface Followed {
 export class SelectedObjects {
   readonly #client: Client;
   readonly #kinds: SelectableKinds;
-  /** Variants by what they select; see `idOf`. */
-  readonly #variants = new Map<string, Map<string, ObjectKey>>();
-  /** What each variant selects. */
+  /** Variants by the kind and namespace of what they select (see `followedId`), then by its name. */
+  readonly #variants = new Map<string, Map<string, Map<string, ObjectKey>>>();
+  /** What each variant selects; see `idOf`. */
   readonly #selected = new Map<string, Set<string>>();
   /** Watches by kind and namespace. */
   readonly #followed = new Map<string, Followed>();
@@ -101,22 +101,33 @@ export class SelectedObjects {
 
   #add(variant: ObjectKey, id: string): void {
     const key = keyText(variant);
-    const variants = this.#variants.get(id) ?? new Map<string, ObjectKey>();
-    this.#variants.set(id, variants.set(key, variant));
+    const { namespace, name, ...kind } = selectedOf(id);
+    const followed = followedId(kind, namespace);
+    const names = this.#variants.get(followed) ?? new Map<string, Map<string, ObjectKey>>();
+    this.#variants.set(followed, names.set(name, (names.get(name) ?? new Map()).set(key, variant)));
     this.#selected.set(key, (this.#selected.get(key) ?? new Set()).add(id));
   }
 
   #keep(variant: ObjectKey, kept: ReadonlySet<string>): void {
     const key = keyText(variant);
     for (const id of this.#selected.get(key) ?? []) {
-      if (kept.has(id)) continue;
-      const variants = this.#variants.get(id);
-      variants?.delete(key);
-      if (variants?.size === 0) this.#variants.delete(id);
+      if (!kept.has(id)) this.#remove(key, id);
     }
     if (kept.size === 0) this.#selected.delete(key);
     else this.#selected.set(key, new Set(kept));
     void this.#hold(variant);
+  }
+
+  #remove(variant: string, id: string): void {
+    const { namespace, name, ...kind } = selectedOf(id);
+    const followed = followedId(kind, namespace);
+    const names = this.#variants.get(followed);
+    const variants = names?.get(name);
+    variants?.delete(variant);
+    if (variants?.size === 0) names?.delete(name);
+    if (names?.size !== 0) return;
+    this.#variants.delete(followed);
+    this.#unfollow(followed);
   }
 
   /** Announces the kinds that the variant names now. */
@@ -132,16 +143,11 @@ export class SelectedObjects {
   }
 
   #followAll(): void {
-    for (const [id, { end }] of this.#followed) {
-      const [apiVersion = '', kind = ''] = JSON.parse(id) as string[];
-      if (this.#kinds.kindOf({ apiVersion, kind }) !== undefined) continue;
-      end();
-      this.#followed.delete(id);
-    }
-    for (const [id, variants] of this.#variants) {
-      const { namespace, ...selected } = selectedOf(id);
-      if (!this.#follow(selected, namespace)) continue;
-      for (const variant of variants.values()) this.#context?.enqueue(variant);
+    for (const id of this.#followed.keys()) if (this.#kinds.kindOf(placeOf(id)) === undefined) this.#unfollow(id);
+    for (const [id, names] of this.#variants) {
+      const { namespace, ...kind } = placeOf(id);
+      if (!this.#follow(kind, namespace)) continue;
+      for (const variants of names.values()) for (const variant of variants.values()) this.#context?.enqueue(variant);
     }
   }
 
@@ -154,8 +160,7 @@ export class SelectedObjects {
     const informer = this.#context.informer(kind, { namespace });
     const end = informer.addHandler((event) => {
       if (!isContentChange(event)) return;
-      const { name: own } = event.object.metadata;
-      const variants = this.#variants.get(idOf(namespace, { apiVersion, kind: name, name: own }));
+      const variants = this.#variants.get(id)?.get(event.object.metadata.name);
       for (const variant of variants?.values() ?? []) this.#context?.enqueue(variant);
     });
     const waiting = new Map<string, ObjectKey>();
@@ -168,6 +173,14 @@ export class SelectedObjects {
     informer.whenSynced().then(wake, () => undefined);
     return true;
   }
+
+  #unfollow(id: string): void {
+    const followed = this.#followed.get(id);
+    if (followed === undefined) return;
+    this.#followed.delete(id);
+    followed.end();
+    this.#context?.release(followed.informer.kind, { namespace: placeOf(id).namespace });
+  }
 }
 
 function idOf(namespace: string, { apiVersion, kind, name }: SelectedObject): string {
@@ -176,6 +189,11 @@ function idOf(namespace: string, { apiVersion, kind, name }: SelectedObject): st
 
 function followedId({ apiVersion, kind }: KindName, namespace: string): string {
   return JSON.stringify([apiVersion, kind, namespace]);
+}
+
+function placeOf(id: string): KindName & { readonly namespace: string } {
+  const [apiVersion = '', kind = '', namespace = ''] = JSON.parse(id) as string[];
+  return { apiVersion, kind, namespace };
 }
 
 function selectedOf(id: string): SelectedObject & { readonly namespace: string } {

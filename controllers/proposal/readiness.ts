@@ -9,7 +9,14 @@ export type ApplicableResolvers = (evaluation: RevisionEvaluation) => readonly s
 
 /** The reason why a controller must not propose or approve a revision. */
 export interface Obstacle {
-  readonly reason: 'NotSettled' | 'Unreadable' | 'SameAsSource' | 'Rejected' | 'Conflicted' | 'GatesClosed';
+  readonly reason:
+    | 'NotSettled'
+    | 'Unreadable'
+    | 'SameAsSource'
+    | 'Rejected'
+    | 'Conflicted'
+    | 'PublishedSince'
+    | 'GatesClosed';
   /** One sentence for users, with the next step where there is one. */
   readonly message: string;
 }
@@ -46,8 +53,9 @@ export function obstacleTo(
   }
   const rejection = rejectionOf(record, { commit: revision.commit, content: content.content });
   if (rejection !== undefined) return { reason: 'Rejected', message: rejectionMessage(rejection) };
-  const { conflict } = evaluation;
+  const { conflict, overtaken } = evaluation;
   if (conflict !== undefined) return { reason: 'Conflicted', message: conflict.message };
+  if (overtaken !== undefined) return { reason: 'PublishedSince', message: overtaken.message };
   const closed = evaluation.gates.filter((gate) => gate.state !== 'Open' && isRequired(gate));
   if (closed.length === 0) return undefined;
   const list = closed.map((gate) => `${gate.type}: ${gate.explanation}`);

@@ -14,8 +14,6 @@ interface Events {
 export class HostFailures {
   readonly #store: Pick<RevisionStore, 'find' | 'repositoryOf'>;
   readonly #events: Events;
-  /** What is noted of each proposal, as far as this process knows; empty for nothing. */
-  readonly #noted = new Map<string, string>();
 
   constructor(store: Pick<RevisionStore, 'find' | 'repositoryOf'>, events: Events) {
     this.#store = store;
@@ -30,19 +28,12 @@ export class HostFailures {
   /** The host accepted everything. */
   end(key: ObjectKey): void {
     this.#events.forgetTopic(key, TOPIC);
-    this.#note(key, '');
+    this.#note(key, undefined);
   }
 
-  forget(key: ObjectKey): void {
-    this.#noted.delete(keyText(key));
-  }
-
-  #note(key: ObjectKey, message: string): void {
-    const name = keyText(key);
-    if (this.#noted.get(name) === message) return;
-    const revision = this.#store.find(name);
-    if (revision === undefined) return;
-    this.#store.repositoryOf(revision).noteFailedPull(revision.name, message === '' ? undefined : message);
-    this.#noted.set(name, message);
+  /** Each time, since a note is about one commit. */
+  #note(key: ObjectKey, message: string | undefined): void {
+    const revision = this.#store.find(keyText(key));
+    if (revision !== undefined) this.#store.repositoryOf(revision).noteFailedPull(revision.name, message);
   }
 }

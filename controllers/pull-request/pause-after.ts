@@ -12,3 +12,8 @@ export function pauseAfter(error: unknown): number | undefined {
     return (error.details as ForgeErrorDetails | undefined)?.retryAfterMs ?? PERMANENT_RETRY_MS;
   return PERMANENT.includes(error.code) ? PERMANENT_RETRY_MS : undefined;
 }
+
+/** Whether only an operator, or a user of the host, can change that. A rate limit ends by itself. */
+export function isPermanent(error: unknown): boolean {
+  return isSluiceError(error) && PERMANENT.includes(error.code);
+}

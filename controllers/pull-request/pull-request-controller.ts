@@ -2,6 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
+import { PollPace } from '../../src/forge/poll-pace.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -33,14 +34,14 @@ import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './e
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
+import { dequeue, STAYS_QUEUED } from './merging/dequeue.ts';
 import { mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
 import { MergeAttempts } from './merging/merge-attempts.ts';
 import { policyForMerge, recordMergePublication } from './merging/merge-publication.ts';
 import { outdatedProposals, rebuildBranch } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { linkNext, openPull } from './opening/open-pull.ts';
-import { pauseAfter } from './pause-after.ts';
-import { PollPace } from './poll-pace.ts';
+import { isPermanent, pauseAfter } from './pause-after.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { RepositoryPolls } from './repository-polls.ts';
 import { applyReviews } from './reviews/apply-reviews.ts';
@@ -139,9 +140,15 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     reconcileTimeoutMs: 120_000,
     maxDelayMs: 60_000,
     // The name of a repository is a DNS label, that of a revision contains dots.
-    reconcile: (key, { signal }) => {
-      if (isBatchesKey(key)) return batches.reconcile(key, signal);
-      return key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal);
+    reconcile: async (key, { signal }) => {
+      try {
+        if (isBatchesKey(key)) return await batches.reconcile(key, signal);
+        return await (key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal));
+      } catch (error) {
+        // Attempts before its end would make a rate limit last longer.
+        if (!isSluiceError(error, 'TooManyRequests')) throw error;
+        return { requeueAfter: pauseAfter(error) ?? 0, reason: messageOf(error) };
+      }
     },
   };
 
@@ -161,6 +168,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const { review, reviewProblem } = evaluation.policy;
     if (reviewProblem !== undefined) events.record(object, 'Warning', 'PullRequestFailed', reviewProblem);
     if (store.repositoryOf(evaluation.revision).follows || review === undefined) {
+      // Without one policy that says how, Sluice has nothing merged.
+      if (review === undefined && before !== undefined && attempts.hasQueued(keyText(key), before.pull.number)) {
+        const { pulls, number, url } = before.pull;
+        const reason = reviewProblem ?? 'no policy with spec.review selects it';
+        const remove = async () => pulls.merging.dequeue(number, signal);
+        if (!(await dequeue({ events, attempts, signal }, { object, url, reason, remove }))) return STAYS_QUEUED;
+      }
       if (reviewProblem === undefined) return end(key, before, object, signal);
       return undefined;
     }
@@ -364,7 +378,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
     } catch (error) {
       // What only an operator can change does not matter any more.
-      if (pauseAfter(error) === undefined) throw error;
+      if (!isPermanent(error)) throw error;
     }
     if (!isBatchBranch(before.pull.branch)) {
       ended.note(before);
@@ -372,7 +386,6 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
     forget(key, before);
     events.forget(key);
-    failures.forget(key);
   }
 
   function watch(key: ObjectKey, proposal: string, pull: ShownPull, commands: CommandState = {}): Shown {

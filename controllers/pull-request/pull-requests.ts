@@ -10,7 +10,7 @@ import { isBatchBranch } from './batch/batch-name.ts';
 import { ChangedPulls, type ChangesOptions } from './changed-pulls.ts';
 import { isLater, isSame } from './compare-pulls.ts';
 import { isOwnBranch } from './own-branch.ts';
-import { pauseAfter } from './pause-after.ts';
+import { isPermanent } from './pause-after.ts';
 import { QueuedNumbers } from './queued-numbers.ts';
 
 /** Open pull requests that are read at the start. */
@@ -170,7 +170,7 @@ export class PullRequests {
       stated = (await this.forge.branchRules(this.base, signal)).requiresUpToDate;
     } catch (error) {
       // The token may not read them. What ends by itself is tried again.
-      if (pauseAfter(error) === undefined || isSluiceError(error, 'TooManyRequests')) throw error;
+      if (!isPermanent(error)) throw error;
     }
     this.#upToDate = { isRequired: stated ?? this.#upToDate.isRequired, readMs: now };
     return this.#upToDate.isRequired;

@@ -138,6 +138,56 @@ describe('polls of pull requests, where webhooks report them', () => {
     expect(at.woken).toContain(name.split('/').at(-1));
   });
 
+  describe('in quiet times', () => {
+    const poll = async () => ((await at.reconcile('apps')) as { requeueAfter: number }).requeueAfter;
+    beforeEach(async () => {
+      const end = at.clock.now() + 600_000;
+      while (at.clock.now() < end) at.clock.advance(await poll());
+      // The next list is five minutes later.
+      at.forge.before = (method) => {
+        if (method === 'listUpdated') at.clock.advance(1000);
+      };
+      await poll();
+      expect(at.forge.calls.at(-1)).toBe('listUpdated');
+      at.forge.before = () => undefined;
+      at.forge.calls.length = 0;
+    });
+
+    test('another pull request of a branch, which is reported in the pause after a list, is read after it', async () => {
+      // What messages name may be read sooner than another list.
+      at.clock.advance(1000);
+      report({ number: 7 });
+      const waitMs = await poll();
+      expect(waitMs).toBeLessThanOrEqual(3000);
+      expect(at.forge.calls).toEqual([]);
+      at.clock.advance(waitMs);
+      expect(await poll()).toBeGreaterThan(3000);
+      expect(at.forge.calls).toEqual(['listUpdated']);
+    });
+
+    test.each([
+      { what: 'another pull request', news: { number: 7 }, isWoken: false },
+      { what: 'another pull request beside a review', news: { isReview: true }, isWoken: true },
+      { what: 'another pull request beside a comment', news: { isComment: true }, isWoken: true },
+    ])('what was reported is read after a rate limit of the list: $what', async ({ news, isWoken }) => {
+      at.clock.advance(60_000);
+      at.forge.before = (method) => {
+        if (method !== 'listUpdated') return;
+        throw new SluiceError('TooManyRequests', 'the limit is reached', { details: { retryAfterMs: 1000 } });
+      };
+      report({ number: 7 });
+      report(news);
+      expect(await poll()).toBe(1000);
+      at.forge.before = () => undefined;
+      at.forge.calls.length = 0;
+      at.woken.length = 0;
+      at.clock.advance(1000);
+      expect(await poll()).toBeGreaterThan(3000);
+      expect(at.forge.calls).toEqual(['listUpdated']);
+      expect(at.woken.includes(name.split('/').at(-1) ?? '')).toBe(isWoken);
+    });
+  });
+
   test.each([
     { what: 'on another host', isOther: true, ms: 0 },
     { what: 'on another host', isOther: true, ms: 100 },

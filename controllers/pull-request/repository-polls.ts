@@ -1,4 +1,5 @@
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { PollPace } from '../../src/forge/poll-pace.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -13,7 +14,6 @@ import type { EndedProposals } from './ending/ended-proposals.ts';
 import type { HostFailures } from './host-failures.ts';
 import type { OpenedRepositories } from './opened-repositories.ts';
 import { pauseAfter } from './pause-after.ts';
-import type { PollPace } from './poll-pace.ts';
 import type { PullRequests } from './pull-requests.ts';
 import type { Shown, ShownProposals } from './shown-proposals.ts';
 import { hasChecksAt } from './writing/write-pull.ts';
@@ -43,13 +43,14 @@ export interface PollContext {
   wake(revision: ObjectKey): void;
 }
 
-/** What messages have reported of pull requests, by their numbers. */
+/** What messages have reported of pull requests, by their numbers, and what was not read since. */
 interface News {
   /** To be read with their reviews. */
-  readonly numbers: ReadonlySet<number>;
+  readonly numbers: Set<number>;
   /** Those that have another review, and are otherwise as known. */
-  readonly reviewed: ReadonlySet<number>;
-  readonly needsList: boolean;
+  readonly reviewed: Set<number>;
+  /** A branch has another one, which only a list has. */
+  needsList: boolean;
 }
 
 /**
@@ -59,6 +60,8 @@ interface News {
 export class RepositoryPolls {
   readonly #context: PollContext;
   readonly #queues = new QueuedPulls();
+  /** Taken once, it has to outlast a failure, and the pause after a list. */
+  readonly #unread = new WeakMap<PullRequests, News>();
   /** Messages about heads that may be those of pushes of Sluice, by number, and until when they wait, in milliseconds of running time. */
   readonly #heads = new WeakMap<
     PullRequests,
@@ -98,13 +101,15 @@ export class RepositoryPolls {
       try {
         const news = this.#newsOf(pulls, own, requested);
         const dueMs = pace.dueMs(id, pulls, pulls.hasUnseen);
-        const isNow = (isWoken && dueMs > 0) || news.needsList;
+        const isMany = !pulls.forge.batchesReads && news.numbers.size > MAX_SINGLE_READS;
+        const isNow = (isWoken && dueMs > 0) || news.needsList || isMany;
         const isDue = dueMs === 0 || isNow;
         // Where it has to wait, what was named is read by itself.
         if (isDue && pace.waitMs(pulls) === 0) {
           const secondLookMs = pace.isReported(id) ? REPORTED_SECOND_LOOK_MS : SECOND_LOOK_MS;
           const maxAgeMs = isNow ? 0 : pace.nextMs(id, pulls.hasUnseen) / 2;
           const { branches, isChanged, readMs, failure } = await pulls.poll(signal, { secondLookMs, maxAgeMs });
+          this.#unread.delete(pulls);
           this.#wake(key, own, [...branches, ...pulls.lookAgainAt(new Set([...news.numbers, ...news.reviewed]))]);
           if (branches.length > 0) this.#queues.request(pulls);
           await this.#readQueue(key, pulls, own, signal);
@@ -117,6 +122,8 @@ export class RepositoryPolls {
           const { branches, failure } = await pulls.readStates([...news.numbers], signal);
           this.#wake(key, own, branches);
           if (news.numbers.size > 0) pace.noteRead(id, clock.monotonic() - began);
+          // The reconciliations of those that could not be read do it again.
+          for (const handled of [news.numbers, news.reviewed]) handled.clear();
           await this.#readQueue(key, pulls, own, signal);
           if (failure !== undefined) throw failure;
           await ended.update(key, pulls, signal);
@@ -131,7 +138,9 @@ export class RepositoryPolls {
     if (first === undefined) {
       const heads = all.flatMap((pulls) => [...(this.#heads.get(pulls)?.values() ?? [])]);
       const headsMs = Math.min(...heads.map(({ untilMs }) => Math.max(0, untilMs - clock.monotonic())));
-      const listsMs = all.map((pulls) => Math.max(pace.dueMs(id, pulls, pulls.hasUnseen), pace.waitMs(pulls)));
+      const dueMs = (pulls: PullRequests) =>
+        this.#unread.get(pulls)?.needsList === true ? 0 : pace.dueMs(id, pulls, pulls.hasUnseen);
+      const listsMs = all.map((pulls) => Math.max(dueMs(pulls), pace.waitMs(pulls)));
       return { requeueAfter: Math.min(headsMs, ...listsMs), reason: 'pull requests are read' };
     }
     const pauses = failures.map((error) => {
@@ -152,11 +161,12 @@ export class RepositoryPolls {
   }
 
   #newsOf(pulls: PullRequests, own: readonly Shown[], requested: ReviewRequest | undefined): News {
-    const [numbers, reviewed] = [new Set<number>(), new Set<number>()];
-    let needsList = false;
+    const unread = this.#unread.get(pulls) ?? { numbers: new Set(), reviewed: new Set(), needsList: false };
+    this.#unread.set(pulls, unread);
+    const { numbers, reviewed } = unread;
     const waiting = this.#heads.get(pulls);
     this.#heads.delete(pulls);
-    if (requested === undefined && waiting === undefined) return { numbers, reviewed, needsList };
+    if (requested === undefined && waiting === undefined) return unread;
     const { store, clock } = this.#context;
     const { batchesReads } = pulls.forge;
     const pushed = new Map<string, string | undefined>();
@@ -178,10 +188,9 @@ export class RepositoryPolls {
         const heads = this.#heads.get(pulls) ?? new Map();
         this.#heads.set(pulls, heads.set(number, { reported, untilMs }));
       } else if (news === 'reviews' || news === 'state' || news === 'head') numbers.add(number);
-      needsList ||= news === 'list';
+      unread.needsList ||= news === 'list';
     }
-    if (!batchesReads && numbers.size > MAX_SINGLE_READS) needsList = true;
-    return { numbers, reviewed, needsList };
+    return unread;
   }
 
   #wake(repository: ObjectKey, own: readonly Shown[], branches: readonly string[]): void {

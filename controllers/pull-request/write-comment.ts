@@ -1,9 +1,9 @@
 import type { Forge, PullRequest } from '../../src/forge/forge.ts';
-import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../event-deduplicator.ts';
-import { pauseAfter } from './pause-after.ts';
+import { isPermanent } from './pause-after.ts';
 
 interface CommentedPull {
   readonly object: Stored<PackageRevision>;
@@ -36,7 +36,7 @@ export async function postComment(
     await forge.setComment(number, topic, text, signal);
     return undefined;
   } catch (error) {
-    if (pauseAfter(error) === undefined || isSluiceError(error, 'TooManyRequests')) throw error;
+    if (!isPermanent(error)) throw error;
     return messageOf(error);
   }
 }

@@ -7,7 +7,7 @@ import { DELETED } from '../../src/package/trust/ledger/trust-ledger.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import { anna, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
 import { OpenRepository } from './open-repository.ts';
-import { steady } from './poll-pace.ts';
+import { steady } from './sync-pace.ts';
 
 /*
  * Two processes with one trust ledger, which is faster than Git: marks count at once, refs from the next fetch on.

@@ -9,8 +9,8 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { PUSH_OPTIONS_ANNOTATION, TRANSPORT_ANNOTATION } from '../../src/package/upstream/remote-settings.ts';
 import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/porch/repository.ts';
 import { findingsOf, mainFinding, wasDeleted } from './findings.ts';
-import { type PollIntervals, PollPace } from './poll-pace.ts';
 import type { RepositoryReport } from './repository-status.ts';
+import { type PollIntervals, SyncPace } from './sync-pace.ts';
 import type { SyncRequest, SyncScope } from './sync-requests.ts';
 import { UnsettledChanges } from './unsettled-changes.ts';
 
@@ -39,7 +39,7 @@ export class OpenRepository {
   readonly #options: OpenRepositoryOptions;
   readonly #wanted: string;
   readonly #place: string;
-  readonly #pace: PollPace;
+  readonly #pace: SyncPace;
   /** Milliseconds since the epoch. */
   #syncedAt: number;
   /** The last sync, and the last one of all refs, in running time. */
@@ -69,7 +69,7 @@ export class OpenRepository {
     this.#unsettled = new UnsettledChanges(options.clock, isDeleted);
     this.#wanted = wantedOf(object);
     this.#place = placeOf(object);
-    this.#pace = new PollPace(options.intervals, options.random);
+    this.#pace = new SyncPace(options.intervals, options.random);
     this.#pause = this.#pace.first();
     const isRead = options.syncedAt === undefined;
     this.#savedAt = options.clock.monotonic();

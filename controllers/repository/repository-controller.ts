@@ -38,11 +38,11 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { HostPauses } from './host-pauses.ts';
 import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';
-import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
 import { RepositoryObjects } from './repository-objects.ts';
 import { CANNOT_SIGN, type RepositoryReport } from './repository-status.ts';
+import { REMOTE_INTERVALS, steady } from './sync-pace.ts';
 import { SyncRequests } from './sync-requests.ts';
 import { WorkerLimits } from './worker-limits.ts';
 

@@ -4,6 +4,7 @@ import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
+import { PollPace } from '../../src/forge/poll-pace.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
@@ -23,7 +24,6 @@ import { mergePublicationOf, recordMergePublication } from '../pull-request/merg
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
-import { PollPace } from '../pull-request/poll-pace.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { workspaceOf } from './adopt.ts';

@@ -3,6 +3,7 @@ import { systemClock } from '../../src/foundation/time/clock.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
+import { parseJsonPath } from '../../src/resource/schema/structural/json-path.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { BY_CONDITION, type WaveBench, waveBench } from '../../test/support/wave-bench.ts';
 import { approvalController } from '../approval/approval-controller.ts';
@@ -31,6 +32,15 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 const find = () => world.client.find(wavePlanKind, KEY);
+/** As a cluster prints it, which has the paths only, and as the embedded server does. */
+async function printed() {
+  const plan = await bench.read();
+  const columns = (wavePlanKind.printerColumns ?? []).filter(({ name }) => name === 'Phase' || name === 'Wave');
+  const byPath = columns.map(({ name, jsonPath = '' }) => [name, parseJsonPath(jsonPath).first(plan)]);
+  expect(byPath).toEqual(columns.map(({ name, value }) => [name, value(plan)]));
+  return Object.fromEntries(byPath) as Record<string, unknown>;
+}
+
 /** Names of the proposals after the automatic approval has seen all of them. */
 async function leftProposed(): Promise<string[]> {
   const { client, store } = world;
@@ -44,6 +54,7 @@ async function leftProposed(): Promise<string[]> {
 
 test('a plan that is deleted in flight holds what has had no wave, until users decide about it', async () => {
   expect(bench.published()).toHaveLength(1);
+  expect(await printed()).toEqual({ Phase: 'Running', Wave: 'one' });
   const waiting = await leftProposed();
   expect(waiting).toHaveLength(2);
   await world.client.delete(wavePlanKind, KEY);
@@ -54,8 +65,7 @@ test('a plan that is deleted in flight holds what has had no wave, until users d
     `it is deleted, approves nothing any more, and holds 2 proposed revisions (${waiting.join(', ')}) until users approve or reject them, or a user who may approve ends the hold with "sluice wave abort web"`,
   );
   expect(findCondition(status?.conditions, 'Ready')).toMatchObject({ status: 'False', reason: 'DeletionHeld' });
-  const phase = wavePlanKind.printerColumns?.find(({ name }) => name === 'Phase');
-  expect(phase?.value(await bench.read())).toBe('Deleting');
+  expect(await printed()).toEqual({ Phase: 'DeletionHeld', Wave: undefined });
   expect(await world.events('web')).toContainEqual(expect.stringMatching(/^DeletionHeld: /));
   // The verification of its wave begins no other one.
   await bench.verify();
@@ -89,4 +99,17 @@ test('a plan that has ended is deleted at once', async () => {
   await world.client.delete(wavePlanKind, KEY);
   await bench.settle();
   expect(await find()).toBeUndefined();
+});
+
+test('a plan that holds nothing is no plan in progress while other finalizers keep it', async () => {
+  await bench.change({ abort: true });
+  const { metadata, ...plan } = await bench.read();
+  const finalizers = [...(metadata.finalizers ?? []), 'example.com/keep'];
+  await world.client.update(wavePlanKind, { ...plan, metadata: { ...metadata, finalizers } });
+  await world.client.delete(wavePlanKind, KEY);
+  await bench.settle();
+  expect(await printed()).toEqual({ Phase: 'Deleting', Wave: undefined });
+  expect((await bench.read()).metadata.finalizers).toEqual(['example.com/keep']);
+  await bench.settle();
+  expect(await printed()).toEqual({ Phase: 'Deleting', Wave: undefined });
 });

@@ -2,11 +2,11 @@ import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts
 import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { analysesOf, currentWave } from '../../src/rollout/wave/follow-waves.ts';
-import { holdsTargets, isOver } from '../../src/rollout/wave/plan-state.ts';
+import { holdsTargets, isFinal } from '../../src/rollout/wave/plan-state.ts';
 import type { ObjectExplanation } from '../package-variant/describe-variant.ts';
 import { runName } from './analysis-runs.ts';
 import { SPEC_CONDITIONS } from './conditions/observe-conditions.ts';
-import { EVERYTHING } from './conditions/selected.ts';
+import { EVERYTHING, SELECTED_CONDITION } from './conditions/selected.ts';
 import { commandsOf, deadlineText, requestText, verificationText } from './describe-waits.ts';
 import { waveRecordsOf } from './plan-records.ts';
 import { planSpecOf } from './plan-spec.ts';
@@ -79,13 +79,14 @@ function openTargets(targets: readonly WaveTarget[]): WaveTarget[] {
   return targets.filter(({ record }) => OPEN_PHASES.includes(record?.phase ?? '')).sort(compareOpen);
 }
 
-/** What is noteworthy of the conditions about the spec of a plan that is not over, for users. */
+/** What is noteworthy of the conditions about the spec of a plan, for users. One that is completed may still select targets by a correction. */
 export function specNotes({ status }: Pick<WavePlan, 'status'>): string[] {
-  if (isOver(status?.phase ?? 'Pending')) return [];
-  return (status?.conditions ?? [])
-    .filter(
-      ({ type, status: is, reason }) => SPEC_CONDITIONS.includes(type) && (is === 'False' || reason === EVERYTHING),
-    )
+  const { phase = 'Pending', conditions = [] } = status ?? {};
+  if (isFinal(phase)) return [];
+  const types = phase === 'Completed' ? [SELECTED_CONDITION] : SPEC_CONDITIONS;
+  return conditions
+    .filter(({ type }) => types.includes(type))
+    .filter(({ status: is, reason }) => is === 'False' || (reason === EVERYTHING && phase !== 'Completed'))
     .map(({ message }) => message);
 }
 

@@ -55,6 +55,48 @@ test('a plan in progress says what verifies its targets, which of them wait, and
   expect(await explained()).toEqual({ reasons: [], next: [] });
 });
 
+test('the last answer of a probe is shown before the deadline, and with the address of the target', async () => {
+  await using world = await fixture(new ManualClock());
+  let status = 500;
+  const bench = await waveBench(world, {
+    probe: async () => {
+      if (status === 0) throw new Error('connect ECONNREFUSED');
+      return status;
+    },
+  });
+  await bench.propose('a');
+  const http = { url: 'http://x.example/health/{package}?token=t', interval: '30s' };
+  await bench.plan({ waves: [{ name: 'one', count: 1 }], progressDeadline: '10m', verification: { http } });
+  await bench.settle();
+  await bench.settle();
+  const address = 'http://x.example/health/a';
+  const failing = `${address} responded with status 500`;
+  const [target] = await bench.targets();
+  expect(target?.record).toMatchObject({ phase: 'Approved', reason: failing });
+  expect((await bench.read()).status?.message).toBe(
+    `wave one: 0 of 1 targets verified; 1 not verified, such as apps/a: ${failing}`,
+  );
+  const evaluation = await world.store.evaluate('default/apps.a.w1');
+  const { reasons = [] } = await waveExplainer(world).explain({ evaluation } as never, SURROUNDINGS);
+  expect(reasons[0]?.message).toContain(`which has it as Approved; ${failing}; a target is verified once`);
+  // Another answer replaces it; the deadline runs on, and the log is not filled by answers.
+  status = 0;
+  bench.monotonicMs += 60_000;
+  await bench.settle();
+  const [later] = await bench.targets();
+  expect(later?.record).toMatchObject({
+    reason: `cannot probe ${address}: connect ECONNREFUSED`,
+    sinceMs: target?.record?.sinceMs,
+    log: target?.record?.log,
+  });
+  status = 200;
+  bench.monotonicMs += 60_000;
+  await bench.settle();
+  const [done] = await bench.targets();
+  expect(done?.record?.phase).toBe('Verified');
+  expect(done?.record?.reason).toBeUndefined();
+});
+
 test('verification by engines and by a probe is named', () => {
   expect(verificationText(planOf({}, RUNNING))).toContain(
     'the engine of each DeliveryTarget that delivers it reports it as synced and healthy; it has 45m from its approval',

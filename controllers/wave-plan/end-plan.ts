@@ -7,7 +7,12 @@ import { counted, listed } from '../../src/foundation/text/counted.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { WAVE_PLAN_FINALIZER, type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import {
+  DELETION_HELD,
+  WAVE_PLAN_FINALIZER,
+  type WavePlan,
+  wavePlanKind,
+} from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { type WaveTarget, waveTargetKind } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { isActive } from '../../src/rollout/wave/plan-selection.ts';
@@ -45,26 +50,39 @@ export async function endPlan(
   { client, store, clock, recorder }: EndPlanOptions,
 ): Promise<ReconcileResult | undefined> {
   const { finalizers = [], name } = plan.metadata;
-  // A user removed it.
-  if (!finalizers.includes(WAVE_PLAN_FINALIZER)) {
-    await releaseTargets(keyOf(plan), client);
-    return undefined;
-  }
   const what = isActive(plan) ? await heldBy(plan, { client, store }) : undefined;
   if (what === undefined) {
     await releaseTargets(keyOf(plan), client);
-    await client.update(wavePlanKind, withoutFinalizer(plan));
+    // Other finalizers keep it, as that of a deletion in the foreground does until its targets are gone.
+    const isKept = finalizers.some((one) => one !== WAVE_PLAN_FINALIZER);
+    const message = 'it is deleted, approves nothing any more, and holds nothing';
+    const left = isKept ? await writeDeleted(plan, { reason: 'Deleting', message }, { client, clock }) : plan;
+    // Otherwise a user removed it.
+    if (finalizers.includes(WAVE_PLAN_FINALIZER)) await client.update(wavePlanKind, withoutFinalizer(left));
     return undefined;
   }
   const message = `it is deleted, approves nothing any more, and holds ${what} until users approve or reject them, or a user who may approve ends the hold with "sluice wave abort ${name}"`;
-  const conditions = [{ type: 'Ready', status: 'False', reason: 'DeletionHeld', message } as const];
-  const { phase } = plan.status ?? {};
-  await writeStatus(client, wavePlanKind, plan, {
-    ...{ conditions, now: clock.now() },
-    fields: { message, ...(phase === undefined ? { phase: 'Pending' as const } : {}) },
-  });
-  if (plan.status?.message !== message) recorder.record(plan, 'Warning', 'DeletionHeld', message);
+  await writeDeleted(plan, { reason: DELETION_HELD, message }, { client, clock });
+  if (plan.status?.message !== message) recorder.record(plan, 'Warning', DELETION_HELD, message);
   return { requeueAfter: CHECK_MS, reason: 'a deleted plan holds revisions' };
+}
+
+/** Reports what a deleted plan waits for. What it did stays recorded. */
+function writeDeleted(
+  plan: Stored<WavePlan>,
+  { reason, message }: { readonly reason: string; readonly message: string },
+  { client, clock }: Pick<EndPlanOptions, 'client' | 'clock'>,
+): Promise<Stored<WavePlan>> {
+  const { phase, wave } = plan.status ?? {};
+  return writeStatus(client, wavePlanKind, plan, {
+    conditions: [{ type: 'Ready', status: 'False', reason, message }],
+    now: clock.now(),
+    fields: {
+      message,
+      ...(phase === undefined ? { phase: 'Pending' as const } : {}),
+      ...(wave === undefined ? {} : { wave: undefined }),
+    },
+  });
 }
 
 /** Lets the targets of a plan that is over or gone be deleted, which is the work of the garbage collection. */

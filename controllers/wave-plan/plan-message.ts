@@ -128,6 +128,9 @@ export function waveMessage(
   const blocked = members.filter(({ phase, reason }) => phase === 'Approving' && reason !== undefined);
   const [first] = blocked;
   if (first !== undefined) parts.push(`${blocked.length} wait for approval, such as ${first.id}: ${first.reason}`);
+  const unverified = members.filter(({ phase, reason }) => phase === 'Approved' && reason !== undefined);
+  const [open] = unverified;
+  if (open !== undefined) parts.push(`${unverified.length} not verified, such as ${open.id}: ${open.reason}`);
   if (failures !== undefined) parts.push(failures);
   if (wave.verifiedMs === undefined) return parts.join('; ');
   const { soakMs = 0 } = spec.waves.find((one) => one.name === name) ?? {};

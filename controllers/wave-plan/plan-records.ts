@@ -27,6 +27,9 @@ import type { Transition } from '../../src/rollout/wave/transition.ts';
 /** Label of the targets of a plan; see `targetLabelValue`. */
 const PLAN_LABEL = 'sluice.dev/wave-plan';
 
+/** Results of verifications may alternate for as long as the deadline permits: the record has the last one, and the log has no room for them. */
+const UNLOGGED: ReadonlySet<Transition['type']> = new Set(['Elapsed', 'Ordered', 'Unverified'] as const);
+
 type Status = NonNullable<WavePlan['status']>;
 export type PlanLogEntry = NonNullable<Status['log']>[number];
 type TargetLog = NonNullable<WaveTarget['record']>['log'];
@@ -145,7 +148,7 @@ export function logOf(
   const targets = new Map<string, TargetLog[number][]>();
   const plan: PlanLogEntry[] = [];
   for (const transition of transitions) {
-    if (transition.type === 'Elapsed' || transition.type === 'Ordered') continue;
+    if (UNLOGGED.has(transition.type)) continue;
     const message = messageOf(transition);
     const entry = { time, elapsedMs, transition: transition.type, ...(message === undefined ? {} : { message }) };
     if ('id' in transition) targets.set(transition.id, [...(targets.get(transition.id) ?? []), entry]);

@@ -157,6 +157,8 @@ function eventOf(transition: Transition, state: PlanState, spec: PlanSpec, plan:
       return warning(`${transition.cause}: ${transition.message}`);
     case 'Resumed':
       return normal(`pause ${transition.pause} was ended by a user, who accepts what had failed until then`);
+    case 'Reopened':
+      return normal('the plan goes on: a change of its spec selects targets that it had skipped');
     case 'RollbackStarted':
       return warning(`all that the plan has approved is rolled back: ${transition.reason}`);
     case 'Aborted':

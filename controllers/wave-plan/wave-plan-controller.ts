@@ -129,6 +129,10 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     // Before the plan starts, each observation has another one. That of the start is recorded with it.
     const salt = plan.spec.order.salt ?? plan.status?.salt ?? randomSalt();
     const observations = await observe(plan, state, objects, salt, signal);
+    // Whether a changed spec selects targets again is known once all repositories can be read: it is decided once.
+    const isEnding = plan.spec.abort || plan.spec.rollback;
+    if (state.phase === 'Completed' && observations.isEdited && observations.unread !== undefined && !isEnding)
+      return OBSERVE_MS;
     memory.observed(observations.isFrozen);
     const next = step(spec, state, observations, memory.elapsedMs());
     signal.throwIfAborted();
@@ -197,6 +201,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       approvalsOf: (wave) => wavePlanApprovals(plan, wave).length,
       analysisOf: (run) => runs.get(runName(plan, run)),
       isFrozen: freezes.length > 0,
+      isEdited: plan.status?.observedGeneration !== plan.metadata.generation,
       freezes,
       missingTemplates,
     };

@@ -108,6 +108,10 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     this.#store.addIndex(name, of);
   }
 
+  get hasHandlers(): boolean {
+    return this.#handlers.size > 0;
+  }
+
   /** Adds a handler, which gets every object in the store first. Returns a function that removes it. */
   addHandler(handler: InformerHandler<T>): () => void {
     this.#handlers.add(handler);

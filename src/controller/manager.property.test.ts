@@ -52,6 +52,25 @@ describe('Manager', () => {
     await reader.stop();
   });
 
+  test('the informer of a selection ends when no source has a handler there', async () => {
+    const { manager } = managerBench();
+    await manager.start();
+    const selection = { namespace: 'one' };
+    const informer = manager.informer(widgetKind, selection);
+    const other = manager.informer(widgetKind, { namespace: 'other' });
+    const ends = [informer.addHandler(() => undefined), informer.addHandler(() => undefined)];
+    await informer.whenSynced();
+    for (const end of ends) {
+      manager.release(widgetKind, selection);
+      expect(manager.informer(widgetKind, selection)).toBe(informer);
+      end();
+    }
+    manager.release(widgetKind, selection);
+    expect(manager.informer(widgetKind, selection)).not.toBe(informer);
+    expect(manager.informer(widgetKind, { namespace: 'other' })).toBe(other);
+    await manager.stop();
+  });
+
   test('stop waits for what runs, then aborts it, and takes nothing new', async () => {
     const { clock, manager, create, records } = managerBench();
     let aborted = false;

@@ -107,11 +107,15 @@ export class Manager {
     this.#unshare.push(informer.addHandler(() => this.#noteChange()));
   }
 
-  /** Ends all informers of a kind that is registered no longer, which would try to read it for ever. */
-  release(kind: KindIdentity): void {
-    const ids = `${kind.apiVersion} ${kind.kind} `;
+  /**
+   * Ends all informers of a kind that is registered no longer, which would try to read it for ever. With a selection, the one of that, unless it has
+   * handlers.
+   */
+  release(kind: KindIdentity, selection?: SelectOptions): void {
+    const ids = selection === undefined ? `${kind.apiVersion} ${kind.kind} ` : informerId(kind, selection);
     for (const [id, informer] of this.#informers) {
       if (!id.startsWith(ids) || this.#shared.has(informer)) continue;
+      if (selection !== undefined && informer.hasHandlers) continue;
       this.#informers.delete(id);
       void informer.stop();
     }
@@ -128,7 +132,7 @@ export class Manager {
       clock,
       random,
       informer: (kind, selection) => this.informer(kind, selection),
-      release: (kind) => this.release(kind),
+      release: (kind, selection) => this.release(kind, selection),
       onReconcile: (record) => this.#options.onReconcile?.(record),
       onError: (error, where) => this.#options.onError?.(error, where),
       onChange: () => this.#noteChange(),

@@ -9,8 +9,11 @@ import type { InformerEvent } from './informer-store.ts';
 export interface SourceContext<Request> {
   /** The shared informer of a kind and selection; it is started if it is not. */
   informer<T extends KubernetesObject>(kind: Kind<T>, selection?: SelectOptions): Informer<T>;
-  /** Ends the shared informers of a kind that is registered no longer; a later request gets a new one. */
-  release(kind: KindIdentity): void;
+  /**
+   * Ends the shared informers of a kind that is registered no longer; a later request gets a new one. With a selection, only the informer of that, unless
+   * another source has a handler there.
+   */
+  release(kind: KindIdentity, selection?: SelectOptions): void;
   enqueue(request: Request): void;
   /** Moves a request that is queued before all others. */
   prioritize(request: Request): void;

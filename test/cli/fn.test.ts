@@ -2,7 +2,6 @@ import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/testing.ts';
-import { sluice } from '../support/cli.ts';
 import { DEPLOYMENT, KPTFILE, NESTED, read, scratch } from './fn-packages.ts';
 
 const { newPath, folder } = scratch();
@@ -62,18 +61,6 @@ describe('sluice fn render', () => {
 });
 
 describe('sluice fn eval', () => {
-  test('runs one function on the selected resources, and no pipelines', async () => {
-    const second = DEPLOYMENT.replace('name: web\n', 'name: api\n');
-    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT, 'api.yaml': second });
-    const words = ['fn', 'eval', path, '-i', 'set-annotations', '--match-name', 'api', '--', 'team=blog'];
-    const { code, stderr } = await runCli(words);
-    expect(code, stderr).toBe(0);
-    expect(stderr).toMatch(/^\[RUNNING\] "[^"]*set-annotations[^"]*" on 1 resource\(s\)\n\[PASS\] /);
-    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
-    expect(await read(path, 'api.yaml')).toContain('team: blog');
-    expect(await read(path, 'Kptfile')).toBe(KPTFILE);
-  });
-
   test('conflicting options are refused before anything runs', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     for (const words of [
@@ -92,24 +79,6 @@ describe('sluice fn eval', () => {
         stderr: expect.not.stringContaining('RUNNING'),
       });
     expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
-  });
-});
-
-describe('sluice fn source and sink', () => {
-  test('resources pass through pipes unchanged', async () => {
-    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT, 'db/Kptfile': NESTED });
-    const sourced = await sluice(['fn', 'source', path]);
-    expect(sourced.code, sourced.stderr).toBe(0);
-    expect(sourced.stdout).toContain("config.kubernetes.io/path: 'db/Kptfile'");
-    const labelled = await sluice(['fn', 'eval', '-', '-i', 'set-labels', '--', 'tier=web'], { input: sourced.stdout });
-    expect(labelled.code, labelled.stderr).toBe(0);
-    const out = join(path, '..', 'out');
-    const sunk = await sluice(['fn', 'sink', out], { input: labelled.stdout });
-    expect(sunk.code, sunk.stderr).toBe(0);
-    expect((await readdir(out, { recursive: true })).sort()).toEqual(['Kptfile', 'db', 'db/Kptfile', 'web.yaml']);
-    expect(await read(out, 'web.yaml')).toContain('tier: web');
-    expect(await read(out, 'web.yaml')).not.toContain('config.kubernetes.io');
-    expect((await sluice(['fn', 'sink', out], { input: sourced.stdout })).code).toBe(1);
   });
 });
 

@@ -1,24 +1,23 @@
 import type { MemoryForge } from '../../controllers/pull-request/testing-forge.ts';
 import type { PullRequest } from '../../src/forge/forge.ts';
 import type { MergeRequest } from '../../src/forge/forge-merging.ts';
-import { git } from './git/git-cli.ts';
+import { git, readRef } from './git/git-cli.ts';
+import { writeCommit, writeObject, writeRef } from './git/write-objects.ts';
 
 /** The head of a branch, if it exists. */
 export function headOf(gitDir: string, branch: string): string | undefined {
-  const ref = `refs/heads/${branch}`;
-  const line = git(gitDir, ['for-each-ref', '--format=%(objectname)', ref]);
-  return line === '' ? undefined : line;
+  return readRef(gitDir, `refs/heads/${branch}`);
 }
 
 /** Commits a file on top of a branch, as a user does. Returns the commit. */
 export function commitFile(gitDir: string, branch: string, path: string, content: string): string {
   const parent = headOf(gitDir, branch) ?? '';
-  const blob = git(gitDir, ['hash-object', '-w', '--stdin'], content);
+  const blob = writeObject(gitDir, 'blob', content);
   const files = git(gitDir, ['ls-tree', '-r', parent]).split('\n');
   const others = files.filter((line) => line !== '' && !line.endsWith(`\t${path}`));
   const tree = treeOf(gitDir, [...others, `100644 blob ${blob}\t${path}`]);
-  const commit = git(gitDir, ['commit-tree', tree, '-p', parent, '-m', `change ${path}`]);
-  git(gitDir, ['update-ref', `refs/heads/${branch}`, commit]);
+  const commit = writeCommit(gitDir, { tree, parents: [parent], message: `change ${path}\n` });
+  writeRef(gitDir, `refs/heads/${branch}`, commit);
   return commit;
 }
 
@@ -31,10 +30,10 @@ export function mergeBranch(
 ): string {
   const onto = headOf(gitDir, base) ?? '';
   const tree = git(gitDir, ['merge-tree', '--write-tree', onto, head]);
-  const parents = method === 'merge' ? ['-p', onto, '-p', head] : ['-p', onto];
+  const parents = method === 'merge' ? [onto, head] : [onto];
   const text = method === 'rebase' ? git(gitDir, ['log', '-1', '--format=%B', head]) : `${title}\n\n${message}`;
-  const commit = git(gitDir, ['commit-tree', tree, ...parents, '-m', text]);
-  git(gitDir, ['update-ref', `refs/heads/${base}`, commit, onto]);
+  const commit = writeCommit(gitDir, { tree, parents, message: `${text}\n` });
+  writeRef(gitDir, `refs/heads/${base}`, commit);
   return commit;
 }
 

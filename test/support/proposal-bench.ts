@@ -11,8 +11,9 @@ import type { PackageRevision } from '../../src/package/model/revision/package-r
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from './fixture.ts';
-import { git } from './git/git-cli.ts';
+import { git, readRef } from './git/git-cli.ts';
 import { type MergeStyle, mergeOnHost } from './git/merge-on-host.ts';
+import { writeCommit, writeRef } from './git/write-objects.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 export const BERTA = { ...ANNA, actor: { name: 'berta' } };
@@ -190,15 +191,14 @@ export class Proposals {
   /** The host has the heads of the branches of the repository, and merges with merge commits. */
   serveBranches(): void {
     const { path, forge } = this;
-    const read = (...args: string[]) => git(path, args).trim();
+    const headOf = (branch: string) => readRef(path, `refs/heads/${branch}`);
     forge.host = {
-      head: (branch) => read('for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`) || undefined,
+      head: headOf,
       merge: ({ head, base }) => {
-        const identity = ['-c', 'user.name=host', '-c', 'user.email=host@example.com'];
-        const tree = read('merge-tree', '--write-tree', base.branch, head.commit).split('\n')[0] ?? '';
-        const parents = ['-p', base.branch, '-p', head.commit];
-        const commit = read(...identity, 'commit-tree', tree, ...parents, '-m', 'Merge pull request');
-        git(path, ['update-ref', `refs/heads/${base.branch}`, commit]);
+        const parents = [headOf(base.branch) ?? '', head.commit];
+        const tree = git(path, ['merge-tree', '--write-tree', ...parents]);
+        const commit = writeCommit(path, { tree, parents, message: 'Merge pull request\n' });
+        writeRef(path, `refs/heads/${base.branch}`, commit);
         return commit;
       },
     };

@@ -35,6 +35,23 @@ export interface WaveBench {
 const KEY = { namespace: 'default' };
 const CONDITION = 'example.com/Ok';
 export const BY_CONDITION = { verification: { condition: { type: CONDITION } } };
+/** A wave of one package, and one of the others. */
+export const TWO = {
+  waves: [
+    { name: 'canary', count: 1 },
+    { name: 'all', percent: 100 },
+  ],
+  ...BY_CONDITION,
+};
+export const PACKAGES = ['a', 'b', 'c', 'd'];
+export type Plan = [spec?: object, packages?: readonly string[]];
+
+/** Proposes packages, and lets a plan of them begin. */
+export async function startPlan(bench: WaveBench, ...[spec = TWO, packages = PACKAGES]: Plan): Promise<void> {
+  await bench.propose(...packages);
+  await bench.plan(spec);
+  await bench.settle();
+}
 
 export async function waveBench(world: Fixture, options: Partial<WavePlanOptions> = {}): Promise<WaveBench> {
   const { client, store, clock } = world;

@@ -10,6 +10,7 @@ import type { GitRepository, Oid, Signature } from '../../../src/git/git-reposit
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { dequeue } from '../../pull-request/merging/dequeue.ts';
 import type { MergeAttempts } from '../../pull-request/merging/merge-attempts.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';
 import { proposalsIn, withSection } from '../../pull-request/text/section.ts';
@@ -93,7 +94,8 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     target: settingsOf(target).name,
   };
   const content = await contentOf(branch.git, tree, directory);
-  const id = idOf(keyText(keyOf(target)), content);
+  const key = keyText(keyOf(target));
+  const id = idOf(key, content);
   const isPending = result.edits.size > 0;
   const text = describeDeliveryPull(target, result, own.name);
 
@@ -127,6 +129,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
         break;
       }
       case 'wait':
+        if (next.for === 'queue' && pull !== undefined && (await leaveQueue(pull))) break;
         if (pull?.state === 'open') await show(pull);
         return { wait: { for: next.for, message: await waitText(next.for, seen) }, ...withStatus(pull, seen) };
     }
@@ -144,6 +147,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     const mergeability =
       isPending && pull?.state === 'open' ? await forge.mergeability(pull.number, signal) : undefined;
     Object.assign(round, { pull, mergeability });
+    if (mergeability !== 'queued') attempts.noteQueued(key, undefined);
     return {
       ...{ pull, head, by },
       facts: {
@@ -180,7 +184,6 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
 
   function isUnknownForLong(pull: PullRequest | undefined, mergeability: PullFacts['mergeability']): boolean {
     const { clock, unknownSince } = context;
-    const key = keyText(keyOf(target));
     if (pull === undefined || mergeability !== 'unknown') {
       unknownSince.delete(key);
       return false;
@@ -243,7 +246,6 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     const request = { headCommit: head, method, ...mergeTexts(result.message) };
     const { number, updatedAt } = pull;
     const subject = { number, head, method, updatedAt, mergeability: seen.facts.mergeability };
-    const key = keyText(keyOf(target));
     const obstacle = await attempts.obstacleTo(key, subject, () => forge.mergeMethods(place.branch, signal));
     if (obstacle !== undefined) return waiting(obstacle);
     if (!(await delivery.isPermitted())) return waiting('it is not permitted now');
@@ -256,11 +258,13 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     }
     if (outcome.state !== 'refused') attempts.forget(key);
     if (outcome.state === 'merged') return { pullRequest: { ...statusOf(pull), state: 'Merged' }, isMerged: true };
-    if (outcome.state === 'queued')
+    if (outcome.state === 'queued') {
+      attempts.noteQueued(key, number);
       return {
         wait: { for: 'queue', message: `waits for the merge queue of the host: ${pull.url}` },
         pullRequest: { ...statusOf(pull), state: 'Queued' },
       };
+    }
     const isOutdated = outcome.obstacle === 'behind' || outcome.obstacle === 'conflict';
     if (isOutdated && seen.facts.branch?.isUpToDate === false) {
       await push(head);
@@ -269,6 +273,14 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     const refused = plainLine(outcome.message);
     attempts.noteUnmerged(key, subject, { obstacle: outcome.obstacle, text: refused });
     return waiting(refused);
+  }
+
+  /** Sluice has put it into the merge queue, and the target has users merge now. Returns whether it was there and is not any more. */
+  async function leaveQueue({ number, url }: PullRequest): Promise<boolean> {
+    if (wanted?.merge === 'automatic' || !attempts.hasQueued(key, number)) return false;
+    const reason = 'spec.pullRequest.merge is manual';
+    const remove = async () => forge.dequeue(number, signal);
+    return dequeue(context, { object: target, url, reason, remove });
   }
 
   async function waitText(reason: PullWait, { pull, head, by }: Seen): Promise<string> {

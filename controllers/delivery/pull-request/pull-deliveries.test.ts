@@ -349,6 +349,33 @@ describe('deliveries by pull request', () => {
       expect([...forge.queue]).toEqual([1]);
     });
 
+    test('a target whose branch has become one of packages is not merged by the queue either', async () => {
+      await queued();
+      await world.client.create(repositoryKind, { metadata: { name: 'site' }, spec: { git: { repo: site } } });
+      await reconcile();
+      expect([...forge.queue]).toEqual([]);
+      expect((await statusOf(world)).reason).toBe('TargetIsPackages');
+    });
+
+    test('where users merge now, it leaves the queue; what they put there stays, which is no mistake', async () => {
+      await queued();
+      const target = { namespace: 'default', name: 'edge' };
+      await world.client.patch(deliveryTargetKind, target, { spec: { pullRequest: { merge: 'manual' } } });
+      await reconcile();
+      expect([...forge.queue]).toEqual([]);
+      expect((await events()).join('\n')).toMatch(
+        /Dequeued: .*pulls\/1 was removed .*spec.pullRequest.merge is manual/,
+      );
+      expect(await statusOf(world)).toMatchObject({ status: { pullRequest: { state: 'Open' } } });
+      forge.calls.length = 0;
+      forge.queue.add(1);
+      forge.queuedByOthers.add(1);
+      await reconcile();
+      expect([...forge.queue]).toEqual([1]);
+      expect(forge.calls).not.toContain('dequeue');
+      expect(await statusOf(world)).toMatchObject({ status: { pullRequest: { state: 'Queued' } } });
+    });
+
     test('what cannot be removed from the merge queue is reported, and tried again', async () => {
       await queued();
       await freeze();

@@ -5,6 +5,7 @@ import { type PackageRefusal, packageKey } from '../../../src/delivery/selection
 import type { Desired, PackageState } from '../../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../../src/delivery/tree/kustomization.ts';
 import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { PollPace } from '../../../src/forge/poll-pace.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
@@ -12,7 +13,6 @@ import { keyOf, keyText, type Stored } from '../../../src/resource/object/object
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { dequeue } from '../../pull-request/merging/dequeue.ts';
 import { MergeAttempts } from '../../pull-request/merging/merge-attempts.ts';
-import { PollPace } from '../../pull-request/poll-pace.ts';
 import type { DeliveryReport, PendingPull } from '../delivery-report.ts';
 import {
   deliverByPullRequest,
@@ -32,7 +32,7 @@ const REASONS: Readonly<Record<PullWait, DeliveryReport['reason']>> = {
   branch: 'BranchChanged',
 };
 /** Nothing is delivered, and no pull request is to be merged. */
-export const STOPPED: ReadonlySet<DeliveryReport['reason']> = new Set(['Frozen', 'Suspended']);
+export const STOPPED: ReadonlySet<DeliveryReport['reason']> = new Set(['Frozen', 'Suspended', 'TargetIsPackages']);
 /** Until a pull request is read again: an open one that has changed lately, and one that users have to change. */
 const OPEN_POLL_MS = 20_000;
 const HELD_POLL_MS = 60_000;
@@ -91,10 +91,13 @@ export class PullDeliveries {
   ): Promise<PullStatus | 'failed' | undefined> {
     const { pullRequest } = target.status ?? {};
     const isOpen = pullRequest?.state === 'Open' || pullRequest?.state === 'Queued';
-    if (!isOpen || target.spec.pullRequest?.merge !== 'automatic') return undefined;
+    if (!isOpen || target.spec.pullRequest === undefined) return undefined;
     const { number, url } = pullRequest;
+    const key = keyText(keyOf(target));
+    if (target.spec.pullRequest.merge !== 'automatic' && !this.#attempts.hasQueued(key, number)) return undefined;
     const remove = async () => (await this.#forgeOf(target)).dequeue(number, signal);
-    const hasLeft = await dequeue({ events: this.#events, signal }, { object: target, url, reason, remove });
+    const context = { events: this.#events, attempts: this.#attempts, signal };
+    const hasLeft = await dequeue(context, { object: target, url, reason, remove });
     return hasLeft ? { ...pullRequest, state: 'Open' } : 'failed';
   }
 

@@ -12,7 +12,7 @@ import { replyToSharedLate } from '../commands/late-commands.ts';
 import { describeBypasses, OUT_OF_BAND_TOPIC } from '../ending/describe-bypass.ts';
 import { readRebuild } from '../merging/rebuild-branch.ts';
 import { openPull } from '../opening/open-pull.ts';
-import { pauseAfter } from '../pause-after.ts';
+import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import type { ShownProposals, ShownPull } from '../shown-proposals.ts';
 import { textsOf } from '../text/opening-texts.ts';
@@ -234,7 +234,7 @@ export async function finishBatch(
       );
   } catch (error) {
     // What only an operator can change does not matter any more.
-    if (pauseAfter(error) === undefined) throw error;
+    if (!isPermanent(error)) throw error;
   }
   if (!isKept) await removeBatchBranch(repository, branch, signal);
 }

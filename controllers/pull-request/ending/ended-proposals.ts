@@ -12,7 +12,7 @@ import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { CommandState } from '../commands/apply-commands.ts';
 import { replyToLate } from '../commands/late-commands.ts';
 import type { OpenedRepositories } from '../opened-repositories.ts';
-import { pauseAfter } from '../pause-after.ts';
+import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { repositoryOf, type Shown } from '../shown-proposals.ts';
 import { isEnd } from '../text/describe-proposal.ts';
@@ -144,7 +144,7 @@ export class EndedProposals {
       await replyToLate({ key, now, before, review, pull, forge: pulls.forge, commands }, signal);
     } catch (error) {
       // What a user has locked or deleted must not hold up the others.
-      if (pauseAfter(error) === undefined) throw error;
+      if (!isPermanent(error)) throw error;
     }
   }
 

@@ -10,7 +10,7 @@ import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyText } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { pauseAfter } from '../pause-after.ts';
+import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { contentAt } from '../reviews/same-content.ts';
 import { proposalId, proposalsIn, withSection } from '../text/section.ts';
@@ -78,7 +78,7 @@ export async function proposeAgain(
     pulls.note(await pulls.forge.update(pull.number, { body }, signal));
   } catch (error) {
     // What a user has locked is left to its end: they get another pull request.
-    if (pauseAfter(error) === undefined || isSluiceError(error, 'TooManyRequests')) throw error;
+    if (!isPermanent(error)) throw error;
   }
 }
 

@@ -11,7 +11,7 @@ import { type PackageRevision, packageRevisionKind } from '../../../src/resource
 import { packageVariantKind } from '../../../src/resource/kinds/porch/package-variant.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { pauseAfter } from '../pause-after.ts';
+import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { inlineCode } from '../text/quote.ts';
 
@@ -109,7 +109,7 @@ export async function endSuperseded(
       await pulls.forge.setComment(pull.number, 'superseded', text, signal);
     } catch (error) {
       // The host permits no comments.
-      if (pauseAfter(error) === undefined) throw error;
+      if (!isPermanent(error)) throw error;
     }
   }
   const reason = `superseded by ${superseding.name}${what}${where}`;

@@ -1,7 +1,9 @@
+import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { ForgeMerging } from '../../../src/forge/forge-merging.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import type { KubernetesObject } from '../../../src/resource/object/object.ts';
+import { type KubernetesObject, keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import type { MergeAttempts } from './merge-attempts.ts';
 
 /** A pull request of Sluice that must not be merged now. */
 interface StoppedPull {
@@ -14,12 +16,24 @@ interface StoppedPull {
   remove(): ReturnType<ForgeMerging['dequeue']>;
 }
 
+interface DequeueContext {
+  readonly events: EventDeduplicator;
+  readonly attempts: MergeAttempts;
+  readonly signal: AbortSignal;
+}
+
+/** The next attempt for one that stays there although it must not be merged. */
+export const STAYS_QUEUED: ReconcileResult = {
+  requeueAfter: 60_000,
+  reason: 'a pull request stays in the merge queue of the host',
+};
+
 /**
  * Removes a pull request that Sluice has put into the merge queue of the host, for whatever reason it must not be merged now. Returns whether it is
  * not there any more. One that stays, since another user has put it there or the host refuses that, is reported; the caller tries again.
  */
 export async function dequeue(
-  { events, signal }: { readonly events: EventDeduplicator; readonly signal: AbortSignal },
+  { events, attempts, signal }: DequeueContext,
   { object, url, reason, remove }: StoppedPull,
 ): Promise<boolean> {
   const stays = (why: string) => {
@@ -31,6 +45,7 @@ export async function dequeue(
     const outcome = await remove();
     if (outcome === 'other') return stays('another user has put it there');
     const message = `${url} was removed from the merge queue of the host: ${reason}`;
+    attempts.noteQueued(keyText(keyOf(object)), undefined);
     if (outcome === 'removed') events.record(object, 'Normal', 'Dequeued', message, 'queue');
     return true;
   } catch (error) {

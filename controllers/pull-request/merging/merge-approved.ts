@@ -5,7 +5,7 @@ import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.t
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
-import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
+import { decisionOf, mergesOnHost } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
@@ -16,7 +16,7 @@ import type { ReviewContext, ReviewedProposal } from '../reviews/reviewed-propos
 import { changesRequestedBy } from '../reviews/verdicts.ts';
 import { repositoryOf } from '../shown-proposals.ts';
 import { commitLine, plainLine } from '../text/quote.ts';
-import { dequeue } from './dequeue.ts';
+import { dequeue, STAYS_QUEUED } from './dequeue.ts';
 import type { MergeAttempts, MergeSubject, UnmergedReason } from './merge-attempts.ts';
 import { rebuildOnMain, UNKNOWN_MS } from './rebuild-branch.ts';
 import { withdrawnApproval } from './withdrawn-approvals.ts';
@@ -31,9 +31,8 @@ export interface MergingContext extends Omit<ReviewContext, 'store'> {
 
 /** A decision is made again before a merge once it is so old, in milliseconds; the kernel counts it for twice as long. */
 const FRESH_MS = 1_800_000;
-/** Between two looks at what the merge queue of the host has, and at what stays there although it must not be merged. */
+/** Between two looks at what the merge queue of the host has. */
 const QUEUED_RETRY_MS = 300_000;
-const DEQUEUE_RETRY_MS = 60_000;
 /** Until what the host merged, or has not read yet, is looked at again. */
 const SOON_MS = 1000;
 const MAX_TITLE_CHARACTERS = 250;
@@ -55,8 +54,8 @@ const NEXT: Readonly<Record<MergeObstacle, string>> = {
  * the record, for this commit; it decides once more before each attempt, and the host merges that commit only. What follows is that of any
  * merge: the commit is published when it was fetched, by this process or the next one.
  *
- * What must not be merged any more, by rules that close its publication (`closed`), gates or reviews, leaves the merge queue if Sluice has put it
- * there.
+ * What Sluice would not have merged now, by rules that close its publication (`closed`), gates, approvals, reviews or the policy, leaves the merge
+ * queue if Sluice has put it there.
  */
 export async function mergeApproved(
   context: MergingContext,
@@ -70,7 +69,14 @@ export async function mergeApproved(
   const key = keyText(keyOf(object));
   const decision = decisionOf(evaluation, revision.namespace);
   const repository = store.repositoryOf(revision);
-  if (decision === undefined || review.publishOn === 'merge') {
+  if (!pulls.queued.has(pull.number)) attempts.noteQueued(key, undefined);
+  if (decision === undefined || !mergesOnHost(review, decision.face)) {
+    const why =
+      decision === undefined
+        ? 'no approval of what it publishes has been decided on'
+        : `policy ${review.policy} leaves the merge to users (spec.review.publishOn: merge)`;
+    const stays = attempts.hasQueued(key, pull.number) ? await leaveQueue(why) : undefined;
+    if (stays !== undefined) return stays;
     attempts.forget(key);
     repository.noteNotMerged(revision.name, undefined);
     return undefined;
@@ -148,17 +154,20 @@ export async function mergeApproved(
 
   function takeOverQueue(isQueued: boolean): void {
     pulls.queued.note(pull.number, isQueued);
+    attempts.noteQueued(key, isQueued ? pull.number : undefined);
     repository.noteQueued(revision.name, isQueued ? pull.url : undefined);
   }
 
   async function holdBack(reason: string): Promise<ReconcileResult> {
-    if (pulls.queued.has(pull.number)) {
-      const remove = async () => pulls.merging.dequeue(pull.number, signal);
-      if (!(await dequeue(context, { object, url: pull.url, reason, remove })))
-        return { requeueAfter: DEQUEUE_RETRY_MS, reason: 'it stays in the merge queue of the host' };
-      takeOverQueue(false);
-    }
-    return wait({ text: reason, obstacle: undefined });
+    const stays = pulls.queued.has(pull.number) ? await leaveQueue(reason) : undefined;
+    return stays ?? wait({ text: reason, obstacle: undefined });
+  }
+
+  async function leaveQueue(reason: string): Promise<ReconcileResult | undefined> {
+    const remove = async () => pulls.merging.dequeue(pull.number, signal);
+    if (!(await dequeue(context, { object, url: pull.url, reason, remove }))) return STAYS_QUEUED;
+    takeOverQueue(false);
+    return undefined;
   }
 
   function wait(why: UnmergedReason): ReconcileResult {

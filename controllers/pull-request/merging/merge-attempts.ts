@@ -47,6 +47,8 @@ const RETRY_OF: Readonly<Partial<Record<MergeObstacle, number>>> = { unknown: 50
 export class MergeAttempts {
   readonly #clock: Clock;
   readonly #unmerged = new Map<string, UnmergedPull>();
+  /** The pull requests that this process has put into the merge queue of the host. */
+  readonly #queued = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -105,8 +107,20 @@ export class MergeAttempts {
     return due > 0 ? due : undefined;
   }
 
+  /** Sluice has put a pull request into the merge queue of the host; undefined: it is not there any more. */
+  noteQueued(key: string, number: number | undefined): void {
+    if (number === undefined) this.#queued.delete(key);
+    else this.#queued.set(key, number);
+  }
+
+  /** True if this process has put it there: where Sluice merges nothing, others may have. */
+  hasQueued(key: string, number: number): boolean {
+    return this.#queued.get(key) === number;
+  }
+
   forget(key: string): void {
     this.#unmerged.delete(key);
+    this.#queued.delete(key);
   }
 }
 

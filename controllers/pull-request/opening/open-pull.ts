@@ -4,7 +4,7 @@ import type { PackageRevision as Revision } from '../../../src/package/model/rev
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { pauseAfter } from '../pause-after.ts';
+import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { textsOf } from '../text/opening-texts.ts';
 import { plainLine } from '../text/quote.ts';
@@ -90,7 +90,7 @@ export async function linkNext(
   try {
     await forge.setComment(before.number, 'superseded', `The proposal continues in ${next.url}`, signal);
   } catch (error) {
-    if (pauseAfter(error) === undefined) throw error;
+    if (!isPermanent(error)) throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import type { WavePlan } from '../../../src/resource/kinds/sluice/wave/wave-plan
 import { findCondition, type NewCondition } from '../../../src/resource/object/condition.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../../src/resource/object/object.ts';
 import type { Candidate } from '../../../src/rollout/wave/observation.ts';
-import { isOver, type PlanState } from '../../../src/rollout/wave/plan-state.ts';
+import { isFinal, type PlanState, type TargetRecord } from '../../../src/rollout/wave/plan-state.ts';
 import { readUnknownNames } from '../../unknown-names.ts';
 import type { Selection } from '../select-revisions.ts';
 import { COVERED_CONDITION } from './covered.ts';
@@ -23,7 +23,8 @@ export const SPEC_CONDITIONS: readonly string[] = [SELECTED_CONDITION, COVERED_C
 /** Targets that are examined: they differ in what selects them, and rarely much. */
 const MAX_EXAMINED = 20;
 
-/** Those of `SPEC_CONDITIONS` that hold now, apart from `Covered`, which follows from the next state; undefined if it is not known, or of a plan that is over. */
+/** Those of `SPEC_CONDITIONS` that hold now, apart from `Covered`, which follows from the next state; undefined if it is not known. Of a plan that is over only `Selected` does,
+ * if a change of the spec may still select targets. */
 export async function observeConditions(
   plan: Stored<WavePlan>,
   { phase, targets }: Pick<PlanState, 'phase' | 'targets'>,
@@ -31,21 +32,32 @@ export async function observeConditions(
   selection: Pick<Selection, 'hasRepository' | 'repositoryOf'>,
   { client, store }: ConditionOptions,
 ): Promise<readonly NewCondition[] | undefined> {
-  if (candidates === undefined || isOver(phase)) return undefined;
+  const before = findCondition(plan.status?.conditions, SELECTED_CONDITION);
+  const isEdited = plan.status?.observedGeneration !== plan.metadata.generation;
+  if (candidates === undefined || isFinal(phase)) return undefined;
+  if (phase === 'Completed' && !isEdited && before?.status !== 'False') return undefined;
   const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
   const { selector, verification } = plan.spec;
   const own = [...targets.values()].filter((target) => target.phase !== 'Skipped');
   const revisions = new Map([...own, ...candidates.values()].map(({ id, revision }) => [id, revision]));
   const isProposed = (one: { readonly namespace: string }) => one.namespace === namespace;
+  const isLost = ({ id, revision, attempt, published }: TargetRecord) =>
+    attempt === 0 &&
+    published === undefined &&
+    !candidates.has(id) &&
+    store.find(`${namespace}/${revision}`)?.lifecycle === 'Proposed';
   const selected = selectedCondition(plan, {
     targets: revisions.size,
+    selected: candidates.size,
+    lost: [...targets.values()].filter(isLost).map(({ id }) => id),
     proposed: revisions.size > 0 ? 0 : store.list({ lifecycle: 'Proposed' }).filter(isProposed).length,
     unknown: await readUnknownNames(client, namespace, {
       // They are all read for what is similar to the name of one that is missing.
       repositories: selector.repositories?.every(selection.hasRepository) === true ? [] : selector.repositories,
-      variantSets: revisions.size > 0 || selector.variantSet === undefined ? [] : [selector.variantSet],
+      variantSets: candidates.size > 0 || selector.variantSet === undefined ? [] : [selector.variantSet],
     }),
   });
+  if (phase === 'Completed') return [selected];
   if (verification.condition !== undefined || verification.http !== undefined) return [selected];
   // What targets lack later is in their own reasons: all of them are read only until an engine reports on the plan as it is.
   const known = findCondition(plan.status?.conditions, VERIFIABLE_CONDITION);

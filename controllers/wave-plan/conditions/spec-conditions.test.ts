@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { findCondition } from '../../../src/resource/object/condition.ts';
 import { type Fixture, fixture } from '../../../test/support/fixture.ts';
@@ -115,4 +115,88 @@ test('once an engine reports on the plan, DeliveryTargets are compared again onl
   await bench.change({ maxFailures: 1 });
   await bench.settle();
   expect(await condition('Verifiable')).toMatchObject({ status: 'False' });
+});
+
+describe('a typing error in the selector of a plan in progress', () => {
+  const SPEC = {
+    waves: [
+      { name: 'one', count: 1 },
+      { name: 'all', percent: 100 },
+    ],
+    ...BY_CONDITION,
+  };
+  const SELECTED = { selector: { repositories: ['apps'] } };
+  beforeEach(async () => {
+    await bench.propose('a', 'b', 'c');
+    await bench.plan({ ...SPEC, ...SELECTED });
+    await bench.settle();
+    expect(bench.published()).toHaveLength(1);
+  });
+  const phase = async () => (await bench.read()).status?.phase;
+
+  test('is reported although the plan completes without the rest, which is back after the correction', async () => {
+    await bench.change({ selector: { repositories: ['app'] } });
+    await bench.verify();
+    await bench.settle();
+    expect(await phase()).toBe('Completed');
+    const [first = ''] = bench.published();
+    const rest = ['a', 'b', 'c'].filter((one) => !first.startsWith(one)).map((one) => `apps/${one}`);
+    const message = `its selector names the repository app, which is not registered; did you mean apps?; correct spec.selector: 2 targets (${rest.join(', ')}), still proposed, would be back`;
+    expect(await condition('Selected')).toEqual({ status: 'False', reason: 'NothingSelected', message });
+    expect(specNotes(await bench.read())).toEqual([message]);
+    expect(await world.events('web')).toContain(`NothingSelected: ${message}`);
+    // A change that corrects nothing leaves it over.
+    await bench.change({ maxFailures: 1 });
+    bench.restart();
+    await bench.settle();
+    expect(await phase()).toBe('Completed');
+
+    await bench.change(SELECTED);
+    await bench.settle();
+    expect(await phase()).toBe('Running');
+    expect(await condition('Selected')).toMatchObject({ status: 'True', message: 'it has 3 targets' });
+    expect(bench.published()).toHaveLength(3);
+    await bench.verify();
+    await bench.settle();
+    const { status } = await bench.read();
+    expect(status?.phase).toBe('Completed');
+    expect(status?.waves.map(({ name, targets }) => [name, targets])).toEqual([
+      ['one', 1],
+      ['all', 2],
+    ]);
+    expect(status?.targets).toMatchObject({ total: 3, verified: 3, skipped: 0 });
+    expect(specNotes(await bench.read())).toEqual([]);
+  });
+
+  test('of a completed plan is reported, and what the plan did stays', async () => {
+    await bench.verify();
+    await bench.settle();
+    await bench.verify();
+    await bench.settle();
+    const before = (await bench.read()).status;
+    expect(before).toMatchObject({ phase: 'Completed', targets: { verified: 3 } });
+    await bench.change({ selector: { repositories: ['app'] } });
+    await bench.settle();
+    const message =
+      'its selector names the repository app, which is not registered; did you mean apps?; correct spec.selector';
+    expect(await condition('Selected')).toEqual({ status: 'False', reason: 'NothingSelected', message });
+    const { status } = await bench.read();
+    expect({ ...status, conditions: [], observedGeneration: 0 }).toEqual({
+      ...{ ...before, conditions: [], observedGeneration: 0, elapsedMs: status?.elapsedMs },
+    });
+    await bench.change(SELECTED);
+    await bench.settle();
+    expect(await phase()).toBe('Completed');
+    expect(await condition('Selected')).toMatchObject({ status: 'True', message: 'it has 3 targets' });
+  });
+
+  test('leaves a plan that is rolled back as it is', async () => {
+    await bench.change({ selector: { packages: bench.published().map((text) => text.slice(0, 1)) } });
+    await bench.verify();
+    await bench.settle();
+    await bench.change({ selector: { packages: ['a', 'b', 'c'] }, rollback: true });
+    await bench.settle();
+    expect(await phase()).toBe('RolledBack');
+    expect(bench.published()).toHaveLength(1);
+  });
 });

@@ -56,16 +56,17 @@ export function probeAddress(
   return address;
 }
 
-/** The verification by a probe. */
+/** The verification by a probe. Its message names the address without the query, which may contain a token. */
 export async function verifyByProbe(probe: Probe, url: string, signal: AbortSignal): Promise<Verification> {
-  const { origin } = new URL(url);
+  const { origin, pathname } = new URL(url);
+  const address = `${origin}${pathname}`;
   try {
     const status = await probe(url, signal);
     if (status >= 200 && status < 300) return { result: 'Verified' };
-    return { result: 'Degraded', message: `${origin} responded with status ${status}` };
+    return { result: 'Degraded', message: `${address} responded with status ${status}` };
   } catch (error) {
     signal.throwIfAborted();
-    const message = cleanText(messageOf(error).replaceAll(url, origin)).slice(0, 300);
-    return { result: 'Unreachable', message: `cannot probe ${origin}: ${message}` };
+    const message = cleanText(messageOf(error).replaceAll(url, address)).slice(0, 300);
+    return { result: 'Unreachable', message: `cannot probe ${address}: ${message}` };
   }
 }

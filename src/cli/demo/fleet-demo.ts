@@ -33,6 +33,7 @@ const SHOWN = 'eu-west-01';
 /** In these a user changes the package before the upgrade; in the last one the text that upstream changes too. */
 const EDITED = ['eu-west-02', 'us-east-03'] as const;
 const CONFLICTING = 'ap-south-01';
+const EXIT_INTERRUPTED = 130;
 const POLL_MS = 50;
 /** For one step: 25 packages take seconds. */
 const STEP_TIMEOUT_MS = 120_000;
@@ -82,8 +83,13 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
         } catch (error) {
           if (!running.stop.signal.aborted) throw error;
           terminal.line();
-          terminal.line(`Stopped before the end; to continue what was begun: ${printable(command('up'))}`);
-          return 0;
+          const again = commandFor({}, invocation)('demo', 'fleet');
+          const where = options.data === undefined ? '' : ' in another --data';
+          // The plans judge the clusters by metrics that this process serves.
+          terminal.line(
+            `Stopped before the end. The metrics of the clusters ended with it, so that only a new run${where} finishes it: ${printable(again)}`,
+          );
+          return EXIT_INTERRUPTED;
         }
         terminal.line();
         terminal.line('Next commands:');
@@ -117,7 +123,7 @@ async function refuseUsed({ client, folder }: Running['session'], up: string): P
   if ((await client.list(repositoryKind)).items.length === 0) return;
   throw new SluiceError(
     'AlreadyExists',
-    `${folder.path} has repositories already, and the demo needs a new data folder: use another --data, or continue what is there with "${up}"`,
+    `${folder.path} has repositories already, and the demo needs a new data folder: use another --data, or look at what is there with "${up}"`,
   );
 }
 

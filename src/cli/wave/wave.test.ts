@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { dataFolder } from '../../app/data/data-folder.ts';
 import { ObjectSet } from '../../app/data/object-set.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
-import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import { wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import { setCondition } from '../../resource/object/condition.ts';
 import { completeNames } from '../completion/complete-names.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
@@ -12,7 +13,7 @@ const WAVES = [
   { name: 'rest', percent: 100, approval: { required: 2, from: ['anna', 'ben'] } },
 ];
 const RUNNING = {
-  ...{ phase: 'Running', message: 'wave canary: 0 of 1 targets verified', pauses: 1 },
+  ...{ phase: 'Running', wave: 'canary', message: 'wave canary: 0 of 1 targets verified', pauses: 1 },
   waves: [
     { name: 'canary', startedMs: 0, analysis: 1, targets: 1, verified: 0, failed: 0, message: '0 of 1 verified' },
   ],
@@ -39,10 +40,12 @@ async function withPlan<T>(action: (client: ReturnType<ObjectSet['client']>) => 
 }
 
 /** Writes the status that the controller would write. */
-async function report(status: object): Promise<void> {
+async function report(given: { readonly phase: string; readonly [field: string]: unknown }): Promise<void> {
+  const ready = { type: 'Ready', status: 'False', reason: given.phase, message: '' } as const;
+  const status = { ...given, conditions: setCondition([], { ...ready, observedGeneration: 1 }, Date.now()) };
   await withPlan(async (client) => {
     const plan = await client.get(wavePlanKind, KEY);
-    await client.updateStatus(wavePlanKind, { ...plan, status: status as NonNullable<WavePlan['status']> });
+    await client.updateStatus(wavePlanKind, { ...plan, status: status as never });
   });
 }
 

@@ -102,14 +102,14 @@ test.each(RUNS.map((entry) => [entry[0].name, entry] as const))(
         }
         expect(run(entry, first.texts).texts).toEqual(first.texts);
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(150, 3) },
     );
   },
 );
 
 test('real packages change once, and keep their comments', skipFor(corpusMissing), () => {
   const packages = corpusPackages();
-  const step = Math.ceil(packages.length / runs(packages.length));
+  const step = Math.ceil(packages.length / runs(packages.length, 3));
   for (const { files } of packages.filter((_, index) => index % step === 0)) {
     const texts = new Map([...files].map(([path, data]) => [path, data.toString('utf8')]));
     const { resources } = readResources(texts);

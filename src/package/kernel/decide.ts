@@ -30,7 +30,7 @@ import {
   refuseUnapproved,
 } from './approver.ts';
 import { blockingRules } from './blocking-rules.ts';
-import { refuseEdited } from './main-edit.ts';
+import { refuseEdited, refuseOvertaken } from './main-edit.ts';
 import { refusePolicyChange } from './policy-folder.ts';
 
 /**
@@ -143,6 +143,8 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   // A merge has combined both sides already, and moves the main branch no more.
   const edited = merged === undefined ? refuseEdited({ ...state, main: state.refs.main }) : undefined;
   if (edited !== undefined) refusals.push(edited);
+  const overtaken = merged === undefined && request.face === 'controller' ? refuseOvertaken(state) : undefined;
+  if (overtaken !== undefined) refusals.push(overtaken);
   const isRecorded = merged?.recordBypass === true;
   const refused =
     refuseMerger(state, merged) ?? refuseApprover(state, request, policy) ?? refuseUnapproved(state, request, policy);

@@ -15,6 +15,11 @@ export function isEdited(onMain: Omit<PackageOnMain, 'sides'>): boolean {
   return tree !== published && tree !== deleted && !derivedFrom.includes(tree);
 }
 
+/** True if the package on the main branch is a publication from after the revision was made: the revision does not contain it. */
+export function isOvertaken({ tree, proposed, atBase, derivedFrom, published }: PackageOnMain): boolean {
+  return tree !== undefined && tree === published && ![proposed, atBase, ...derivedFrom].includes(tree);
+}
+
 /** A revision, and the package that its approval replaces on the branch `main`. */
 export interface EditFacts extends Pick<RevisionState, 'name' | 'lifecycle' | 'commit' | 'onMain'> {
   readonly main: string;
@@ -32,6 +37,28 @@ export function refuseEdited({ name, lifecycle, commit, main, onMain }: EditFact
     message: `${name} conflicts with ${main}: its package was ${did} that branch${how}. An approval would replace the edit; to merge the edit into the draft, use ${reject}"sluice rpkg rebase ${name}", then propose it again`,
     ...(sides === undefined ? {} : { conflict: sides }),
   };
+}
+
+/**
+ * The publication that an approval of the revision would undo. It is the reason against approvals by controllers, which cannot see what is lost;
+ * users are warned.
+ */
+export function refuseOvertaken({ name, lifecycle, onMain }: Omit<EditFacts, 'main'>): Refusal | undefined {
+  if (onMain?.later === undefined) return undefined;
+  const { later } = onMain;
+  const [steps, again] =
+    lifecycle === 'Proposed'
+      ? [`"sluice rpkg reject ${name}", then "sluice rpkg rebase ${name}"`, ', then propose it again']
+      : [`"sluice rpkg rebase ${name}"`, ''];
+  return {
+    code: 'PublishedSince',
+    message: `${later.name} was published as v${later.revision} after ${name} was made, and an approval of ${name} would undo what it changed in ${countFiles(later.files)}; to merge it into the draft, use ${steps}${again}`,
+    later,
+  };
+}
+
+function countFiles(files: readonly string[]): string {
+  return `${files.length} ${files.length === 1 ? 'file' : 'files'} (${listed(files)})`;
 }
 
 function describeSides({ base, commits, filesOnMain, filesInRevision }: EditedSides, commit: string): string {

@@ -9,8 +9,15 @@ export interface MergedPackage {
   readonly files: PackageFiles;
   /** Files that changed upstream but keep local changes in some parts; sorted. */
   readonly keptLocal: readonly string[];
-  /** Local changes that are not in the result. */
+  /** Local changes of fields that are not in the result. */
   readonly overwritten: Overwritten;
+  /** Files whose local changes are not in the result at all, since `texts` is `updated`; sorted. */
+  readonly replaced: readonly string[];
+}
+
+export interface MergeOptions {
+  /** Which side keeps a file without resources that both changed. Default: local. */
+  readonly texts?: 'local' | 'updated';
 }
 
 /**
@@ -21,9 +28,15 @@ export interface MergedPackage {
  * changes a byte. Packages within the package are part of it. Above some MiB of
  * YAML that changed, the files that come last merge as a whole too.
  */
-export function mergePackage(local: PackageFiles, original: PackageFiles, updated: PackageFiles): MergedPackage {
+export function mergePackage(
+  local: PackageFiles,
+  original: PackageFiles,
+  updated: PackageFiles,
+  { texts = 'local' }: MergeOptions = {},
+): MergedPackage {
   const result = new Map(local);
   const keptLocal = new Set<string>();
+  const replaced: string[] = [];
   const overwritten = new OverwrittenFields();
   const put = (path: string, file: PackageFile | undefined) => {
     if (file === undefined) result.delete(path);
@@ -40,13 +53,16 @@ export function mergePackage(local: PackageFiles, original: PackageFiles, update
       resourcePaths.push(path);
     } else if (sameText(path, mine, before)) {
       put(path, after);
+    } else if (texts === 'updated' && !sameFile(mine, after)) {
+      if (mine !== undefined) replaced.push(path);
+      put(path, after);
     } else if (mine !== undefined && !sameFile(mine, after)) {
       keptLocal.add(path);
     }
   }
   for (const [path, file] of mergeResourceFiles(sides, resourcePaths, reader, { keptLocal, overwritten }))
     put(path, file);
-  return { files: sorted(result), keptLocal: [...keptLocal].sort(), overwritten: overwritten.all() };
+  return { files: sorted(result), keptLocal: [...keptLocal].sort(), overwritten: overwritten.all(), replaced };
 }
 
 /** The marks that a clone leaves are no change by a user. */

@@ -1,12 +1,22 @@
 import { mergePackage } from './merge-package.ts';
-import type { Overwritten, OverwrittenField } from './overwritten.ts';
+import { type Overwritten, type OverwrittenField, overwrittenTexts } from './overwritten.ts';
 import type { PackageFiles } from './package-files.ts';
 
 /** What a merge overwrote, and the versions that it merged. */
 export interface OverwrittenBy {
+  /** The side that the result has the values of. */
+  readonly by: 'upstream' | 'the main branch';
   readonly overwritten: Overwritten;
   readonly local: PackageFiles;
   readonly original: PackageFiles;
+}
+
+const MAX_TEXT_CHARACTERS = 4096;
+
+/** The text by which the commit of a merge records what it overwrote; undefined if that is nothing. */
+export function overwrittenText(by: OverwrittenBy['by'], overwritten: Overwritten): string | undefined {
+  if (overwritten.total === 0) return undefined;
+  return `by ${by}: ${overwrittenTexts(overwritten).join(', ')}`.slice(0, MAX_TEXT_CHARACTERS);
 }
 
 /**

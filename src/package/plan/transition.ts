@@ -4,6 +4,7 @@ import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { decide } from '../kernel/decide.ts';
+import { refuseOvertaken } from '../kernel/main-edit.ts';
 import { recordAfter } from '../kernel/record-after.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
@@ -114,6 +115,8 @@ export async function decideTransition(
       refusals: [...decision.refusals, ...lost.map((message) => ({ code: 'NotApproved', message }) as const)],
     });
   for (const message of lost) context.warn?.(message);
+  const overtaken = action === 'propose' || action === 'approve' ? refuseOvertaken(reading.state) : undefined;
+  if (overtaken !== undefined) context.warn?.(overtaken.message);
 
   const { content } = reading;
   const approval = content && {

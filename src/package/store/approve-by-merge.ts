@@ -1,10 +1,10 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { PushRefusedError } from '../../git/errors.ts';
-import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { EntryPoint, RequestContext } from '../../resource/object/request-context.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import { mainRef } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
-import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../model/policy/review-policy.ts';
 import { type Approval, approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
@@ -38,6 +38,7 @@ export async function approveProposal(
   evaluate: () => Promise<Evaluation>,
 ): Promise<PackageRevision | undefined> {
   const push = () => repository.update(name, update, context);
+  const isMerged = ({ policy: { review } }: Evaluation) => review !== undefined && mergesOnHost(review, context.face);
   if (update.merged !== undefined || update.byMerge === true || update.breakGlass === true) return push();
   const { mainRefusedAt = Number.NEGATIVE_INFINITY, clock } = repository;
   const isRefused = clock.monotonic() - mainRefusedAt < REFUSED_MS;
@@ -46,12 +47,12 @@ export async function approveProposal(
       return await push();
     } catch (error) {
       if (!isOfMain(error, repository)) throw error;
-      if (!mergesOnHost(await evaluate())) throw error;
+      if (!isMerged(await evaluate())) throw error;
       repository.mainRefusedAt = clock.monotonic();
     }
   }
   const evaluation = await evaluate();
-  if (!mergesOnHost(evaluation)) return push();
+  if (!isMerged(evaluation)) return push();
   const decided = decisionOf(evaluation, repository.namespace);
   const isSame = decided?.subject === context.actor.name && decided.evidence === (update.evidence ?? context.evidence);
   if (decided !== undefined && isSame && decided.mergeOf === evaluation.revision.commit)
@@ -87,8 +88,12 @@ export function isMergeOfDecision(
   );
 }
 
-function mergesOnHost({ policy: { review } }: Pick<Evaluation, 'policy'>): boolean {
-  return review !== undefined && review.publishOn !== 'merge';
+/**
+ * True if Sluice has the host merge what was approved through this entry point. With `publishOn: merge` users merge, who see the refusal of the
+ * push; what a controller approves, such as a WavePlan that holds the pull request until then, is merged as with the others.
+ */
+export function mergesOnHost({ publishOn }: Pick<ReviewPolicy, 'publishOn'>, face: string): boolean {
+  return publishOn !== 'merge' || face === ('controller' satisfies EntryPoint);
 }
 
 function isOfMain(error: unknown, { layout }: ApprovedRepository): boolean {

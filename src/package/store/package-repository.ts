@@ -238,8 +238,8 @@ export class PackageRepository implements RepositoryContext {
   }
 
   /** What the Git host refused or does not do of a revision. */
-  refusalsOf(name: string): Pick<RefusalNote, 'reason' | 'message' | 'next'>[] {
-    return this.#refs.refusals.filter(({ revision }) => revision === name);
+  refusalsOf(name: string): readonly Pick<RefusalNote, 'reason' | 'message' | 'next' | 'commit'>[] {
+    return this.#refs.refusalsOf(name);
   }
 
   /** Notes why the pull request of an approved revision is not merged, and what ends that; undefined ends the note. */

@@ -3,7 +3,7 @@ import { timestamp } from '../../foundation/time/clock.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { IndexChange } from '../index/state/index-delta.ts';
 import { runInSlices } from '../index/steps.ts';
-import { refuseEdited } from '../kernel/main-edit.ts';
+import { refuseEdited, refuseOvertaken } from '../kernel/main-edit.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import type { ComparedFiles } from '../model/diff/compared-files.ts';
 import type { Gate } from '../model/gates/gates.ts';
@@ -48,6 +48,8 @@ export interface RevisionEvaluation {
   readonly gates: readonly Gate[];
   /** Set where the package was edited on the main branch since, which refuses every approval. */
   readonly conflict?: Refusal;
+  /** Set where another revision was published since, which an approval would undo: controllers do not approve it. */
+  readonly overtaken?: Refusal;
   /** Time of the evaluation, RFC 3339. */
   readonly at: string;
 }
@@ -330,6 +332,7 @@ export class RevisionStore {
     const { mainHead } = repository.index;
     const onMain = await readOnMain(repository, revision, record, mainHead);
     const conflict = refuseEdited({ ...revision, main: mainRef(repository.layout), onMain });
+    const overtaken = refuseOvertaken({ ...revision, onMain });
     return {
       revision,
       content,
@@ -337,6 +340,7 @@ export class RevisionStore {
       policy,
       gates: gatesAt(revision, record, content, policy, at),
       ...(conflict === undefined ? {} : { conflict }),
+      ...(overtaken === undefined ? {} : { overtaken }),
       at,
     };
   }

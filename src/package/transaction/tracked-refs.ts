@@ -218,12 +218,19 @@ export class TrackedRefs implements WriteTarget {
     }
   }
 
-  /** What the remote refused, in whichever process, of revisions that are as they were then. What is about a proposal ends with it. */
+  /** What the remote refused, in whichever process, of revisions that are as they were then. */
   get refusals(): readonly RefusalNote[] {
-    return this.#refusedPushes.list().filter(({ revision: name, commit, reason }) => {
-      const revision = this.revision(name);
-      return revision?.commit === commit && (reason === 'PushRefused' || revision.lifecycle === 'Proposed');
-    });
+    return this.#refusedPushes.list().filter((note) => this.#isCurrent(note));
+  }
+
+  refusalsOf(revision: string): readonly RefusalNote[] {
+    return this.#refusedPushes.of(revision).filter((note) => this.#isCurrent(note));
+  }
+
+  /** What is about a proposal ends with it. */
+  #isCurrent({ revision: name, commit, reason }: RefusalNote): boolean {
+    const revision = this.revision(name);
+    return revision?.commit === commit && (reason === 'PushRefused' || revision.lifecycle === 'Proposed');
   }
 
   /** Notes the refusal of a write of a revision. After an accepted write, what was to be merged is decided again. */
@@ -238,7 +245,8 @@ export class TrackedRefs implements WriteTarget {
     const commit = this.revision(revision)?.commit;
     if (note === undefined) this.#refusedPushes.remove({ revision, reason });
     // A commit that could not be written cannot be explained.
-    else if (commit !== undefined) this.#refusedPushes.add({ ...note, revision, commit, reason });
+    else if (commit !== undefined)
+      this.#refusedPushes.add({ ...note, revision, commit, reason }, (other) => this.#isCurrent(other));
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {

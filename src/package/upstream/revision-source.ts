@@ -1,5 +1,5 @@
 import type { KptfileEdit, RenderStatus } from '../../../kptfile-schema/index.ts';
-import type { Overwritten } from '../merge/overwritten.ts';
+import type { OverwrittenBy } from '../merge/still-overwritten.ts';
 import type { IssuedCondition } from '../model/gates/verdict.ts';
 import type { WrittenMetadata } from '../model/record/object-metadata.ts';
 
@@ -14,10 +14,12 @@ export interface NewRevision {
   readonly metadata?: WrittenMetadata;
   /** Returns changes of the files that the source brings. They are part of the commit that creates the draft, and what its creator wrote. */
   readonly adapt?: (files: ReadonlyMap<string, Buffer>) => Promise<Adaptation>;
+  /** Name of the latest published revision that the caller knows: Conflict if another one was published meanwhile. */
+  readonly expectedLatest?: string;
   /** Called with what each function did, if the draft has functions and they could run. */
   readonly onRendered?: (status: RenderStatus) => void;
-  /** Called with the local changes that an upgrade overwrote, if there are any. */
-  readonly onOverwritten?: (overwritten: Overwritten) => void;
+  /** What the merge in `adapt` overwrote, which the commit records. An upgrade records that of its own merge. */
+  readonly overwritten?: OverwrittenBy;
 }
 
 /** Changes of a new draft in the commit that creates it. */

@@ -51,7 +51,8 @@ function withKptfile({ local, original, updated }: PackageVersions, files: Packa
   const kptfile = mergeKptfile('Kptfile', mine, before, after, lost);
   const result = new Map(files);
   if (kptfile !== undefined) result.set('Kptfile', kptfile);
-  return { files: new Map([...result].sort(([a], [b]) => (a < b ? -1 : 1))), keptLocal: [], overwritten: lost.all() };
+  const sorted = new Map([...result].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return { files: sorted, keptLocal: [], overwritten: lost.all(), replaced: [] };
 }
 
 function refuseLocalChanges({ local, original }: PackageVersions): void {

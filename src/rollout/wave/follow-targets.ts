@@ -101,7 +101,7 @@ function followRefusal(
 function followVerification(
   editor: StateEditor,
   { progressDeadlineMs }: PlanSpec,
-  { id, phase, sinceMs }: TargetRecord,
+  { id, phase, sinceMs, reason }: TargetRecord,
   { verification }: TargetObservation,
   wave: WaveRecord | undefined,
 ): void {
@@ -121,6 +121,8 @@ function followVerification(
     else if (isDue) {
       const type = result === 'Unreachable' ? 'Unreachable' : 'Failed';
       editor.apply({ type, id, reason: `it was not verified within the deadline: ${verification.message}` });
-    }
+    } else if ((result !== 'Pending' || reason !== undefined) && reason !== verification.message)
+      // A target that is only being waited for needs no reason, unless it replaces one that no longer holds.
+      editor.apply({ type: 'Unverified', id, reason: verification.message });
   }
 }

@@ -58,6 +58,8 @@ export interface Observations {
   readonly analysisOf: (run: AnalysisKey) => AnalysisObservation | undefined;
   /** True while a Freeze is in force: nothing begins, nothing is decided to be a failure, and the time of the plan stops. */
   readonly isFrozen: boolean;
+  /** True if the spec was changed since the last step. */
+  readonly isEdited?: boolean;
 }
 
 /** One analysis of a wave: its attempt, from 1, and its index in the list of the wave. */

@@ -1,8 +1,8 @@
 import { followApprovals, followCandidates, followResults } from './follow-targets.ts';
 import { analysesOf, budgetOf, currentWave, followWave, nextWave, startNextWave, stopCause } from './follow-waves.ts';
 import type { Action, Observations } from './observation.ts';
-import { compareTargets, isFinal, type PlanState } from './plan-state.ts';
-import { StateEditor, type Transition } from './transition.ts';
+import { compareTargets, isFinal, type PlanState, type TargetRecord } from './plan-state.ts';
+import { replay, StateEditor, type Transition } from './transition.ts';
 import { membersOf } from './wave-members.ts';
 import { limitOf, type PlanSpec } from './wave-spec.ts';
 
@@ -32,11 +32,28 @@ export function step(spec: PlanSpec, state: PlanState, observations: Observation
   }
   if (state.phase === 'RollingBack') return rollBack(editor, observations);
   if (spec.rollback) return startRollback(editor, 'a user requested it');
-  if (state.phase === 'Completed') return end(editor, []);
+  if (state.phase === 'Completed') {
+    if (!goesOnAfter(state, spec, observations)) return end(editor, []);
+    // Recorded by itself, before any target is: an assignment to a wave that the record calls over would not count after a crash in between.
+    editor.apply({ type: 'Reopened' });
+    return end(editor, [], 0);
+  }
   followCandidates(editor, observations);
   followResults(editor, spec, observations);
   const failure = pauseOrResume(editor, spec, observations);
   return failure === undefined ? advance(editor, spec, observations) : startRollback(editor, failure);
+}
+
+/**
+ * True for a completed plan of which a change of its spec selects targets again that it never came to approve, and has a wave for them: without
+ * them, as after a typing error in its selector, its last waves found no target, and were over at once.
+ */
+function goesOnAfter(state: PlanState, spec: PlanSpec, { candidates, isEdited }: Observations): boolean {
+  if (isEdited !== true || candidates === undefined) return false;
+  const isBack = ({ id, phase, attempt }: TargetRecord) => phase === 'Skipped' && attempt === 0 && candidates.has(id);
+  return (
+    [...state.targets.values()].some(isBack) && nextWave(replay(state, [{ type: 'Reopened' }]), spec) !== undefined
+  );
 }
 
 /** Returns why the plan is to be rolled back; undefined if it is not. */

@@ -1,4 +1,5 @@
 import type { PauseCause, PlanState, TargetOrder, TargetRecord, WaveRecord } from './plan-state.ts';
+import { membersOf } from './wave-members.ts';
 
 /** One change of the state of a plan. Nothing else changes a state, so that the log of transitions determines it. */
 export type Transition =
@@ -26,6 +27,8 @@ export type Transition =
   | { readonly type: 'Blocked'; readonly id: string; readonly reason: string | undefined }
   | { readonly type: 'Approved'; readonly id: string; readonly published: number }
   | { readonly type: 'Verified'; readonly id: string }
+  /** Why its last verification did not succeed; its deadline runs on. */
+  | { readonly type: 'Unverified'; readonly id: string; readonly reason: string }
   | { readonly type: 'Failed' | 'Unreachable'; readonly id: string; readonly reason: string }
   /** A verified target that its engine reports as unhealthy while its wave soaks. */
   | { readonly type: 'Regressed'; readonly id: string; readonly reason: string }
@@ -35,6 +38,8 @@ export type Transition =
   | { readonly type: 'NotRolledBack'; readonly id: string; readonly reason: string }
   | { readonly type: 'WaveStarted' | 'WaveVerified' | 'WaveUnverified' | 'WaveAnalysed'; readonly wave: string }
   | { readonly type: 'AnalysisRepeated' | 'WaveCompleted' | 'WavePromoted'; readonly wave: string }
+  /** A completed plan has targets again: its last waves that found none are to be started again. */
+  | { readonly type: 'Reopened' }
   | { readonly type: 'Started' | 'Unpaused' | 'Completed' | 'Aborted' | 'RolledBack' }
   | { readonly type: 'Paused'; readonly cause: PauseCause; readonly message: string }
   | { readonly type: 'Resumed'; readonly pause: number }
@@ -123,6 +128,9 @@ function applyTo(draft: Draft, transition: Transition): void {
     case 'Verified':
       move(draft, transition.id, 'Verified', {});
       break;
+    case 'Unverified':
+      change(draft, transition.id, { reason: transition.reason });
+      break;
     case 'Failed':
     case 'Unreachable':
       move(draft, transition.id, transition.type, { reason: transition.reason });
@@ -183,6 +191,12 @@ function applyToPlan(draft: Draft, transition: PlanTransition): void {
       break;
     case 'Resumed':
       setPhase(draft, 'Running');
+      break;
+    case 'Reopened':
+      setPhase(draft, 'Running');
+      set(draft, {
+        waves: waves.slice(0, waves.findLastIndex(({ name }) => membersOf(draft.state, name).length > 0) + 1),
+      });
       break;
     case 'Paused': {
       const { cause, message } = transition;

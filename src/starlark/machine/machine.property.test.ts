@@ -69,7 +69,7 @@ test('any text ends with a Starlark error or none', () => {
     .array(line, { maxLength: 8 })
     .map((lines) => lines.map(([indent, tokens]) => '  '.repeat(indent) + tokens.join(' ')).join('\n'));
   fc.assert(fc.property(fc.oneof(script, fc.string({ unit: 'grapheme', maxLength: 60 })), endsWell), {
-    numRuns: runs(1500),
+    numRuns: runs(1500, 3),
   });
 });
 
@@ -159,7 +159,7 @@ test('any script ends with a Starlark error or none', () => {
   const script = fc
     .array(statement, { minLength: 1, maxLength: 8 })
     .map((lines) => `x = [1]\ny = {}\ndef f(a): return a\n${lines.join('\n')}`);
-  fc.assert(fc.property(script, endsWell), { numRuns: runs(1500) });
+  fc.assert(fc.property(script, endsWell), { numRuns: runs(1500, 3) });
 });
 
 function endsWell(script: string): void {

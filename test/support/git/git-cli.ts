@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -38,6 +38,23 @@ export function initBare(gitDir: string): string {
   writeFileSync(join(gitDir, 'config'), '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n');
   writeFileSync(join(gitDir, 'HEAD'), 'ref: refs/heads/main\n');
   return gitDir;
+}
+
+/** What a ref names, if it exists. Reads the files of Git: a process for each look at a branch would take most of the time of some tests. */
+export function readRef(gitDir: string, ref: string): string | undefined {
+  const loose = readIfPresent(join(gitDir, ref));
+  if (loose !== undefined) return loose.trim();
+  const packed = readIfPresent(join(gitDir, 'packed-refs'))?.split('\n') ?? [];
+  return packed.find((line) => line.endsWith(` ${ref}`))?.split(' ')[0];
+}
+
+function readIfPresent(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
 }
 
 /** All refs as `name → id`. */

@@ -12,7 +12,8 @@ import { initBare } from './git-cli.ts';
  * together, the more so the more memory the process of the tests has.
  */
 
-const PERSON = { name: 'Test', email: 'test@example.com', time: 1_700_000_000_000 };
+/** Who commits, where a test does not say it. */
+export const PERSON = { name: 'Test', email: 'test@example.com', time: 1_700_000_000_000 };
 
 /** Creates a bare repository with one commit of these files, by name, on `main`. Returns its path. */
 export function bareWithCommit(gitDir: string, files: Readonly<Record<string, string>> = {}, person = PERSON): string {
@@ -42,13 +43,14 @@ export function writeTree(
   return writeObject(gitDir, 'tree', encodeTree(raw));
 }
 
-/** Writes a commit of a person. Returns its id. */
+/** Writes a commit of a person, who is also the committer unless that is another one. Returns its id. */
 export function writeCommit(
   gitDir: string,
   commit: { readonly tree: Oid; readonly parents: readonly Oid[]; readonly message: string },
-  person = PERSON,
+  author = PERSON,
+  committer = author,
 ): Oid {
-  return writeObject(gitDir, 'commit', encodeCommit({ ...commit, author: person, committer: person }));
+  return writeObject(gitDir, 'commit', encodeCommit({ ...commit, author, committer }));
 }
 
 /** Creates or moves a ref without a look at its earlier value. */

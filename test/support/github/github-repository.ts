@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FileMode } from '../../../src/git/git-repository.ts';
-import { git, initBare } from '../git/git-cli.ts';
+import { git, initBare, readRef } from '../git/git-cli.ts';
 import { writeCommit, writeObject, writeRef, writeTree } from '../git/write-objects.ts';
 
 /** By name. */
@@ -180,12 +179,8 @@ export class GitHubRepository {
     return fork;
   }
 
-  /** Reads the files of Git: a process for each branch of each request would take most of the time of the tests. */
   head(branch: string): string | undefined {
-    const loose = readIfPresent(join(this.gitDir, 'refs', 'heads', branch));
-    if (loose !== undefined) return loose.trim();
-    const packed = readIfPresent(join(this.gitDir, 'packed-refs'))?.split('\n') ?? [];
-    return packed.find((line) => line.endsWith(` refs/heads/${branch}`))?.split(' ')[0];
+    return readRef(this.gitDir, `refs/heads/${branch}`);
   }
 
   has(commit: string): boolean {
@@ -327,7 +322,8 @@ export class GitHubRepository {
   enqueue(pull: Pull): string {
     const base = this.head(pull.base) ?? '';
     const tree = git(this.gitDir, ['merge-tree', '--write-tree', base, pull.head.commit]);
-    const commit = git(this.gitDir, ['commit-tree', tree, '-p', base, '-p', pull.head.commit, '-m', `#${pull.number}`]);
+    const parents = [base, pull.head.commit];
+    const commit = writeCommit(this.gitDir, { tree, parents, message: `#${pull.number}\n` });
     this.branch(`gh-readonly-queue/${pull.base}/pr-${pull.number}-${base}`, commit);
     pull.updatedAt = timeNow();
     return commit;
@@ -353,8 +349,8 @@ export class GitHubRepository {
         commit = git(this.gitDir, ['commit-tree', last, '-p', commit, '-m', said]);
       }
     } else {
-      const parents = method === 'squash' ? ['-p', base] : ['-p', base, '-p', expected];
-      commit = git(this.gitDir, ['commit-tree', tree, ...parents, '-m', message]);
+      const parents = method === 'squash' ? [base] : [base, expected];
+      commit = writeCommit(this.gitDir, { tree, parents, message: `${message}\n` });
     }
     git(this.gitDir, ['update-ref', `refs/heads/${pull.base}`, commit, base]);
     pull.merged = { commit, by, base, at: timeNow() };
@@ -394,15 +390,6 @@ function mergedTree(gitDir: string, base: string, head: string): string | undefi
   } catch (error) {
     // The status of a conflict.
     if ((error as { status?: number }).status === 1) return undefined;
-    throw error;
-  }
-}
-
-function readIfPresent(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
 }

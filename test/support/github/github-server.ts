@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, type KeyPairKeyObjectResult, verify } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,6 +17,8 @@ const INSTALLATION_PATH = '/repos/{owner}/{repo}/installation';
 const USER_PATH = '/user';
 const HOUR_MS = 3_600_000;
 let api: OpenApi | undefined;
+/** Of the App on every server: to generate them takes long. */
+let keys: KeyPairKeyObjectResult | undefined;
 
 /** The App of the tests, and its only installation. */
 export const APP = { id: 4242, installation: 77, user: 'sluice[bot]' } as const;
@@ -84,7 +86,8 @@ export class GitHubServer {
     api ??= new OpenApi();
     this.#api = api;
     this.folder = mkdtempSync(join(tmpdir(), 'sluice-github-'));
-    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const { privateKey, publicKey } = keys;
     this.privateKey = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
     this.#publicKey = publicKey.export({ type: 'spki', format: 'pem' }).toString();
     this.#server = createServer((request, response) => void this.#serve(request, response));

@@ -43,7 +43,7 @@ export class OpenApi {
     this.#document = { ...(withoutNullable({ paths, components: parts }) as Document) };
     this.#webhooks = description['x-webhooks'];
     this.#examples = examples;
-    this.#ajv = new Ajv({ strict: false, logger: false, validateSchema: false });
+    this.#ajv = new Ajv({ strict: false, logger: false, validateSchema: false, code: { optimize: false } });
     formats.default(this.#ajv);
     this.#ajv.addSchema({ $id: ROOT, ...this.#document }, 'openapi');
   }

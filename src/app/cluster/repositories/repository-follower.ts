@@ -1,5 +1,5 @@
 import { OpenRepository } from '../../../../controllers/repository/open-repository.ts';
-import { REMOTE_INTERVALS } from '../../../../controllers/repository/poll-pace.ts';
+import { REMOTE_INTERVALS } from '../../../../controllers/repository/sync-pace.ts';
 import type { SyncRequests } from '../../../../controllers/repository/sync-requests.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { sleep } from '../../../foundation/time/backoff.ts';

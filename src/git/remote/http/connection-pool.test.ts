@@ -2,6 +2,7 @@ import { createServer, request } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import tls from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { initBare, temporaryFolder } from '../../../../test/support/git/git-cli.ts';
@@ -70,4 +71,18 @@ test('connections with the same authorities share one TLS context, and those wit
   expect(created).toHaveBeenCalledTimes(2);
   expect(() => connect('https://git.example.test/a.git', 'no certificate')).toThrow('provide certificates in PEM');
   await Promise.all(pools.map((pool) => pool.close()));
+});
+
+test('the authorities change while it is closed', async () => {
+  const pool = new ConnectionPool('https://git.example.test/a.git', { hosts: new HostRules([]) });
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  pool.for(tls.rootCertificates[0]);
+  const closed = pool.close();
+  pool.for(tls.rootCertificates[1]);
+  await closed;
+  await setImmediate();
+  expect(unhandled).toEqual([]);
 });

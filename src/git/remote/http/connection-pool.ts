@@ -64,8 +64,11 @@ export class ConnectionPool {
     const previous = this.#current?.dispatcher;
     this.#open.add(dispatcher);
     this.#current = { authorities, dispatcher };
-    // Requests in progress may end on the old connections.
-    if (previous !== undefined) void previous.close().finally(() => this.#open.delete(previous));
+    // Requests in progress may end on the old connections. It rejects for those that `close` has ended already.
+    if (previous !== undefined) {
+      const forget = () => this.#open.delete(previous);
+      void previous.close().then(forget, forget);
+    }
     return dispatcher;
   }
 

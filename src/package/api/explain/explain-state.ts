@@ -49,7 +49,7 @@ export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revi
 
 /** Explains the kernel's refusals of the next step, except for gates. */
 export const kernelExplainer: Explainer = {
-  explain({ refusals, evaluation: { revision, conflict } }) {
+  explain({ refusals, evaluation: { revision, conflict, overtaken } }) {
     // Rules for approvals are explained with the approvals.
     const others = refusals.filter(({ blockedBy }) => blockedBy === undefined);
     const reasons = others.map(({ code, message }): Reason => ({ reason: code, message }));
@@ -58,7 +58,13 @@ export const kernelExplainer: Explainer = {
       reasons.push({ reason: conflict.code, message: conflict.message });
     if (refusals.length === 0 && revision.lifecycle === 'Draft' && revision.problem !== undefined)
       reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
-    return { reasons };
+    if (overtaken === undefined) return { reasons };
+    reasons.push({ reason: overtaken.code, message: overtaken.message });
+    const step = revision.lifecycle === 'Draft' ? 'rebase' : 'reject';
+    return {
+      reasons,
+      next: [sluiceCommand('rpkg', 'diff', revision.name, 'latest'), sluiceCommand('rpkg', step, revision.name)],
+    };
   },
 };
 

@@ -109,6 +109,8 @@ export interface CommitFacts {
   readonly face: string | undefined;
   readonly action: string | undefined;
   readonly reason: string | undefined;
+  /** Local changes that the merge in this commit overwrote; see `overwrittenText`. */
+  readonly overwritten: string | undefined;
   /** The record of a publication: signed if there is a `statement`, otherwise of an earlier version and a claim. */
   readonly record: FoldedRecord | undefined;
   readonly statement: SignedStatement<PublicationStatement> | undefined;
@@ -158,6 +160,8 @@ export function formatCommitMessage(
     readonly context: RequestContext;
     /** The kernel's name of the step. */
     readonly action: string;
+    /** Local changes that the merge in this commit overwrote: the report of them must outlive the process. */
+    readonly overwritten?: string | undefined;
     /** Of a publication, or the record of a removal from the main branch. */
     readonly statement?: SignedPayload;
   },
@@ -169,6 +173,7 @@ export function formatCommitMessage(
   lines.push(`Sluice-Actor: ${oneLine(options.context.actor.name)}`);
   lines.push(`Sluice-Face: ${options.context.face}`);
   if (options.context.reason !== undefined) lines.push(`Sluice-Reason: ${oneLine(options.context.reason)}`);
+  if (options.overwritten !== undefined) lines.push(`Sluice-Overwritten: ${oneLine(options.overwritten)}`);
   if (options.statement !== undefined) lines.push(...statementTrailers(options.statement));
   const message = `${lines.join('\n')}\n`;
   const excess = messageExcess(message) ?? (options.statement && statementExcess(options.statement.payload));
@@ -214,7 +219,7 @@ function lineLength(message: string, start: number): number {
 
 const NO_FACTS: CommitFacts = {
   ...{ annotations: [], invalidAnnotations: [], record: undefined, statement: undefined },
-  ...{ actor: undefined, face: undefined, action: undefined, reason: undefined },
+  ...{ actor: undefined, face: undefined, action: undefined, reason: undefined, overwritten: undefined },
 };
 
 /** Returns the facts about a commit whose message is not parsed. */
@@ -270,6 +275,7 @@ export function parseCommitMessage(message: string): CommitFacts {
     face: trailers.get('Face'),
     action: trailers.get('Action'),
     reason: trailers.get('Reason'),
+    overwritten: trailers.get('Overwritten'),
     record: statement === undefined && folded !== undefined ? parseFolded(folded) : undefined,
     statement,
   };

@@ -141,6 +141,16 @@ export interface PackageOnMain {
   readonly deleted: Oid | undefined;
   /** Set where it was edited. */
   readonly sides?: EditedSides;
+  /** Set where it was published after the revision was made, and the approval would undo that in some files. */
+  readonly later?: LaterPublication;
+}
+
+/** A publication that a revision of the same package does not contain. */
+export interface LaterPublication {
+  readonly name: string;
+  readonly revision: number;
+  /** Files that it changed, and that the revision would change back; relative to the package, and sorted. */
+  readonly files: readonly string[];
 }
 
 /** Both sides of a conflict. Paths of files are relative to the package, and sorted. */
@@ -210,6 +220,8 @@ export type RefusalCode =
   | 'Conflict'
   /** The package was edited on the main branch since. */
   | 'Conflicted'
+  /** Another revision of the package was published since, which an approval would undo. */
+  | 'PublishedSince'
   | 'Unreadable'
   | 'InvalidKptfile'
   | 'InUse';
@@ -223,6 +235,8 @@ export interface Refusal {
   readonly blockedBy?: BlockingRule;
   /** The edit on the main branch that would be replaced, and that of the revision. */
   readonly conflict?: EditedSides;
+  /** The publication that would be undone. */
+  readonly later?: LaterPublication;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Oid, RefUpdate, TreeEdit } from '../../../git/git-repository.ts';
 import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { overwrittenTexts } from '../../merge/overwritten.ts';
-import { stillOverwritten } from '../../merge/still-overwritten.ts';
+import { type OverwrittenBy, overwrittenText, stillOverwritten } from '../../merge/still-overwritten.ts';
 import { readPackage } from '../../model/content/content.ts';
 import { checkPackageSize } from '../../model/content/package-size.ts';
 import {
@@ -33,6 +33,7 @@ import { editKptfileText } from '../edit/edit-kptfile-text.ts';
 import { warnOfUnproven } from '../edit/issuer-rights.ts';
 import { refusePolicyPackage } from '../policy-rights.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
+import { latestIn } from '../records/on-main.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
 import type { Start } from './start.ts';
@@ -67,6 +68,12 @@ async function planDraft(
     );
   }
   const name = revisionName(key);
+  const latest = latestIn(repo.index.ofPackage(key.package));
+  if (wanted.expectedLatest !== undefined && latest?.name !== wanted.expectedLatest)
+    throw new SluiceError(
+      'Conflict',
+      `${latest?.name} was published after ${wanted.expectedLatest}; read it, then create ${name} again`,
+    );
   const path = packagePath(repo.layout, key.package);
   const subject = { key, name, path, namespace: repo.namespace, kptfile: undefined, record: undefined };
   await refusePolicyPackage(name, repo.policyFor(subject), context);
@@ -78,7 +85,8 @@ async function planDraft(
   const verdicts = start.verdicts ?? (await givenIn(repo, `${edited}:${path}`, context, at));
   const adapted = await adapt(repo, edited, path, wanted);
   const rendered = await renderNew(repo, adapted.tree, path, context, wanted.onRendered);
-  await reportOverwritten(repo, start, `${rendered.root}:${path}`, wanted, context);
+  const merged = start.overwritten ?? wanted.overwritten;
+  const overwritten = merged && (await reportOverwritten(repo, merged, `${rendered.root}:${path}`, context));
   const commit = await repo.git.writeCommit({
     tree: rendered.root,
     parents: [head],
@@ -87,6 +95,7 @@ async function planDraft(
       annotations: [{ package: path, workspaceName: key.workspace, task: start.task }],
       context,
       action: wanted.source.type,
+      overwritten,
     }),
   });
   const empty: RevisionRecord = {
@@ -178,16 +187,14 @@ function contributorsOf(
 
 async function reportOverwritten(
   { git }: RepositoryContext,
-  { overwritten: by }: Start,
+  merge: OverwrittenBy,
   specification: string,
-  { onOverwritten }: NewRevision,
   context: RequestContext,
-): Promise<void> {
-  if (by === undefined) return;
-  const overwritten = await stillOverwritten(by, () => readPackageFiles(git, specification));
-  if (overwritten.total > 0) onOverwritten?.(overwritten);
+): Promise<string | undefined> {
+  const overwritten = await stillOverwritten(merge, () => readPackageFiles(git, specification));
   for (const text of overwrittenTexts(overwritten))
-    context.warn?.(`changed on both sides, and overwritten by upstream: ${text}`);
+    context.warn?.(`changed on both sides, and overwritten by ${merge.by}: ${text}`);
+  return overwrittenText(merge.by, overwritten);
 }
 
 function startOf(

@@ -81,7 +81,7 @@ export async function startUpgrade(
     verdicts: (await currentRecord(repo, local.revision, content)).verdicts,
     source: { kind: 'upgrade', name: local.revision.name, commit: local.revision.commit, content: content.content },
     basedOn: content.tree,
-    overwritten: { overwritten: merged.overwritten, local: local.files, original: original.files },
+    overwritten: { by: 'upstream', overwritten: merged.overwritten, local: local.files, original: original.files },
   };
 }
 

@@ -3,6 +3,7 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { type OverwrittenBy, overwrittenText, stillOverwritten } from '../../merge/still-overwritten.ts';
 import type { PackageContent } from '../../model/content/content.ts';
 import { needsRenewal } from '../../model/gates/gates.ts';
 import { APPROVAL_ALLOWED_TYPE, isComputedType, READY_TYPE } from '../../model/gates/ready-type.ts';
@@ -20,6 +21,7 @@ import {
   withWithdrawn,
 } from '../../model/record/record.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
+import { readPackageFiles } from '../../upstream/upstream-reader.ts';
 import type { Rendering } from '../ports/renderer.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
 import { currentRecord } from '../records/record-at-tip.ts';
@@ -66,6 +68,8 @@ export interface RevisionChange extends PackageEdits {
   readonly lastReviews?: readonly LastReview[];
   /** Bases the revision on the head of the main branch, with a merge commit. */
   readonly rebase?: RebaseMode;
+  /** What a merge of upstream in `files` overwrites, which the commit records. */
+  readonly overwritten?: OverwrittenBy;
   /** First line of the commit. */
   readonly subject?: string;
   readonly expectedCommit?: Oid;
@@ -159,6 +163,7 @@ export async function planChange(
   let commit = revision.commit;
   const hasCommit = contentChanged || rebase !== undefined;
   if (hasCommit) {
+    const merge = rebase?.overwritten ?? change.overwritten;
     commit = await repo.git.writeCommit({
       tree: rebase === undefined ? root : await treeOnto(repo, revision, rebase, next.tree),
       parents: [revision.commit, ...(rebase === undefined ? [] : [rebase.head])],
@@ -167,6 +172,7 @@ export async function planChange(
         annotations: [{ package: revision.path, workspaceName: revision.key.workspace }],
         context,
         action: 'edit',
+        overwritten: merge && (await recordedOverwritten(repo, merge, next.tree)),
       }),
     });
     updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
@@ -180,6 +186,14 @@ export async function planChange(
   const { update, mark } = await writeRecord(repo, revision, { ...record, commit }, note, context);
   updates.push(update);
   return { updates, name: revision.name, marks: [mark], revokes: isWithdrawn || revokesVerdict(before, record) };
+}
+
+async function recordedOverwritten(
+  { git }: RepositoryContext,
+  merge: OverwrittenBy,
+  tree: Oid,
+): Promise<string | undefined> {
+  return overwrittenText(merge.by, await stillOverwritten(merge, () => readPackageFiles(git, tree)));
 }
 
 /** Conditions that Sluice computes cannot be issued or withdrawn. */

@@ -6,6 +6,7 @@ import { isEdited } from '../../kernel/main-edit.ts';
 import { mergePackage } from '../../merge/merge-package.ts';
 import { overwrittenTexts } from '../../merge/overwritten.ts';
 import { type PackageFiles, sameFile } from '../../merge/package-files.ts';
+import type { OverwrittenBy } from '../../merge/still-overwritten.ts';
 import { PUSH_ACTOR } from '../../model/gates/verdict.ts';
 import { type RevisionRecord, withContributor } from '../../model/record/record.ts';
 import { isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
@@ -16,7 +17,9 @@ import type { RegularMode } from './package-edits.ts';
 
 export const REBASE_MODES = ['merge', 'keep'] as const;
 /** `merge` merges what changed on the main branch into the draft; `keep` leaves the files of the draft as they are. */
-export type RebaseMode = (typeof REBASE_MODES)[number];
+type RequestedMode = (typeof REBASE_MODES)[number];
+/** `publication` merges as well, and of files without resources that both sides changed it has those of the main branch. */
+export type RebaseMode = RequestedMode | 'publication';
 
 /** The main branch as the new base of an unpublished revision. */
 export interface Rebase {
@@ -30,6 +33,8 @@ export interface Rebase {
   readonly modes: ReadonlyMap<string, RegularMode>;
   /** The merged package is no publication that counts, so that its authors are not known. */
   readonly isUnknown: boolean;
+  /** What the merge overwrites in the revision. */
+  readonly overwritten?: OverwrittenBy;
 }
 
 const MAX_SHOWN_FILES = 10;
@@ -53,8 +58,8 @@ export async function planRebase(
   if (isPublished(revision))
     throw new SluiceError('Refused', `cannot rebase ${name}: it is ${lifecycle}; copy it to a new workspace`);
   if (lifecycle === 'Proposed') {
-    const onMain = mode === 'merge' ? undefined : await readOnMain(repo, revision, record, head);
-    if (mode === 'merge' || (onMain !== undefined && isEdited(onMain)))
+    const onMain = mode === 'keep' ? await readOnMain(repo, revision, record, head) : undefined;
+    if (mode !== 'keep' || (onMain !== undefined && isEdited(onMain)))
       throw new SluiceError(
         'Refused',
         `cannot rebase ${name}: it is Proposed, and its content must not change; "sluice rpkg reject ${name}" returns it to Draft`,
@@ -72,9 +77,9 @@ export async function planRebase(
   if (common === head && from === now?.oid) return undefined;
   const base = { commit: head, ...(now === undefined ? {} : { tree: now.oid }) };
   const { tree: root } = await git.readCommit(head);
-  const isMerged = mode === 'merge' && now?.type === 'tree' && now.oid !== from;
+  const isMerged = mode !== 'keep' && now?.type === 'tree' && now.oid !== from;
   const merged = isMerged
-    ? await merge(repo, revision, from, now.oid, context)
+    ? await merge(repo, revision, { from, onMain: now.oid, mode }, context)
     : { files: new Map(), modes: new Map() };
   const isUnknown = !index
     .ofPackage(revision.key.package)
@@ -102,24 +107,26 @@ export function withMergedAuthors(record: RevisionRecord, { isUnknown, head }: R
 async function merge(
   { git }: RepositoryContext,
   { commit, path, name }: PackageRevision,
-  from: Oid | undefined,
-  onMain: Oid,
+  { from, onMain, mode }: { readonly from: Oid | undefined; readonly onMain: Oid; readonly mode: RebaseMode },
   context: RequestContext,
-): Promise<Pick<Rebase, 'files' | 'modes'>> {
+): Promise<Pick<Rebase, 'files' | 'modes' | 'overwritten'>> {
   const local = await readPackageFiles(git, `${commit}:${path}`);
   const original: PackageFiles = from === undefined ? new Map() : await readPackageFiles(git, from);
   const updated = await readPackageFiles(git, onMain);
-  const { files, keptLocal, overwritten } = mergePackage(local, original, updated);
+  const texts = mode === 'publication' ? 'updated' : 'local';
+  const { files, keptLocal, overwritten, replaced } = mergePackage(local, original, updated, { texts });
   const changed = (side: PackageFiles, file: string) => !sameFile(side.get(file), original.get(file));
   const both = [...new Set([...local.keys(), ...original.keys()])]
     .filter((file) => changed(local, file) && changed(updated, file) && !sameFile(local.get(file), updated.get(file)))
     .sort();
-  const merged = both.filter((file) => !keptLocal.includes(file));
+  const merged = both.filter((file) => !keptLocal.includes(file) && !replaced.includes(file));
   if (merged.length > 0)
     context.warn?.(
       `changed on both sides: ${listed(merged)}; where both changed the same field, ${name} has the value of the main branch now; review it before you propose it`,
     );
   for (const text of overwrittenTexts(overwritten)) context.warn?.(`overwritten by the main branch: ${text}`);
+  if (replaced.length > 0)
+    context.warn?.(`changed on both sides, and replaced by those of the main branch: ${listed(replaced)}`);
   if (keptLocal.length > 0)
     context.warn?.(
       `changed on both sides, and kept as in ${name}: ${listed(keptLocal)}; review it before you propose it`,
@@ -127,7 +134,11 @@ async function merge(
   const edits = new Map<string, Uint8Array | null>();
   for (const file of local.keys()) if (!files.has(file)) edits.set(file, null);
   for (const [file, next] of files) if (!sameFile(local.get(file), next)) edits.set(file, next.data);
-  return { files: edits, modes: mergedModes({ local, original, updated }, files.keys()) };
+  return {
+    files: edits,
+    modes: mergedModes({ local, original, updated }, files.keys()),
+    overwritten: { by: 'the main branch', overwritten, local, original },
+  };
 }
 
 /** Of each file the mode on the main branch where it changed there, else that of the draft; only what changes in the draft. */

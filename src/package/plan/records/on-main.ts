@@ -1,9 +1,11 @@
+import { contentOf } from '../../../../kptfile-schema/index.ts';
 import type { GitRepository, ObjectStat, Oid } from '../../../git/git-repository.ts';
 import { mergeBase } from '../../../git/objects/merge-base.ts';
-import { isEdited } from '../../kernel/main-edit.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
+import { isEdited, isOvertaken } from '../../kernel/main-edit.ts';
 import type { RevisionRecord } from '../../model/record/record.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
-import type { EditedSides, PackageOnMain } from '../../model/revision/revision-state.ts';
+import type { EditedSides, LaterPublication, PackageOnMain } from '../../model/revision/revision-state.ts';
 import { deletedContentScope } from '../../trust/ledger/trust-ledger.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { readCommit } from './record-chain.ts';
@@ -11,33 +13,41 @@ import { readCommit } from './record-chain.ts';
 /** Commits of the main branch that are searched for those that changed a package. */
 const MAX_SEARCHED_COMMITS = 200;
 
+type ReplacingRevision = Pick<PackageRevision, 'path' | 'key' | 'commit' | 'lifecycle' | 'tip' | 'kptfile'>;
+
 /**
  * Reads the package that the approval of a revision replaces at a head of the main branch: one lookup of trees, unless the package there is
  * unexpected, or the draft was pushed; then also the merge base, and what both sides changed.
  */
 export async function readOnMain(
   repo: RepositoryContext,
-  { path, key, commit, lifecycle, tip }: Pick<PackageRevision, 'path' | 'key' | 'commit' | 'lifecycle' | 'tip'>,
+  revision: ReplacingRevision,
   { base }: Pick<RevisionRecord, 'base'>,
   head: Oid | undefined,
 ): Promise<PackageOnMain | undefined> {
+  const { path, key, commit, lifecycle, tip } = revision;
   if (head === undefined || (lifecycle !== 'Draft' && lifecycle !== 'Proposed')) return undefined;
   const { git, index, trust } = repo;
   // Before the first await, so that it is as old as the head.
-  const published = latestTree(index.ofPackage(key.package));
+  const latest = latestIn(index.ofPackage(key.package));
   const deleted = trust.mark(deletedContentScope(path))?.digest;
   const specifications = [head, ...(base === undefined ? [] : [base.commit])].map((oid) => `${oid}:${path}`);
   const [now, then] = await git.statObjects(specifications);
   const derivedFrom = base === undefined ? [] : [base.tree];
+  const published = latest?.tip.tree;
   const known = { tree: now?.oid, proposed: tip.tree, atBase: then?.oid, derivedFrom, published, deleted };
-  if (!mayBeEdited(known, base !== undefined)) return known;
+  if (!mayBeEdited(known, base !== undefined) && !isOvertaken(known)) return known;
   const common = await mergeBase(git, commit, head);
-  if (common === undefined || common === base?.commit)
-    return isEdited(known) ? { ...known, sides: await readSides(repo, path, head, known, common) } : known;
+  if (common === undefined || common === base?.commit) return withSides(known, common);
   // A push merged the main branch, or began the draft.
   const [merged] = await git.statObjects([`${common}:${path}`]);
-  const later = { ...known, atBase: merged?.oid, derivedFrom: [...derivedFrom, merged?.oid] };
-  return isEdited(later) ? { ...later, sides: await readSides(repo, path, head, later, common) } : later;
+  return withSides({ ...known, atBase: merged?.oid, derivedFrom: [...derivedFrom, merged?.oid] }, common);
+
+  async function withSides(onMain: PackageOnMain, from: Oid | undefined): Promise<PackageOnMain> {
+    if (isEdited(onMain)) return { ...onMain, sides: await readSides(repo, path, head ?? '', onMain, from) };
+    const later = latest && isOvertaken(onMain) ? await readLater(git, latest, revision, onMain) : undefined;
+    return later === undefined ? onMain : { ...onMain, later };
+  }
 }
 
 /** Without a recorded base a removed package is known to have been there only by the merge base. */
@@ -45,11 +55,27 @@ function mayBeEdited(known: PackageOnMain, hasBase: boolean): boolean {
   return isEdited(known) || (!hasBase && known.tree === undefined);
 }
 
-function latestTree(ofPackage: readonly PackageRevision[]): Oid | undefined {
+/** The published revision of a package with the highest number. */
+export function latestIn(ofPackage: readonly PackageRevision[]): PackageRevision | undefined {
   let latest: PackageRevision | undefined;
   for (const one of ofPackage)
     if (one.revision > (latest?.revision ?? 0) && one.ref.startsWith('refs/tags/')) latest = one;
-  return latest?.tip.tree;
+  return latest;
+}
+
+/** Undefined if the revision has all that the publication changed. */
+async function readLater(
+  git: GitRepository,
+  { name, revision, kptfile }: PackageRevision,
+  { kptfile: own }: ReplacingRevision,
+  { tree, proposed, derivedFrom }: PackageOnMain,
+): Promise<LaterPublication | undefined> {
+  const undone = new Set(await changedFiles(git, tree, proposed));
+  // Conditions and gates are of each revision.
+  if (own !== undefined && kptfile !== undefined && sameValue(contentOf(own), contentOf(kptfile)))
+    undone.delete('Kptfile');
+  const files = (await changedFiles(git, derivedFrom.at(-1), tree)).filter((file) => undone.has(file));
+  return files.length === 0 ? undefined : { name, revision, files };
 }
 
 async function readSides(

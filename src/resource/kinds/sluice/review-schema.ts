@@ -43,7 +43,7 @@ export const reviewSchema = z
       .enum(['merge', 'squash', 'rebase'])
       .default('merge')
       .describe(
-        'How Sluice has the host merge a pull request with publishOn approval or review, where the rules of the host reserve the main branch for merges. Default: merge.',
+        'How Sluice has the host merge a pull request, where the rules of the host reserve the main branch for merges. With publishOn: merge only what controllers approve. Default: merge.',
       ),
     approvers: z
       .array(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { findCondition } from '../../../object/condition.ts';
 import { durationSchema } from '../../../object/duration.ts';
 import { type FieldCause, invalidValue } from '../../../object/invalid-object.ts';
 import { defineKind } from '../../../schema/define-kind.ts';
@@ -45,6 +46,9 @@ const waveStatus = z.object({
 
 /** Finalizer by which a deleted plan in progress keeps its hold on what it selects. */
 export const WAVE_PLAN_FINALIZER = 'sluice.dev/waveplans';
+
+/** Reason of a deleted plan that holds revisions. */
+export const DELETION_HELD = 'DeletionHeld';
 
 export const wavePlanKind = defineKind({
   group: 'sluice.dev',
@@ -216,9 +220,12 @@ export const wavePlanKind = defineKind({
     {
       name: 'Phase',
       type: 'string',
-      jsonPath: '.status.phase',
-      // A deleted plan that holds revisions approves nothing any more.
-      value: ({ metadata, status }) => (metadata.deletionTimestamp === undefined ? status?.phase : 'Deleting'),
+      // It is the phase, except of a deleted plan, which approves nothing any more: a column of a cluster cannot read whether it is deleted.
+      jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+      value: ({ metadata, status }) => {
+        const reason = findCondition(status?.conditions, 'Ready')?.reason;
+        return metadata.deletionTimestamp === undefined || reason === DELETION_HELD ? reason : 'Deleting';
+      },
     },
     {
       name: 'Frozen',
@@ -230,7 +237,7 @@ export const wavePlanKind = defineKind({
       name: 'Wave',
       type: 'string',
       jsonPath: '.status.wave',
-      value: ({ status }) => status?.waves.find(({ completedMs }) => completedMs === undefined)?.name,
+      value: ({ status }) => status?.wave,
     },
     {
       name: 'Targets',

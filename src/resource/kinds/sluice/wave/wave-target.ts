@@ -33,7 +33,10 @@ const record = z
         'Number of the revision that was delivered when the approval was intended, which a rollback returns to.',
       ),
     sinceMs: z.number().describe('When the phase or the reason changed, in the time of the plan.'),
-    reason: z.string().optional().describe('Why it waits, or why it failed.'),
+    reason: z
+      .string()
+      .optional()
+      .describe('Why it waits, why its last verification did not succeed, or why it failed.'),
     isAccepted: z.literal(true).optional().describe('True for a failure that a user has accepted.'),
     log: z
       .array(

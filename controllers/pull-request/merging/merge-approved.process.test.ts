@@ -10,6 +10,8 @@ import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { protectMain } from '../../../test/support/protected-main.ts';
+import { approveTargets } from '../../wave-plan/targets/approve-targets.ts';
+import { WAVE_PLAN_ACTOR } from '../../wave-plan/wave-plan-controller.ts';
 
 const CARLA = { ...ANNA, actor: { name: 'carla' } };
 const RESOLVER = { actor: { name: 'resolver:other' }, face: 'controller' } as const;
@@ -156,6 +158,32 @@ describe('a main branch that the host reserves for merges', () => {
     await start({ publishOn: 'merge' });
     await expect(at.world.store.update(name, { action: 'approve' }, CARLA)).rejects.toThrow(/protected branch/);
     expect(approvals()).toEqual([]);
+  });
+
+  test('with publishOn: merge what a WavePlan approves is merged too, at the commit that it approved', async () => {
+    await start({ publishOn: 'merge' });
+    const { commit } = at.revision(name);
+    const client = at.world.client.as({ name: WAVE_PLAN_ACTOR }, 'controller');
+    const intents = [{ id: 'apps/web', key: { namespace: 'default', name }, commit }];
+    const approve = () =>
+      approveTargets(intents, () => 'wave one', { client, store: at.world.store }, new AbortController().signal);
+    const waits = {
+      id: 'apps/web',
+      refusal: expect.stringMatching(/^WaitsForMerge: it is approved by controller:wave-plan/),
+    };
+    expect(await approve()).toEqual([waits]);
+    expect(approvals()).toMatchObject([{ subject: WAVE_PLAN_ACTOR, mergeOf: commit }]);
+    at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
+    await settle();
+    expect(await approve()).toMatchObject([{ refusal: expect.stringContaining('WaitsForMerge') }]);
+    expect((await at.world.events(name)).at(-1)).toMatch(/^NotMerged: .*a check is missing; satisfy the rules/);
+    at.forge.outcome = undefined;
+    at.clock.advance(600_000);
+    await settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    const { record } = at.revision(name).tip.facts.statement?.statement ?? {};
+    expect(record?.steps.at(-1)).toMatchObject({ action: 'approve', by: WAVE_PLAN_ACTOR });
+    expect(await approve()).toEqual([{ id: 'apps/web' }]);
   });
 
   test.each<[MergeOutcome, RegExp]>([
@@ -409,6 +437,64 @@ describe('a main branch that the host reserves for merges', () => {
       expect([...at.forge.queue]).toEqual([]);
       expect((await at.world.events(name)).join('\n')).toMatch(/Dequeued: .*gate example.com\/Tested is closed/);
     });
+
+    const policyKey = { namespace: 'default', name: 'review' };
+    const changePolicy = (spec: object) => at.world.client.patch(packagePolicyKind, policyKey, { spec } as never);
+    const policy = () => at.world.policyFor(at.revision(name));
+
+    test.each([true, false])(
+      'leaves it when a policy requires more approvals, also if the decision was recorded as one of them meanwhile (%s)',
+      async (isRecorded) => {
+        await queued();
+        await changePolicy({ approval: { quorum: { required: 2 } } });
+        await expect.poll(() => policy().approvalRules).toHaveLength(1);
+        const bob = { actor: { name: 'bob@example.com' }, face: 'api', evidence: 'https://git.example.com/2' } as const;
+        if (isRecorded) await at.world.store.update(name, { action: 'approve' }, bob);
+        await at.reconcile(name);
+        expect([...at.forge.queue]).toEqual([]);
+        expect((await at.world.events(name)).join('\n')).toMatch(
+          isRecorded ? /Dequeued: .*no approval of what it publishes/ : /Dequeued: .*has 1 of 2 approvals/,
+        );
+      },
+    );
+
+    test('leaves it when the policy leaves merges to users, who may put it there', async () => {
+      await queued();
+      await changePolicy({ review: { publishOn: 'merge' } });
+      await expect.poll(() => policy().review?.publishOn).toBe('merge');
+      await at.reconcile(name);
+      expect([...at.forge.queue]).toEqual([]);
+      at.forge.queue.add(1);
+      at.forge.queuedByOthers.add(1);
+      at.forge.change(1, {});
+      await settle(2);
+      expect([...at.forge.queue]).toEqual([1]);
+      expect(dequeues()).toBe(1);
+      expect((await at.world.events(name)).join('\n')).not.toMatch(/NotDequeued/);
+    });
+
+    test.each(['removed', 'contradicted'] as const)(
+      'leaves it when no one policy says any more how it is reviewed: %s',
+      async (how) => {
+        await queued();
+        const { spec } = await at.world.client.get(packagePolicyKind, policyKey);
+        if (how === 'removed') await changePolicy({ review: null });
+        else await at.world.client.create(packagePolicyKind, { metadata: { name: 'other' }, spec });
+        await expect.poll(() => policy().review).toBeUndefined();
+        at.forge.before = (method) => {
+          if (method === 'dequeue') throw new SluiceError('Unavailable', 'it is down');
+        };
+        expect(await at.reconcile(name)).toMatchObject({ requeueAfter: 60_000 });
+        at.forge.before = () => undefined;
+        await at.reconcile(name);
+        expect([...at.forge.queue]).toEqual([]);
+        expect((await at.world.events(name)).join('\n')).toMatch(
+          /Dequeued: .*(no policy with spec.review selects it|the policies other, review all have spec.review)/,
+        );
+        await at.reconcile(name);
+        expect(dequeues()).toBe(2);
+      },
+    );
 
     test('stays there if the host refuses that, which an event reports, and is tried again', async () => {
       await queued();

@@ -7,7 +7,7 @@ import { commitOf } from '../../git-repository.conformance.ts';
 import type { GitRemote, SshCredentials } from '../../git-repository.ts';
 import { openRepository } from '../../open/open-repository.ts';
 
-/** One pass over ssh; everything else about it is in `ssh-remotes.process.test.ts`, as a connection takes a third of a second. */
+/** One pass over ssh; `ssh-remotes.process.test.ts` has everything else about it. */
 describe('a remote over ssh', skipFor(sshServerProblem()), () => {
   let place: ReturnType<typeof temporaryFolder>;
   let server: SshServer;

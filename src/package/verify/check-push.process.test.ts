@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { approveTogether } from '../../../test/support/approve-together.ts';
 import { configMap, publish, publishNext, remove } from '../../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
-import { GIT_ENVIRONMENT, git as gitCli } from '../../../test/support/git/git-cli.ts';
+import { GIT_ENVIRONMENT, git as gitCli, readRef, refsOf } from '../../../test/support/git/git-cli.ts';
 import { newServerTrust, newSigner } from '../../../test/support/trust.ts';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { ZERO_OID } from '../../git/git-repository.ts';
@@ -43,8 +43,8 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 const git = (...words: string[]) => gitCli(apps.git.path, words);
-const oid = (ref: string) => git('rev-parse', ref);
-const has = (ref: string) => git('for-each-ref', ref) !== '';
+const oid = (ref: string) => readRef(apps.git.path, ref) ?? git('rev-parse', ref);
+const has = (ref: string) => readRef(apps.git.path, ref) !== undefined;
 
 /** The keys as "key show --allowed-signers" writes them to the file of the hook, revoked ones in their lines. */
 function keysOfFile(): TrustedKey[] {
@@ -81,24 +81,18 @@ async function hook(updates: Record<string, string | null>): Promise<string[]> {
 
 /** What a step of the server pushes, with the refs set back to where they were. */
 async function pushOf(step: () => Promise<unknown>): Promise<Record<string, string | null>> {
-  const read = () => new Map(git('for-each-ref', '--format=%(refname) %(objectname)').split('\n').map(pair));
-  const before = read();
+  const before = refsOf(apps.git.path);
   await step();
-  const after = read();
+  const after = refsOf(apps.git.path);
   const changed: Record<string, string | null> = {};
   for (const [ref, to] of after) if (before.get(ref) !== to) changed[ref] = to;
   for (const ref of before.keys()) if (!after.has(ref)) changed[ref] = null;
-  for (const ref of Object.keys(changed)) {
+  const back = Object.keys(changed).map((ref) => {
     const old = before.get(ref);
-    if (old === undefined) git('update-ref', '-d', ref);
-    else git('update-ref', ref, old);
-  }
+    return old === undefined ? `delete ${ref}\n` : `update ${ref} ${old}\n`;
+  });
+  gitCli(apps.git.path, ['update-ref', '--stdin'], back.join(''));
   return changed;
-}
-
-function pair(line: string): [string, string] {
-  const [ref = '', to = ''] = line.split(' ');
-  return [ref, to];
 }
 
 describe('the hook on deletions', () => {

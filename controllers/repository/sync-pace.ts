@@ -29,7 +29,7 @@ const BACKOFF_FACTOR = 1.5;
  * The intervals between polls of a repository: short while it changes, long while it does not. Polling relies on a webhook from
  * its first message until a poll finds a change that it did not report. Jitter spreads the polls of many repositories.
  */
-export class PollPace {
+export class SyncPace {
   readonly #intervals: PollIntervals;
   readonly #random: () => number;
   #interval: number;

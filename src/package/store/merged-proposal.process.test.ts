@@ -1,9 +1,9 @@
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { findingsOf } from '../../../controllers/repository/findings.ts';
+import { readRef } from '../../../test/support/git/git-cli.ts';
+import { type MergeStyle, mergeOnHost as mergeHead } from '../../../test/support/git/merge-on-host.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, outcomeOf } from '../../../test/support/shop.ts';
 import { MAIN_LAYOUT, newServerTrust, newSigner, serverTrust, trustOf } from '../../../test/support/trust.ts';
@@ -23,25 +23,10 @@ import { RevisionStore } from './revision-store.ts';
 const bob: RequestContext = { actor: { name: 'bob' }, face: 'api', reason: 'merged on the host' };
 const NAME = 'packages.shop.v1';
 const EVIDENCE = 'https://git.example.com/packages/pulls/7';
-const run = promisify(execFile);
-
-type Style = 'merge' | 'squash' | 'rebase';
 
 /** Merges the proposed branch as the button of a Git host does, after other commits on the main branch. Returns the commit. */
-async function mergeOnHost({ folder, path, git }: Scratch, style: Style = 'merge', branch = 'proposed/shop/v1') {
-  const clone = join(folder, `clone-${style}-${Math.random()}`);
-  await run('git', ['clone', '-q', path, clone]);
-  const inClone = (...args: string[]) =>
-    run('git', ['-C', clone, '-c', 'user.name=host', '-c', 'user.email=host@example.com', ...args]);
-  const subject = 'Merge pull request #7';
-  if (style === 'merge') await inClone('merge', '-q', '--no-ff', '-m', subject, `origin/${branch}`);
-  if (style === 'squash') {
-    await inClone('merge', '-q', '--squash', `origin/${branch}`);
-    await inClone('commit', '-q', '-m', subject);
-  }
-  if (style === 'rebase') await inClone('cherry-pick', '--allow-empty', `origin/main..origin/${branch}`);
-  await inClone('push', '-q', 'origin', 'HEAD:main');
-  return git('rev-parse', 'main');
+function mergeOnHost({ path }: Scratch, style: MergeStyle = 'merge', branch = 'proposed/shop/v1'): string {
+  return mergeHead(path, readRef(path, `refs/heads/${branch}`) ?? '', style, 7).commit;
 }
 
 /** A proposal, and a commit on the main branch that it does not have. */
@@ -75,7 +60,7 @@ describe('a proposal that the Git host merged', () => {
       await using scratch = await scratchRepository();
       const { store, repository } = await scratch.open();
       await propose(scratch, store);
-      const commit = await mergeOnHost(scratch, style);
+      const commit = mergeOnHost(scratch, style);
       await repository.refresh();
       // Until it is recorded it is a proposal, and the main branch has what no revision published.
       expect(store.get(NAME).lifecycle).toBe('Proposed');
@@ -109,7 +94,7 @@ describe('a proposal that the Git host merged', () => {
     const git = await openRepository(scratch.path, { signer: sshSigner(generateSshKey('test')) });
     const { store, repository } = await scratch.open({ git });
     await propose(scratch, store);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await repository.refresh();
     await store.update(NAME, { action: 'approve', merged: { commit } }, bob);
     expect(await scratch.git('cat-file', 'tag', 'shop/v1')).toContain('\n-----BEGIN SSH SIGNATURE-----\n');
@@ -126,7 +111,7 @@ describe('a proposal that the Git host merged', () => {
       const name = await draft(store, 'shop', workspace);
       await store.change(name, { files: new Map([['app.yaml', Buffer.from(`a: ${workspace}\n`)]]) }, anna);
       await store.update(name, { action: 'propose' }, anna);
-      const commit = await mergeOnHost(scratch, 'merge', `proposed/shop/${workspace}`);
+      const commit = mergeOnHost(scratch, 'merge', `proposed/shop/${workspace}`);
       await repository.refresh();
       const update = { action: 'approve', merged: { commit } } as const;
       const foreseen = await store.update(name, update, { ...bob, dryRun: true });
@@ -164,7 +149,7 @@ describe('a proposal that the Git host merged', () => {
     expect(await approve(await scratch.git('rev-parse', 'main'))).toContain('its package is not the proposed one');
     expect(await scratch.git('for-each-ref')).toBe(before);
     // The proposal changes after the merge.
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await store.change(NAME, { conditions: [{ type: 'seen', status: 'True' }] }, anna);
     await repository.refresh();
     expect(await approve(commit)).toMatch(/its package is not the proposed one.* push the merged package to refs/);
@@ -178,7 +163,7 @@ describe('a merge that bypassed the rules', () => {
     const requiredGates = [{ conditionType: 'tested', approveOnly: true, policy: 'p' }];
     const { store, repository } = await scratch.open({ policyFor: () => ({ ...DEFAULT_POLICY, requiredGates }) });
     await propose(scratch, store);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await repository.refresh();
     const before = await scratch.git('for-each-ref');
     expect(await outcomeOf(store.update(NAME, { action: 'approve', merged: { commit } }, bob))).toMatch(
@@ -204,7 +189,7 @@ describe('a merge that bypassed the rules', () => {
     await store.change(NAME, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
     await store.change(NAME, { files: new Map([['app.yaml', Buffer.from('a: 2\n')]]) }, anna);
     await store.update(NAME, { action: 'propose' }, anna);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await repository.refresh();
     await store.update(NAME, { action: 'approve', merged: { commit, recordBypass: true } }, bob);
     expect(store.get(NAME).outOfBand?.reason).toBe('GateUnmet');
@@ -222,7 +207,7 @@ describe('a merge that bypassed the rules', () => {
     expect(await draft(store)).toBe(NAME);
     await store.change(NAME, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
     await store.update(NAME, { action: 'propose' }, anna);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await repository.refresh();
     expect(await outcomeOf(store.update(NAME, { action: 'approve', merged: { commit } }, bob))).toContain('closed now');
     await store.update(NAME, { action: 'approve', merged: { commit, recordBypass: true } }, bob);
@@ -242,7 +227,7 @@ describe('a merge that bypassed the rules', () => {
       policyFor: () => ({ ...DEFAULT_POLICY, forbidSelfApproval: true }),
     });
     await propose(scratch, store);
-    const commit = await mergeOnHost(scratch, 'squash');
+    const commit = mergeOnHost(scratch, 'squash');
     await repository.refresh();
     const merged = { commit };
     expect(await outcomeOf(store.update(NAME, { action: 'approve', merged }, context))).toBe(`Refused: ${why}`);
@@ -263,7 +248,7 @@ describe('a merge that bypassed the rules', () => {
     const git = await openRepository(scratch.path);
     await commitFiles(git, { 'shop/b.yaml': 'b: 1\n' }, scratch.clock.now(), { branch: 'proposed/shop/v1' });
     await git.close();
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await repository.refresh();
     const carol: RequestContext = { actor: { name: 'carol' }, face: 'api' };
     const approve = (context: RequestContext) =>
@@ -285,7 +270,7 @@ describe('a merge that bypassed the rules', () => {
     const policy = { ...DEFAULT_POLICY, requiredGates, breakGlass: ['bob'] };
     const { store, repository } = await scratch.open({ policyFor: () => policy });
     await propose(scratch, store);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await repository.refresh();
     await store.update(NAME, { action: 'approve', merged: { commit }, breakGlass: true }, bob);
     expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
@@ -297,7 +282,7 @@ describe('a repeated request', () => {
     await using scratch = await scratchRepository();
     const one = await scratch.open();
     await propose(scratch, one.store);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await one.repository.refresh();
     const two = await scratch.open();
     const approve = (store: RevisionStore) => store.update(NAME, { action: 'approve', merged: { commit } }, bob);
@@ -316,7 +301,7 @@ describe('a repeated request', () => {
     await using scratch = await scratchRepository();
     const first = await scratch.open();
     await propose(scratch, first.store);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     const mirrors = ['one', 'two'].map((name) => initRepository(join(scratch.folder, `${name}.git`)));
     const [one, two] = await Promise.all(mirrors.map(async (git) => openMirror(scratch, await git)));
     const update = { action: 'approve', merged: { commit } } as const;
@@ -331,7 +316,7 @@ describe('a repeated request', () => {
     const signer = newSigner();
     const own = await scratch.open(await trustFor(scratch, newServerTrust(signer)));
     await propose(scratch, own.store);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await own.repository.refresh();
     const before = await trustFor(scratch, newServerTrust(signer));
     await own.store.update(NAME, { action: 'approve', merged: { commit } }, bob);
@@ -361,7 +346,7 @@ describe('a repeated request', () => {
     await propose(scratch, store);
     // Its labels outlive the publication, so that it writes a record too.
     await store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await repository.refresh();
     dying.isOn = true;
     const update = { action: 'approve', merged: { commit } } as const;
@@ -381,7 +366,7 @@ describe('a repeated request', () => {
     await using scratch = await scratchRepository();
     const first = await scratch.open();
     await propose(scratch, first.store);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     const broken = { isOn: false };
     const git = intercepted(await initRepository(join(scratch.folder, 'mirror.git')), async (name, call) => {
       if (broken.isOn && name === 'pushOutcome') throw new SluiceError('Unavailable', 'the remote is away');
@@ -405,7 +390,7 @@ describe('a repeated request', () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     await propose(scratch, store);
-    const commit = await mergeOnHost(scratch);
+    const commit = mergeOnHost(scratch);
     await repository.refresh();
     const update = { action: 'approve', merged: { commit } } as const;
     await store.update(NAME, update, bob);

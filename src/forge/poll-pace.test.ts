@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { ManualClock } from '../foundation/time/manual-clock.ts';
 import { PollPace } from './poll-pace.ts';
 
 const [POLL, QUIET, REPORTED] = [10_000, 30_000, 300_000];

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 
 /** Between two polls of a repository with proposals: while there are changes, once there were none for some minutes, and with webhooks. */
 const POLL_MS = 10_000;

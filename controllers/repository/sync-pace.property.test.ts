@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
-import { PollPace, REMOTE_INTERVALS } from './poll-pace.ts';
+import { REMOTE_INTERVALS, SyncPace } from './sync-pace.ts';
 
 const middle = () => 0.5;
 
 test('polls are frequent while changes are found, and back off while none are', () => {
-  const pace = new PollPace(REMOTE_INTERVALS, middle);
+  const pace = new SyncPace(REMOTE_INTERVALS, middle);
   expect(pace.first()).toBe(30_000);
   expect([false, false, false, true, false, false].map((found) => pace.next(found, true))).toEqual([
     45_000, 60_000, 60_000, 5000, 7500, 11_250,
@@ -14,7 +14,7 @@ test('polls are frequent while changes are found, and back off while none are', 
 });
 
 test('polling relies on a webhook until a poll finds a change that it did not report', () => {
-  const pace = new PollPace(REMOTE_INTERVALS, middle);
+  const pace = new SyncPace(REMOTE_INTERVALS, middle);
   pace.noteWebhook();
   const quiet = Array.from({ length: 8 }, () => pace.next(true, false));
   expect(quiet.at(-1)).toBe(300_000);
@@ -34,7 +34,7 @@ test('property: the interval to the next poll stays within its bounds', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
       let random = 0;
-      const pace = new PollPace(REMOTE_INTERVALS, () => random);
+      const pace = new SyncPace(REMOTE_INTERVALS, () => random);
       expect(pace.first()).toBeGreaterThanOrEqual(5000);
       for (const given of steps) {
         random = given.random;
@@ -57,7 +57,7 @@ test('200 repositories that are opened together are not polled at the same times
   };
   const perSecond = new Map<number, number>();
   for (let repository = 0; repository < 200; repository += 1) {
-    const pace = new PollPace(REMOTE_INTERVALS, random);
+    const pace = new SyncPace(REMOTE_INTERVALS, random);
     for (let at = pace.first(); at < 600_000; at += pace.next(false, true)) {
       const second = Math.floor(at / 1000);
       perSecond.set(second, (perSecond.get(second) ?? 0) + 1);

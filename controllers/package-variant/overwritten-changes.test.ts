@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { ANNA, fixture } from '../../test/support/fixture.ts';
+import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+
+const KEY = { namespace: 'default', name: 'web-edge' };
+const DRAFT = 'edge.web.packagevariant-1';
+const IMAGE = 'Deployment/web spec.template.spec.containers[web].image';
+
+let bench: VariantBench;
+beforeEach(async () => {
+  bench = await variantBench(await fixture(new ManualClock()));
+  await bench.variant();
+  await bench.reconcile();
+});
+afterEach(() => bench.world[Symbol.asyncDispose]());
+
+const withImage = (image: string) => DEPLOYMENT.replace('web:v1', image);
+
+async function edit(name: string, image: string): Promise<void> {
+  const files = new Map([['web.yaml', Buffer.from(withImage(image))]]);
+  await bench.world.store.change(name, { files }, ANNA);
+}
+
+/** Ends the process after the commit and before the status is written. */
+async function reconcileAndEnd(): Promise<void> {
+  const ending = (client: Client): Client =>
+    new Proxy(client, {
+      get: (object, property) => {
+        if (property === 'as') return (...of: Parameters<Client['as']>) => ending(object.as(...of));
+        if (property === 'updateStatus') return () => Promise.reject(new SluiceError('Unavailable', 'ended'));
+        const value = Reflect.get(object, property) as unknown;
+        return typeof value === 'function' ? value.bind(object) : value;
+      },
+    });
+  await expect(bench.on({ client: ending(bench.world.client) })()).rejects.toThrow('ended');
+}
+
+/** The condition after a restart. */
+async function overwritten(): Promise<string | undefined> {
+  await bench.on({})();
+  return (await bench.conditions()).find((text) => text.startsWith('LocalChangesOverwritten'));
+}
+
+const reported = (name: string, image: string) =>
+  `LocalChangesOverwritten=True/ChangedUpstream: ${name}: changed on both sides, and overwritten by upstream: ${IMAGE} (was ${image}) in web.yaml`;
+
+test('a merge whose process ended before the status was written is reported after a restart, also below other commits', async () => {
+  await edit(DRAFT, 'web:mine');
+  await bench.publishBlueprint({ 'web.yaml': withImage('web:v2') });
+  await reconcileAndEnd();
+  expect(await bench.text(DRAFT, 'web.yaml')).toContain('web:v2');
+  await bench.world.store.change(DRAFT, { files: new Map([['notes.txt', Buffer.from('mine\n')]]) }, ANNA);
+  expect(await overwritten()).toBe(reported(DRAFT, 'web:mine'));
+  expect(await overwritten()).toBe(reported(DRAFT, 'web:mine'));
+
+  // What is reported is not reported again with the next merge.
+  await edit(DRAFT, 'web:own');
+  await bench.publishBlueprint({ 'web.yaml': withImage('web:v3') });
+  await reconcileAndEnd();
+  const both = `${reported(DRAFT, 'web:own')}; before that, ${reported(DRAFT, 'web:mine').replace(/^.*?: /, '')}`;
+  expect(await overwritten()).toBe(both);
+  await bench.world.publish(DRAFT);
+  expect(await overwritten()).toMatch(/^LocalChangesOverwritten=False\/Decided: /);
+});
+
+test('so is that of a new draft, by an upgrade and by a copy that follows a branch', async () => {
+  await edit(DRAFT, 'web:mine');
+  await bench.world.publish(DRAFT);
+  await bench.publishBlueprint({ 'web.yaml': withImage('web:v2') });
+  await reconcileAndEnd();
+  const second = 'edge.web.packagevariant-2';
+  expect(bench.world.store.get(second).record?.task).toMatchObject({ type: 'upgrade' });
+  expect(await overwritten()).toBe(reported(second, 'web:mine'));
+
+  await edit(second, 'web:own');
+  await bench.world.publish(second);
+  expect(await overwritten()).toMatch(/^LocalChangesOverwritten=False\/Decided: /);
+  await bench.publishBlueprint({ 'web.yaml': withImage('web:v3') });
+  await bench.world.client.patch(packageVariantKind, KEY, { spec: { upstream: { workspaceName: 'main' } } });
+  await reconcileAndEnd();
+  const third = 'edge.web.packagevariant-3';
+  expect(bench.world.store.get(third).record?.task).not.toMatchObject({ type: 'upgrade' });
+  expect(await overwritten()).toBe(reported(third, 'web:own'));
+});
+
+test('a rebase of the draft by a user is reported as well', async () => {
+  const { store, publish } = bench.world;
+  await publish(DRAFT);
+  await bench.publishBlueprint({ 'notes.txt': 'upstream\n' });
+  await bench.reconcile();
+  const second = 'edge.web.packagevariant-2';
+  const copy = { type: 'copy', source: DRAFT } as const;
+  const other = await store.create('edge', { package: 'web', workspace: 'own', source: copy }, ANNA);
+  await edit(other.name, 'web:theirs');
+  await publish(other.name);
+  await edit(second, 'web:mine');
+  const warnings: string[] = [];
+  await store.change(second, { rebase: 'merge' }, { ...ANNA, warn: (text) => void warnings.push(text) });
+  expect(warnings.join('\n')).toContain('overwritten by the main branch');
+  expect(await overwritten()).toBe(reported(second, 'web:mine').replace('by upstream', 'by the main branch'));
+});

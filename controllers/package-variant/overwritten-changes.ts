@@ -1,0 +1,58 @@
+import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
+import { parseCommitMessage } from '../../src/package/model/record/commit-message.ts';
+import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import type { RevisionSource } from '../../src/package/upstream/revision-source.ts';
+import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
+
+/** Commits of a draft that are searched, the last ones: users can push any number of them. */
+const MAX_COMMITS = 100;
+const CREATIONS: readonly string[] = ['init', 'copy', 'clone', 'upgrade'] satisfies RevisionSource['type'][];
+
+/**
+ * What merges in the open revisions of variants overwrote. The commits of the merges record it: a process that ends before it has written
+ * the status of the variant loses no report.
+ */
+export class OverwrittenChanges {
+  /** By variant. They are read again when the revision has another commit. */
+  readonly #read = new Map<string, { readonly commit: Oid; readonly texts: readonly string[] }>();
+
+  /** The texts of the last commits of the revision, the last one first; none for a published revision. */
+  async of(
+    variant: ObjectKey,
+    revision: PackageRevision,
+    git: Pick<GitRepository, 'readCommit'>,
+  ): Promise<readonly string[]> {
+    const key = keyText(variant);
+    if (isPublished(revision)) {
+      this.#read.delete(key);
+      return [];
+    }
+    const known = this.#read.get(key);
+    if (known?.commit === revision.commit) return known.texts;
+    const texts = await readOverwritten(git, revision);
+    this.#read.set(key, { commit: revision.commit, texts });
+    return texts;
+  }
+
+  forget(variant: ObjectKey): void {
+    this.#read.delete(keyText(variant));
+  }
+}
+
+async function readOverwritten(
+  git: Pick<GitRepository, 'readCommit'>,
+  { commit, path, key }: PackageRevision,
+): Promise<string[]> {
+  const texts: string[] = [];
+  let next: Oid | undefined = commit;
+  for (let count = 0; next !== undefined && count < MAX_COMMITS; count += 1) {
+    const { message, parents } = await git.readCommit(next);
+    const { annotations, action = '', overwritten } = parseCommitMessage(message);
+    const isOwn = annotations.some((one) => one.package === path && one.workspaceName === key.workspace);
+    if (isOwn && overwritten !== undefined) texts.push(overwritten);
+    if (isOwn && CREATIONS.includes(action)) break;
+    // The other parent of a rebase is the main branch.
+    next = parents[0];
+  }
+  return texts;
+}
