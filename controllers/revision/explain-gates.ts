@@ -80,14 +80,12 @@ function explainGate(
 
 /** Returns the possible issuers of a condition type, and the next step. */
 function issuerOf(
-  { type, state, verdict }: Gate,
+  { type, state, verdict, condition }: Gate,
   { policy, revision }: RevisionEvaluation,
   { resolvers, running }: Surroundings,
 ): { who: string; next: string } {
   if (type === REVIEWED_TYPE) {
-    const next =
-      'in its pull request, the reviewer who requests changes has to review again, or the review has to be dismissed';
-    return { who: `${REVIEW_ACTOR}, by the reviews of its pull request`, next };
+    return { who: `${REVIEW_ACTOR}, by the reviews of its pull request`, next: reviewStep(condition, policy, running) };
   }
   const give = (...as: string[]) => sluiceCommand('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
   const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
@@ -113,6 +111,14 @@ function issuerOf(
   if (actor === undefined) return { who: `no user: ${policies} permit no common actor`, next: `change ${policies}` };
   const as = actor.startsWith('group:') ? ['--as-group', actor.slice('group:'.length)] : ['--as', actor];
   return { who: `${actors.join(', ')} (policy ${policies})`, next: give(...as) };
+}
+
+/** What opens the gate of reviews: unless a reviewer requests changes, its pull request is still to be opened or read. */
+function reviewStep(condition: Gate['condition'], { review }: RevisionEvaluation['policy'], running: boolean): string {
+  if (condition?.status === 'False')
+    return 'in its pull request, the reviewer who requests changes has to review again, or the review has to be dismissed';
+  if (review === undefined) return 'it needs a pull request, which no policy has opened: see the reason NoPullRequest';
+  return running ? sluiceCommand('why', `packagepolicy/${review.policy}`) : sluiceCommand('up');
 }
 
 function deadlineOf(
