@@ -1,7 +1,7 @@
-import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
+import { type PackageVariant, waitsIn } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
-import { overwrittenOf } from './overwritten-condition.ts';
+import { mergeReportsOf } from './merge-reports.ts';
 
 /** Why an object of a user has the state that it reports, as lines without styles. */
 export interface ObjectExplanation {
@@ -23,7 +23,6 @@ export function describeVariant({ metadata, spec, status }: PackageVariant): Obj
     ...(upstream.workspaceName ? [`workspace ${upstream.workspaceName}`] : []),
   ].join(' and ');
   const set = metadata.ownerReferences?.find(({ kind }) => kind === packageVariantSetKind.kind)?.name;
-  const overwritten = overwrittenOf(status);
   const targets = (status?.downstreamTargets ?? []).flatMap(({ name }) => name ?? []);
   return {
     subject: `PackageVariant ${metadata.name}`,
@@ -32,7 +31,7 @@ export function describeVariant({ metadata, spec, status }: PackageVariant): Obj
       `it keeps ${downstream.repo}/${downstream.package} up to date with ${version === '' ? 'the latest revision' : version} of ${upstream.repo}/${upstream.package}`,
       ...(set === undefined ? [] : [`it belongs to PackageVariantSet ${set}`]),
       ...messagesOf(metadata.generation, status),
-      ...(overwritten === undefined ? [] : [overwritten.message]),
+      ...mergeReportsOf(status).map(({ message }) => message),
     ],
     next: [...targets, ...(set === undefined ? [] : [`packagevariantset/${set}`])],
   };
@@ -43,6 +42,7 @@ export function stateOf(generation: number | undefined, status: PackageVariant['
   const [stalled, ready] = ['Stalled', 'Ready'].map((type) => findCondition(status?.conditions, type));
   if (ready === undefined || ready.observedGeneration !== generation) return 'not carried out yet';
   if (stalled?.status === 'True') return 'stalled';
+  if (ready.status === 'True' && waitsIn(ready.message) !== undefined) return 'waits for a decision';
   return ready.status === 'True' ? 'up to date' : `not ready (${ready.reason})`;
 }
 
