@@ -117,7 +117,8 @@ function issuerOf(
 function reviewStep(condition: Gate['condition'], { review }: RevisionEvaluation['policy'], running: boolean): string {
   if (condition?.status === 'False')
     return 'in its pull request, the reviewer who requests changes has to review again, or the review has to be dismissed';
-  if (review === undefined) return 'it needs a pull request, which no policy has opened: see the reason NoPullRequest';
+  if (review === undefined)
+    return 'no policy with spec.review applies to it alone, so that no pull request is opened whose reviews could open the gate';
   return running ? sluiceCommand('why', `packagepolicy/${review.policy}`) : sluiceCommand('up');
 }
 

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
+import { INITIAL_STATE, type PlanState, type TargetRecord } from '../../src/rollout/wave/plan-state.ts';
 import { fixture } from '../../test/support/fixture.ts';
 import { BY_CONDITION, waveBench } from '../../test/support/wave-bench.ts';
 import { describePlan } from './describe-plan.ts';
 import { commandsOf, requestText, verificationText } from './describe-waits.ts';
 import { waveExplainer } from './explain-wave.ts';
+import { planMessage } from './plan-message.ts';
 
 const SURROUNDINGS = { resolvers: [], disabled: [], running: true, now: 0, actor: 'anna' };
 const WAVES = [
@@ -95,6 +97,25 @@ test('the last answer of a probe is shown before the deadline, and with the addr
   const [done] = await bench.targets();
   expect(done?.record?.phase).toBe('Verified');
   expect(done?.record?.reason).toBeUndefined();
+});
+
+test('a template that does not exist is reported once, by the analysis that waits for it', () => {
+  const waves = [{ name: 'one', percent: 100, analysis: [{ template: 'errors' }] }];
+  const record = { id: 'apps/a', order: { joined: 0, key: 'a' }, revision: 'apps.a.w1', commit: 'c', attempt: 1 };
+  const target: TargetRecord = { ...record, wave: 'one', phase: 'Verified', published: 1, sinceMs: 0 };
+  const state: PlanState = {
+    ...{ ...INITIAL_STATE, phase: 'Running' },
+    waves: [{ name: 'one', startedMs: 0, analysis: 1, verifiedMs: 0 }],
+    targets: new Map([[target.id, target]]),
+  };
+  const about = { unread: undefined, freezes: [], missingTemplates: ['errors'] };
+  const missing = { phase: 'Pending', message: 'AnalysisTemplate errors does not exist; create it' } as const;
+  expect(planMessage(planOf({ waves }, RUNNING), state, { ...about, analysisOf: () => missing })).toBe(
+    'wave one: 1 of 1 targets verified; analysis 1 is Pending: AnalysisTemplate errors does not exist; create it',
+  );
+  expect(planMessage(planOf({ waves }, RUNNING), state, { ...about, analysisOf: () => undefined })).toMatch(
+    /AnalysisTemplate errors does not exist, which a wave needs: create it$/,
+  );
 });
 
 test('verification by engines and by a probe is named', () => {

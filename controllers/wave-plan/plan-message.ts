@@ -34,9 +34,10 @@ export function planMessage(
   if (isOver(state.phase)) return text.slice(0, MAX_MESSAGE_CHARACTERS);
   const frozen = freezes.length === 0 ? [] : [frozenText(freezes)];
   const isGoingOn = state.phase !== 'RollingBack';
-  const missing = (isGoingOn ? missingTemplates : []).map(
-    (name) => `AnalysisTemplate ${name} does not exist, which a wave needs: create it`,
-  );
+  // The analysis of the wave in progress reports its own.
+  const missing = (isGoingOn ? missingTemplates : [])
+    .filter((name) => !text.includes(`AnalysisTemplate ${name} does not exist`))
+    .map((name) => `AnalysisTemplate ${name} does not exist, which a wave needs: create it`);
   return [...frozen, text, ...missing].join('; ').slice(0, MAX_MESSAGE_CHARACTERS);
 }
 

@@ -130,14 +130,14 @@ describe('one object', () => {
       code: 400,
       message:
         'Widget in version "v1" cannot be handled as a Widget: strict decoding error: ' +
-        'duplicate field "spec.size", unknown field "spec.colour"',
+        'duplicate field "spec.size", unknown field "spec.colour"; did you mean color?',
     });
     const silent = await send(api, 'POST', `${WIDGETS}?fieldValidation=Ignore&dryRun=All`, body);
     expect([silent.status, silent.headers.get('warning')]).toEqual([201, null]);
     const warned = await send(api, 'POST', WIDGETS, body);
     expect([warned.status, warned.headers.get('warning')]).toEqual([
       201,
-      '299 - "duplicate field \\"spec.size\\"", 299 - "unknown field \\"spec.colour\\""',
+      '299 - "duplicate field \\"spec.size\\"", 299 - "unknown field \\"spec.colour\\"; did you mean color?"',
     ]);
     expect(await json(patch(`${WIDGETS}/a?fieldValidation=Strict`, { spec: { x: 1 } }))).toMatchObject({
       code: 422,

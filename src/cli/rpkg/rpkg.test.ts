@@ -200,6 +200,26 @@ describe('one package from init to deletion', () => {
     expect(cli.git('packages.git', 'tag')).toBe('');
   });
 
+  test('a condition type that is no name is refused, and that of reviews, unless the package has it already', async () => {
+    const name = 'packages.web.v1';
+    const set = (type: string) => cli.run('rpkg', 'condition', 'set', name, type, 'True');
+    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+    for (const type of ['example.com/Can ary', 'example.com/a/b', 'Example.com/A', 'a:b', '/a', 'a/'])
+      expect([type, (await set(type)).stderr]).toEqual([
+        type,
+        expect.stringContaining('must be a name such as Tested'),
+      ]);
+    expect((await set('sluice.dev/Reviewed')).stderr).toContain('only Sluice sets sluice.dev/Reviewed, by the reviews');
+    const folder = join(cli.folder, 'web');
+    await cli.run('rpkg', 'pull', name, folder);
+    const kptfile = join(folder, 'Kptfile');
+    const text = await readFile(kptfile, 'utf8');
+    await writeFile(kptfile, text.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: Can ary\n'));
+    expect((await cli.run('rpkg', 'push', name, folder)).code).toBe(0);
+    expect((await set('Can ary')).code).toBe(0);
+    expect((await set('apps/v1.Deployment.a-long-name.with-dots')).code).toBe(0);
+  });
+
   test('an unknown name is reported with similar ones', async () => {
     await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
     expect((await cli.run('why', 'packages.wbe.v1')).stderr).toContain('did you mean packages.web.v1?');

@@ -75,6 +75,11 @@ test('why prints when a revision was delivered, and what the engine reports of i
   expect(text).toContain(
     '      healthy  False, since 3m: Degraded: Kustomization flux-system/edge-east: Deployment upf not ready: 2/3\n',
   );
+  // Approvals that any user may give have no line, and no empty one either.
+  text = '';
+  const approvals = { needed: 1, given: [], barred: [] };
+  printExplanation(new Terminal(out, out, { NO_COLOR: '1' }), { ...explanation, approvals }, NOW);
+  expect(text).not.toContain('\n\n\n');
 });
 
 test('a report about another revision or an earlier delivery is left out', () => {

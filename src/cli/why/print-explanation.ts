@@ -94,15 +94,16 @@ function printReason(
 }
 
 function printUsers(terminal: Terminal, { contributors, approvals }: Explanation): void {
-  if (contributors.length === 0 && approvals === undefined) return;
+  // Without a limit any user may approve it.
+  const limited = approvals?.needed === 1 && approvals.barred.length === 0 ? undefined : approvals;
+  if (contributors.length === 0 && limited === undefined) return;
   terminal.line();
   if (contributors.length > 0) {
     const names = contributors.map(contributorText).join(', ');
     terminal.line(`Changed by: ${printable(names)}`);
   }
-  // There is no line if any user may approve it.
-  if (approvals === undefined || (approvals.needed === 1 && approvals.barred.length === 0)) return;
-  const { given, needed, barred } = approvals;
+  if (limited === undefined) return;
+  const { given, needed, barred } = limited;
   const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
   terminal.line(`Approvals: ${given.length} of ${needed}${by === '' ? '' : printable(`, by ${by}`)}`);
   for (const { name, because } of barred) terminal.line(`  ${printable(name)} ${because} and must not approve it`);

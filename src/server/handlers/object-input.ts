@@ -5,6 +5,7 @@ import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.
 import { isJsonObject } from '../../resource/object/own-property.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { compileRules } from '../../resource/schema/structural/validation-rules.ts';
+import { unknownFieldHint } from '../../resource/schema/unknown-siblings.ts';
 import type { DecodedText } from '../http/json-text.ts';
 import { decodeBody } from '../http/request-body.ts';
 import type { ApiRequest } from '../request/api-request.ts';
@@ -36,7 +37,9 @@ export function acceptObject(
     request,
     [
       ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
-      ...unknownFields.slice(0, MAX_REPORTED_FIELDS).map((path) => `unknown field ${JSON.stringify(fieldPath(path))}`),
+      ...unknownFields
+        .slice(0, MAX_REPORTED_FIELDS)
+        .map((path) => `unknown field ${JSON.stringify(fieldPath(path))}${unknownFieldHint(kind.fields, typed, path)}`),
     ],
     refuse,
   );

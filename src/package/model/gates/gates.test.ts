@@ -42,6 +42,18 @@ function gateOf(input: GateFacts, policy: Partial<EffectivePolicy> = {}, now = T
   return evaluateGates(input, { ...DEFAULT_POLICY, ...policy }, now)[0];
 }
 
+test('the condition about reviews counts only if Sluice has set it, also without a policy', () => {
+  const type = 'sluice.dev/Reviewed';
+  const stateBy = (by: string) => {
+    const input = {
+      ...facts(undefined, [verdict({ type, by })]),
+      ...{ gates: [type], conditions: new Map([[type, { type, status: 'True' as const }]]) },
+    };
+    return gateOf(input)?.state;
+  };
+  expect(['ann', 'push', 'controller:pull-request'].map(stateBy)).toEqual(['NotAllowed', 'NotAllowed', 'Open']);
+});
+
 describe('the state of a gate', () => {
   const onlyBob = { givers: [{ conditionType: 'G', actors: ['bob'], policy: 'p' }] };
 

@@ -4,6 +4,7 @@ import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { EntryPoint } from '../../../resource/object/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from '../content/inputs.ts';
 import { bindsContent, type EffectivePolicy, matchesPattern, refuseIssuer } from '../policy/policy.ts';
+import { refuseReviewer } from '../policy/review-policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from '../record/record.ts';
 import { isComputedType, READY_TYPE } from './ready-type.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
@@ -138,7 +139,7 @@ function evaluateGate(
     };
   }
   for (const { name, groups = [], face } of issuersOf(verdict)) {
-    const refused = refuseIssuer(policy, type, { name, groups }, face as EntryPoint);
+    const refused = refuseIssuer(policy, type, { name, groups }, face as EntryPoint) ?? refuseReviewer(type, name);
     const functions = name === verdict.by ? '' : `, for functions that ${name} may have changed`;
     if (refused !== undefined)
       return { state: 'NotAllowed', explanation: `issued by ${verdict.by}${functions}: ${refused}` };

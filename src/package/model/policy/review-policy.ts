@@ -8,6 +8,13 @@ export const REVIEWED_TYPE = 'sluice.dev/Reviewed';
 /** The only issuer of that condition. */
 export const REVIEW_ACTOR = 'controller:pull-request';
 
+/** Why a verdict of this type by an actor never counts, whatever the policies permit; undefined if they decide. */
+export function refuseReviewer(conditionType: string, actor: string): string | undefined {
+  return conditionType === REVIEWED_TYPE && actor !== REVIEW_ACTOR
+    ? `only Sluice sets ${REVIEWED_TYPE}, by the reviews of a pull request (spec.review of a PackagePolicy)`
+    : undefined;
+}
+
 /** A user of the host, and the user and groups that this one is in Sluice. */
 export interface ReviewApprover {
   readonly user: string;

@@ -18,6 +18,7 @@ import {
 } from '../../model/gates/verdict.ts';
 import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
 import { draftRef, mainRef, packagePath, recordRef } from '../../model/identity/layout.ts';
+import { DEFAULT_POLICY } from '../../model/policy/policy.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
 import { withMetadata } from '../../model/record/object-metadata.ts';
 import {
@@ -30,7 +31,7 @@ import {
 import type { NewRevision, RevisionSource } from '../../upstream/revision-source.ts';
 import { readPackageFiles, type UpstreamReader } from '../../upstream/upstream-reader.ts';
 import { editKptfileText } from '../edit/edit-kptfile-text.ts';
-import { warnOfUnproven } from '../edit/issuer-rights.ts';
+import { checkRequestedTypes, warnOfUnproven } from '../edit/issuer-rights.ts';
 import { refusePolicyPackage } from '../policy-rights.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
 import { latestIn } from '../records/on-main.ts';
@@ -59,7 +60,9 @@ async function planDraft(
   context: RequestContext,
 ): Promise<WritePlan> {
   const key = checkPlace(repo, wanted);
-  for (const edit of wanted.kptfile ?? []) if (edit.op === 'addGate') checkType(edit.conditionType);
+  const gates = (wanted.kptfile ?? []).flatMap((edit) => (edit.op === 'addGate' ? edit.conditionType : []));
+  for (const type of gates) checkType(type);
+  checkRequestedTypes(DEFAULT_POLICY, undefined, { gates }, context);
   const head = repo.index.mainHead;
   if (head === undefined) {
     throw new SluiceError(

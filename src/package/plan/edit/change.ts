@@ -26,7 +26,14 @@ import type { Rendering } from '../ports/renderer.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
 import { currentRecord } from '../records/record-at-tip.ts';
 import { withEditErrors } from './edit-kptfile-text.ts';
-import { changedConditions, checkIssuer, checkTypes, warnOfGateless, warnOfUnproven } from './issuer-rights.ts';
+import {
+  changedConditions,
+  checkIssuer,
+  checkRequestedTypes,
+  checkTypes,
+  warnOfGateless,
+  warnOfUnproven,
+} from './issuer-rights.ts';
 import { kptfileProblems } from './kptfile-problems.ts';
 import {
   applyEdits,
@@ -86,6 +93,7 @@ export async function planChange(
   const at = timestamp(repo.clock.now());
   const own = withoutComputed(requested, context);
   checkAllowed(revision, own, policy, context);
+  checkRequestedTypes(policy, revision.kptfile, requestedTypes(own), context);
   const content = await repo.content(revision);
   const before = await currentRecord(repo, revision, content);
   const rebase = own.rebase && (await planRebase(repo, revision, before, own.rebase, context));
@@ -236,6 +244,14 @@ function returnToDraft({ lifecycle, name }: PackageRevision): string {
   return lifecycle === 'Proposed'
     ? `: "sluice rpkg reject ${name}" returns it to Draft`
     : ': copy it to a new workspace with "sluice rpkg copy"';
+}
+
+/** The types that a request names by themselves, and not in the text of a Kptfile. */
+function requestedTypes({ conditions = [], kptfile = [] }: RevisionChange) {
+  return {
+    conditions: conditions.map(({ type }) => type),
+    gates: kptfile.flatMap((edit) => (edit.op === 'addGate' ? edit.conditionType : [])),
+  };
 }
 
 function checkAllowed(

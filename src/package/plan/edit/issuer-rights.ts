@@ -7,6 +7,7 @@ import type { RequestContext } from '../../../resource/object/request-context.ts
 import { sameValue } from '../../../resource/object/same-value.ts';
 import { RENDERED_TYPE } from '../../model/gates/verdict.ts';
 import { type EffectivePolicy, refuseIssuer, typesOf } from '../../model/policy/policy.ts';
+import { refuseReviewer } from '../../model/policy/review-policy.ts';
 
 /** Gates that a warning names. */
 const MAX_NAMED_GATES = 5;
@@ -30,6 +31,37 @@ export function checkTypes(policy: EffectivePolicy, kptfile: Kptfile | undefined
     const problem = lookalikeProblem(type, known);
     if (problem !== undefined) throw new SluiceError('InvalidInput', `${problem}; use another one`);
   }
+}
+
+/** An optional DNS name with "/", and a name, as in Kubernetes, also with letters of other scripts. */
+const TYPE = /^(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\/)?[\p{L}\p{N}](?:[-_.\p{L}\p{N}]*[\p{L}\p{N}])?$/u;
+
+/**
+ * Throws InvalidInput for a type that a user requests by itself, and that is no qualified name or not for users. What a Kptfile or a policy has already
+ * stays in use.
+ */
+export function checkRequestedTypes(
+  policy: EffectivePolicy,
+  kptfile: Kptfile | undefined,
+  { conditions = [], gates = [] }: { readonly conditions?: readonly string[]; readonly gates?: readonly string[] },
+  { actor, face }: RequestContext,
+): void {
+  for (const type of conditions) {
+    const refused = refuseReviewer(type, actor.name);
+    if (refused !== undefined) throw new SluiceError('Refused', `${actor.name}: ${refused}`);
+  }
+  // Controllers name types after objects, whose names follow other rules.
+  if (face === 'controller') return;
+  const types = [...conditions, ...gates].filter((type) => !TYPE.test(type));
+  if (types.length === 0) return;
+  const there = new Set(kptfile === undefined ? [] : [...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
+  const known = typesOf(policy);
+  const [wrong] = types.filter((type) => !there.has(type) && !known.has(type));
+  if (wrong !== undefined)
+    throw new SluiceError(
+      'InvalidInput',
+      `the condition type ${JSON.stringify(wrong)} must be a name such as Tested, or a DNS name, "/" and a name, such as example.com/Tested`,
+    );
 }
 
 /** Warns the caller that conditions in a Kptfile were kept and do not count. */
