@@ -31,3 +31,25 @@ test('names of fields are hidden too, and a response that is nested too deep is 
   const deep: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
   expect(() => hideSecrets(deep, [TOKEN])).toThrow('nested more than 100 levels deep');
 });
+
+test.each(['first?>>half-second~half', 'short&ü8', 'a b+c/d=e%f'])('encoded forms of %s are hidden too', (secret) => {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const lower = (text: string) => text.replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase());
+  const forms = [
+    encodeURIComponent(secret),
+    lower(encodeURIComponent(secret)),
+    new URLSearchParams({ q: secret }).toString().slice(2),
+    [...Buffer.from(secret)].map((byte) => `%${byte.toString(16)}`).join(''),
+    ...['', 'u', 'us', 'user:'].flatMap((before) => [
+      base64(before + secret),
+      base64(`${before}${secret} and more`),
+      Buffer.from(before + secret).toString('base64url'),
+      encodeURIComponent(base64(before + secret)),
+    ]),
+  ];
+  for (const form of forms) {
+    const hidden = String(hideSecrets(`before ${form} after`, [secret]));
+    expect(hidden).toMatch(/^before \S{0,8}\*\*\*\S{0,16} after$/);
+  }
+  expect(hideSecrets('nothing of it: Zmlyc3Q= %66%69', [secret])).toBe('nothing of it: Zmlyc3Q= %66%69');
+});

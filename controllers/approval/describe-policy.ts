@@ -95,6 +95,11 @@ function requirementsOf({ requiredGates, approval, autoPropose, validFor }: Sour
   ];
 }
 
+/** Names of the Repositories of the packages that a policy selects. */
+export function selectedRepositories(policy: SourcedPolicy, from: SelectedFrom): string[] {
+  return [...new Set(selectedBy(policy, from).map(({ spec }) => spec.repository))].sort();
+}
+
 function selectedBy({ spec: { selector } }: SourcedPolicy, from: SelectedFrom): Stored<PackageRevision>[] {
   const repositories = new Map(from.repositories.map((one) => [one.metadata.name, one]));
   const { variantSets, ...packages } = selector;

@@ -178,7 +178,8 @@ export function packageVariantSetController({
     for (;;) {
       const names = new Set<string>();
       const repository = (name: string) => repositories.get(names.add(name) && name);
-      const planned = await planVariants(set, places, { upstream, repository }, present).catch((error: unknown) => {
+      const inputs = { upstream, repository, repositories: () => repositories.keys() };
+      const planned = await planVariants(set, places, inputs, present).catch((error: unknown) => {
         if (isSluiceError(error, 'LimitExceeded')) return error;
         throw error;
       });

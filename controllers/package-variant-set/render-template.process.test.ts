@@ -159,6 +159,10 @@ describe('templates', () => {
         'spec.targets[0] (Repository gone): repository "gone" could not be loaded; register it',
       ],
       [
+        [{ repositories: [{ name: 'egde' }], template: {} }],
+        'repository "egde" could not be loaded; register it; did you mean edge?',
+      ],
+      [
         [{ repositories, template: { packageContext: { dataExprs: [{ keyExpr: "'na' + 'me'", value: 'x' }] } } }],
         'must not contain the key "name"',
       ],

@@ -1,5 +1,6 @@
 import { compileExpression } from '../../src/expression/expression.ts';
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
+import { nearHint } from '../../src/foundation/text/near-misses.ts';
 import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
 import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import {
@@ -31,6 +32,8 @@ export interface Place {
 export interface TemplateInputs {
   readonly upstream: { readonly metadata: ObjectMeta };
   repository(name: string): { readonly metadata: ObjectMeta } | undefined;
+  /** Names of all of them. */
+  repositories(): Iterable<string>;
 }
 
 /**
@@ -53,7 +56,10 @@ export function renderVariant(
       : evaluate(downstream.repoExpr, base, REPOSITORY_VARIABLES, `${at}.downstream.repoExpr`);
   const repository = inputs.repository(repo);
   if (repository === undefined)
-    throw new SluiceError('InvalidInput', `repository "${repo}" could not be loaded; register it`);
+    throw new SluiceError(
+      'InvalidInput',
+      `repository "${repo}" could not be loaded; register it${nearHint(repo, inputs.repositories())}`,
+    );
   const bindings = { ...base, repository: inputOf(repository) };
   const text = (expression: string, where: string) =>
     evaluate(expression, bindings, TEMPLATE_VARIABLES, `${at}.${where}`);

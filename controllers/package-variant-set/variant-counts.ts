@@ -1,7 +1,12 @@
 import type { Informer } from '../../src/controller/informer.ts';
 import type { Source, SourceContext } from '../../src/controller/source.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { type PackageVariant, packageVariantKind, WAITING } from '../../src/resource/kinds/porch/package-variant.ts';
+import {
+  type PackageVariant,
+  packageVariantKind,
+  WAITING,
+  waitsIn,
+} from '../../src/resource/kinds/porch/package-variant.ts';
 import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
@@ -125,6 +130,6 @@ export function describeFailing(variants: readonly PackageVariant[]): string | u
 function stateOf({ metadata, status }: PackageVariant): 'ready' | 'waiting' | 'failing' | undefined {
   const ready = findCondition(status?.conditions, 'Ready');
   if (ready === undefined || ready.observedGeneration !== metadata.generation) return undefined;
-  if (ready.status === 'True') return 'ready';
+  if (ready.status === 'True') return waitsIn(ready.message) === undefined ? 'ready' : 'waiting';
   return ready.reason === WAITING ? 'waiting' : 'failing';
 }

@@ -1,9 +1,9 @@
 import { commandLine } from '../../src/foundation/text/command-line.ts';
-import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
+import { type PackageVariant, waitsIn } from '../../src/resource/kinds/porch/package-variant.ts';
 import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
-import { overwrittenOf } from './overwritten-condition.ts';
+import { mergeReportsOf } from './merge-reports.ts';
 import { setOf } from './plan-variant.ts';
 
 const ADOPT = 'adoptExisting';
@@ -29,7 +29,6 @@ export function describeVariant(variant: PackageVariant, set?: PackageVariantSet
     ...(upstream.workspaceName ? [`workspace ${upstream.workspaceName}`] : []),
   ].join(' and ');
   const setName = setOf(metadata);
-  const overwritten = overwrittenOf(status);
   const commands = commandsFor(variant, set);
   const targets = (status?.downstreamTargets ?? []).flatMap(({ name }) => name ?? []);
   return {
@@ -39,7 +38,7 @@ export function describeVariant(variant: PackageVariant, set?: PackageVariantSet
       `it keeps ${downstream.repo}/${downstream.package} up to date with ${version === '' ? 'the latest revision' : version} of ${upstream.repo}/${upstream.package}`,
       ...(setName === undefined ? [] : [`it belongs to PackageVariantSet ${setName}`]),
       ...messagesOf(metadata.generation, status),
-      ...(overwritten === undefined ? [] : [overwritten.message]),
+      ...mergeReportsOf(status).map(({ message }) => message),
     ],
     // What ends the wait is not in the set, which refers to this variant.
     next: [...targets, ...(setName === undefined || commands.length > 0 ? [] : [`packagevariantset/${setName}`])],
@@ -74,6 +73,7 @@ export function stateOf(generation: number | undefined, status: PackageVariant['
   const [stalled, ready] = ['Stalled', 'Ready'].map((type) => findCondition(status?.conditions, type));
   if (ready === undefined || ready.observedGeneration !== generation) return 'not carried out yet';
   if (stalled?.status === 'True') return 'stalled';
+  if (ready.status === 'True' && waitsIn(ready.message) !== undefined) return 'waits for a decision';
   return ready.status === 'True' ? 'up to date' : `not ready (${ready.reason})`;
 }
 

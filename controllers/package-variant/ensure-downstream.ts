@@ -218,17 +218,13 @@ async function create(
 }
 
 async function mergeInto(
-  { upstream, upstreamRepository, repository, context }: Downstream,
+  { upstream, upstreamRepository, repository }: Downstream,
   base: Base,
   revision: PackageRevision,
 ): Promise<MergedUpstream> {
   const local = await readPackageFiles(repository.git, revision.tip.tree ?? `${revision.commit}:${revision.path}`);
   const { deployment } = repository;
-  const merged = await mergeUpstream(local, base, upstream, { upstreamRepository, deployment }, revision);
-  const { keptLocal } = merged;
-  if (keptLocal.length > 0)
-    context.warn?.(`changed upstream, and kept as they were changed locally: ${keptLocal.slice(0, 10).join(', ')}`);
-  return merged;
+  return mergeUpstream(local, base, upstream, { upstreamRepository, deployment }, revision);
 }
 
 /**

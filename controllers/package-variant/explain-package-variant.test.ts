@@ -48,3 +48,18 @@ test('an open revision names its variant, and why that cannot keep it up to date
   await world.publish(name);
   expect(await explain()).toEqual({});
 });
+
+test('what a proposal waits for is no version that it is up to date with', async () => {
+  await using world = await fixture();
+  const bench = await variantBench(world);
+  await bench.variant();
+  await bench.reconcile();
+  const name = 'edge.web.packagevariant-1';
+  await world.store.update(name, { action: 'propose' }, ANNA);
+  await bench.publishBlueprint({ 'web.yaml': DEPLOYMENT.replace('web:v1', 'web:v2') });
+  await bench.reconcile();
+  const evaluation = await world.store.evaluate(name);
+  const message = `it belongs to PackageVariant web-edge, which made it from blueprints/web v1; blueprints/web v2 follows when ${name}, which is Proposed, is approved or rejected`;
+  const explained = packageVariantExplainer(world).explain({ evaluation } as ExplainedRevision, {} as Surroundings);
+  expect(await explained).toEqual({ reasons: [{ reason: 'OwnedByPackageVariant', message }] });
+});

@@ -1,9 +1,9 @@
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Explainer } from '../../src/package/api/explain/explainer.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import { packageVariantKind, waitsIn } from '../../src/resource/kinds/porch/package-variant.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
-import { OVERWRITTEN, overwrittenOf } from './overwritten-condition.ts';
+import { mergeReportsOf } from './merge-reports.ts';
 import { ownersOf } from './plan-variant.ts';
 
 /** The variant that keeps an open revision up to date, and what prevents that. */
@@ -25,17 +25,21 @@ export function packageVariantExplainer({ client }: { readonly client: Client })
       }
       const { repo, package: path } = variant.spec.upstream;
       const ref = revision.kptfile?.upstreamLock?.git?.ref;
-      const version = ref === undefined ? '' : `, now ${ref.slice(ref.lastIndexOf('/') + 1)}`;
-      const belongs = `it belongs to PackageVariant ${owner.name}, which keeps it up to date with ${repo}/${path}${version}`;
+      const version = ref?.slice(ref.lastIndexOf('/') + 1);
       const [stalled, ready] = ['Stalled', 'Ready'].map((type) => findCondition(variant.status?.conditions, type));
+      const waits = waitsIn(ready?.message);
+      const keeps =
+        waits === undefined
+          ? `keeps it up to date with ${repo}/${path}${version === undefined ? '' : `, now ${version}`}`
+          : `made it from ${repo}/${path}${version === undefined ? '' : ` ${version}`}; ${waits}`;
+      const belongs = `it belongs to PackageVariant ${owner.name}, which ${keeps}`;
       const problem = stalled?.status === 'True' ? stalled : ready?.status === 'False' ? ready : undefined;
       const message = problem === undefined ? belongs : `${belongs}; this fails: ${problem.message}`;
-      const overwritten = overwrittenOf(variant.status);
-      const isOverwritten = overwritten?.revision === revision.name;
+      const reports = mergeReportsOf(variant.status).filter((report) => report.revision === revision.name);
       return {
         reasons: [
           { reason: 'OwnedByPackageVariant', message },
-          ...(isOverwritten ? [{ reason: OVERWRITTEN, message: overwritten.message }] : []),
+          ...reports.map((report) => ({ reason: report.type, message: report.message })),
         ],
       };
     },

@@ -3,7 +3,7 @@ import { trimEndsOf } from '../../src/foundation/text/trim-characters.ts';
 import { comparableAddress } from '../../src/git/open/repository-address.ts';
 import { markResources } from '../../src/package/merge/mark-resources.ts';
 import type { PackageFile, PackageFiles } from '../../src/package/merge/package-files.ts';
-import type { OverwrittenBy } from '../../src/package/merge/still-overwritten.ts';
+import { keptText, type OverwrittenBy } from '../../src/package/merge/still-overwritten.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { ownNameOf, withContexts } from '../../src/package/plan/create/package-context.ts';
 import { withUpstream } from '../../src/package/plan/create/upstream-kptfile.ts';
@@ -75,8 +75,6 @@ export async function isBasedOn(
 export interface MergedUpstream extends OverwrittenBy {
   /** The files that differ, null for removed ones. */
   readonly files: ReadonlyMap<string, Uint8Array | null>;
-  /** Those that keep local changes in places that upstream changed too. */
-  readonly keptLocal: readonly string[];
 }
 
 /** Merges what upstream changed since the base into the files of a package, as an upgrade does. */
@@ -101,7 +99,7 @@ export async function mergeUpstream(
   for (const path of local.keys()) if (!files.has(path)) edits.set(path, null);
   for (const [path, file] of files) if (!isSame(local.get(path), file)) edits.set(path, file.data);
   const { keptLocal, overwritten } = merged;
-  return { files: edits, keptLocal, by: 'upstream', overwritten, local, original };
+  return { files: edits, by: 'upstream', overwritten, kept: keptText(keptLocal), local, original };
 }
 
 /** The files after some of them changed. */

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import type { ExplainedRevision, Surroundings } from '../../src/package/api/explain/explainer.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { countVariants } from '../package-variant-set/variant-counts.ts';
 import { describeVariant } from './describe-variant.ts';
+import { packageVariantExplainer } from './explain-package-variant.ts';
 
 const KEY = { namespace: 'default', name: 'web-edge' };
 const DRAFT = 'edge.web.packagevariant-1';
@@ -179,6 +182,9 @@ describe('a new upstream revision', () => {
     expect((await bench.conditions())[1]).toBe(
       `Ready=True/NoErrors: successfully ensured downstream package variant; blueprints/web v2 follows when ${DRAFT}, which is Proposed, is approved or rejected`,
     );
+    const variant = await bench.world.client.get(packageVariantKind, KEY);
+    expect(describeVariant(variant).state).toBe('waits for a decision');
+    expect(countVariants([variant])).toEqual({ total: 1, ready: 0, waiting: 1, failing: 0 });
     await bench.world.store.update(DRAFT, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
     await bench.reconcile();
     expect(bench.downstream()).toEqual(['packagevariant-1 Published v1', 'packagevariant-2 Draft']);
@@ -194,6 +200,22 @@ describe('a new upstream revision', () => {
     expect(await bench.world.events('web-edge')).toContainEqual(
       `LocalChangesKept: ${DRAFT}: changed upstream, and kept as they were changed locally: notes.txt`,
     );
+    const kept = `${DRAFT}: changed upstream, and kept as they were changed locally: notes.txt`;
+    expect(await bench.conditions()).toContain(`LocalChangesKept=True/ChangedUpstream: ${kept}`);
+    const { client, store } = bench.world;
+    expect(describeVariant(await client.get(packageVariantKind, KEY)).reasons).toContain(kept);
+    const evaluation = await store.evaluate(DRAFT);
+    const explained = packageVariantExplainer({ client }).explain(
+      { evaluation } as ExplainedRevision,
+      {} as Surroundings,
+    );
+    expect((await explained).reasons).toContainEqual({ reason: 'LocalChangesKept', message: kept });
+    await bench.world.publish(DRAFT);
+    await bench.reconcile();
+    const decided = `no open revision has files that both sides changed; ${DRAFT} is decided`;
+    expect(await bench.conditions()).toContain(`LocalChangesKept=False/Decided: ${decided}`);
+    const history = await store.history(DRAFT, 10);
+    expect(history.map(({ what }) => what)).toContain(`Upgrading revision (${kept.slice(DRAFT.length + 2)})`);
   });
 
   test('that overwrites a local change reports it until the draft is decided', async () => {

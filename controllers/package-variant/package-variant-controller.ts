@@ -9,6 +9,7 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {
+  ensuredMessage,
   PACKAGE_VARIANT_FINALIZER,
   type PackageVariant,
   packageVariantKind,
@@ -24,8 +25,8 @@ import { DraftBudget } from './draft-budget.ts';
 import { releaseRevisions } from './end-variant.ts';
 import { Blocked, type Ensured, ensureDownstream, Waiting } from './ensure-downstream.ts';
 import { explainUnopened } from './explain-unopened.ts';
-import { OverwrittenChanges } from './overwritten-changes.ts';
-import { newlyOverwritten, OVERWRITTEN, overwrittenConditions } from './overwritten-condition.ts';
+import { MERGE_REPORTS, mergeConditions, newMessages } from './merge-reports.ts';
+import { MergeTextReader, type MergeTexts } from './merge-texts.ts';
 import { OwnedRevisions } from './owned-revisions.ts';
 import { hasOpenDraft, selectUpstream } from './plan-variant.ts';
 import type { SelectableKinds } from './selectable-kind.ts';
@@ -77,7 +78,7 @@ class NotOpenYet extends Error {
 }
 
 type Rendered = Ensured & {
-  readonly overwritten: readonly string[];
+  readonly merges: MergeTexts;
   readonly rendered: RenderStatus | undefined;
   /** Why objects that it injects cannot be read. */
   readonly unreadable: string | undefined;
@@ -104,7 +105,7 @@ export function packageVariantController({
   const events = new EventDeduplicator(recorder);
   const selected = new SelectedObjects(client, kinds);
   const owned = new OwnedRevisions(store);
-  const changes = new OverwrittenChanges();
+  const changes = new MergeTextReader();
   const rings = new VariantRings({ store, ...(sharing === undefined ? {} : { sharing }) });
   const rates = options.rates ?? new DraftRates(clock);
   const budget = new DraftBudget(client, ({ metadata: { namespace, uid = '' }, spec: { downstream } }) =>
@@ -129,11 +130,9 @@ export function packageVariantController({
       const downstream = store.findRepository(`${namespace}/${variant.spec.downstream.repo}`);
       // Another process works on the packages of this repository.
       if (downstream?.follows === true) return undefined;
-      const warnings: string[] = [];
       const context: RequestContext = {
         ...{ actor: { name: PACKAGE_VARIANT_ACTOR }, face: 'controller', signal },
         reason: `package variant ${name}`,
-        warn: (text) => void warnings.push(text),
       };
       if (variant.metadata.deletionTimestamp !== undefined) {
         const result = await end(variant, context);
@@ -144,10 +143,8 @@ export function packageVariantController({
       let isWaiting = false;
       try {
         const ensured = await ensure(held, context);
-        const kept = warnings.filter((text) => /^changed (?:upstream|on both sides), and (?:kept|replaced)/.test(text));
-        for (const text of kept)
-          events.record(held, 'Warning', 'LocalChangesKept', `${ensured.revision.name}: ${text}`);
-        for (const text of newlyOverwritten(held, ensured)) events.record(held, 'Warning', OVERWRITTEN, text);
+        for (const report of MERGE_REPORTS)
+          for (const text of newMessages(held, ensured, report)) events.record(held, 'Warning', report.type, text);
         await report(held, ensured);
         return ensured.unreadable === undefined ? undefined : wait(ensured.unreadable);
       } catch (error) {
@@ -205,8 +202,8 @@ export function packageVariantController({
       throw error;
     }
     const unreadable = reading.end();
-    const overwritten = await changes.of(keyOf(variant), ensured.revision, repository.git);
-    return { ...ensured, overwritten, rendered, unreadable };
+    const merges = await changes.of(keyOf(variant), ensured.revision, repository.git);
+    return { ...ensured, merges, rendered, unreadable };
   }
 
   /** Rejects with Waiting if the variant must not open a draft now. */
@@ -254,16 +251,12 @@ export function packageVariantController({
   async function report(variant: Stored<PackageVariant>, ensured: Rendered): Promise<void> {
     const { revision, done, waits, rendered } = ensured;
     if (done !== undefined) events.record(variant, 'Normal', done.reason, done.message);
-    const success = 'successfully ensured downstream package variant';
     const [before] = variant.status?.downstreamTargets ?? [];
     await writeStatus(client, packageVariantKind, variant, {
       conditions: [
         NOT_STALLED,
-        {
-          ...{ type: 'Ready', status: 'True', reason: 'NoErrors' },
-          message: waits === undefined ? success : `${success}; ${waits}`,
-        },
-        ...overwrittenConditions(variant, ensured),
+        { ...{ type: 'Ready', status: 'True', reason: 'NoErrors' }, message: ensuredMessage(waits) },
+        ...mergeConditions(variant, ensured),
       ],
       fields: {
         observedGeneration: variant.metadata.generation,

@@ -1,5 +1,10 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import { type Explainer, repairSteps, type Surroundings, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
+import {
+  type Explainer,
+  repairSteps,
+  type Surroundings,
+  sluiceCommand,
+} from '../../src/package/api/explain/explainer.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import { RENDER_ACTOR } from '../../src/package/model/gates/verdict.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
@@ -19,7 +24,11 @@ export const gateExplainer: Explainer = {
     const closed = blocking.map(({ type, settledBy }) => `${type} (settled by ${settledBy})`).join(', ');
     const step = evaluation.revision.lifecycle === 'Draft' ? 'proposed' : 'approved';
     const message = `closed gates, so that it cannot be ${step} yet: ${closed}`;
-    return { gates, reasons: [{ reason: 'GatesClosed', message }], next: blocking.flatMap((gate) => stepsFor(gate, evaluation, surroundings)) };
+    return {
+      gates,
+      reasons: [{ reason: 'GatesClosed', message }],
+      next: blocking.flatMap((gate) => stepsFor(gate, evaluation, surroundings)),
+    };
   },
 };
 
@@ -95,14 +104,12 @@ function explainGate(
 
 /** Returns the possible issuers of a condition type, and the next step. */
 function issuerOf(
-  { type, state, verdict }: Gate,
+  { type, state, verdict, condition }: Gate,
   { policy, revision }: RevisionEvaluation,
   { resolvers, running }: Surroundings,
 ): { who: string; next: string } {
   if (type === REVIEWED_TYPE) {
-    const next =
-      'in its pull request, the reviewer who requests changes has to review again, or the review has to be dismissed';
-    return { who: `${REVIEW_ACTOR}, by the reviews of its pull request`, next };
+    return { who: `${REVIEW_ACTOR}, by the reviews of its pull request`, next: reviewStep(condition, policy, running) };
   }
   const give = (...as: string[]) => sluiceCommand('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
   const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
@@ -128,6 +135,14 @@ function issuerOf(
   if (actor === undefined) return { who: `no user: ${policies} permit no common actor`, next: `change ${policies}` };
   const as = actor.startsWith('group:') ? ['--as-group', actor.slice('group:'.length)] : ['--as', actor];
   return { who: `${actors.join(', ')} (policy ${policies})`, next: give(...as) };
+}
+
+/** What opens the gate of reviews: unless a reviewer requests changes, its pull request is still to be opened or read. */
+function reviewStep(condition: Gate['condition'], { review }: RevisionEvaluation['policy'], running: boolean): string {
+  if (condition?.status === 'False')
+    return 'in its pull request, the reviewer who requests changes has to review again, or the review has to be dismissed';
+  if (review === undefined) return 'it needs a pull request, which no policy has opened: see the reason NoPullRequest';
+  return running ? sluiceCommand('why', `packagepolicy/${review.policy}`) : sluiceCommand('up');
 }
 
 function deadlineOf(

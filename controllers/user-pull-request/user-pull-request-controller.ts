@@ -246,7 +246,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const repository = store.findRepository(keyText(key));
     if (object === undefined || repository === undefined || repository.follows) return undefined;
     /** By policy. */
-    const begun = new Map<string, ReviewPolicy['mergesSince']>();
+    const begun = new Map<string, NonNullable<ReviewPolicy['mergesSince']>>();
     for (const review of await options.reviewsOf(object)) {
       if (review.publishOn === 'approval') continue;
       const since = review.mergesSince ?? (await mergePublicationOf(client, repository, review, signal));
@@ -261,7 +261,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const rights = { mayApprove, renderer, restrictedRenderer, requests };
     const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
     const of = { client, store, events, clock, object, repository, forge: pulls.forge };
-    return applyUserMerges({ ...of, ...rights, mergesSince, teamsOf, signal }, pulls);
+    const since = { mergesSince, allMergesSince: [...begun.values()] };
+    return applyUserMerges({ ...of, ...rights, ...since, teamsOf, signal }, pulls);
   }
 
   async function check(

@@ -3,11 +3,13 @@ import { sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import { SYSTEM_NAMESPACE } from '../../src/resource/kinds/core/namespace.ts';
 import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
 import { currentWave, nextWave } from '../../src/rollout/wave/follow-waves.ts';
 import { isFinal, isOver } from '../../src/rollout/wave/plan-state.ts';
 import { freezeOptions } from '../approval/explain-freeze.ts';
+import { VERIFIABLE_CONDITION } from './conditions/verifiable.ts';
 import { waveRecordsOf } from './plan-records.ts';
 import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
 
@@ -88,5 +90,10 @@ export function commandsOf({ metadata, spec, status }: WavePlan): string[] {
   const next = nextWave({ waves }, planSpecOf({ spec }));
   if (next !== undefined && wavePlanApprovals({ spec }, next.name).length < next.approvals)
     return [sluiceCommand('wave', 'approve', name, '--wave', next.name)];
+  const current = currentWave({ waves });
+  // Nothing but a user ends the wait for health that nothing reports.
+  const isUnread = findCondition(status?.conditions, VERIFIABLE_CONDITION)?.status === 'False';
+  if (current !== undefined && current.verifiedMs === undefined && isUnread && spec.promotePast !== current.name)
+    return [sluiceCommand('wave', 'promote', name)];
   return [];
 }

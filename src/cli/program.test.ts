@@ -68,6 +68,13 @@ describe('command line', () => {
     }
   });
 
+  test('an unknown command lists those that there are, and an unknown option suggests none of the program alone', async () => {
+    expect((await runCli(['wave', 'list'])).stderr).toMatch(/^error: unknown command 'list'\n\(commands: get, watch, /);
+    const { stderr } = await runCli(['wave', 'promote', 'web', '--reason', 'fine']);
+    expect(stderr).toMatch(/^error: unknown option '--reason'\n\(--help/);
+    expect((await runCli(['wave', 'get', '--target'])).stderr).toContain('(Did you mean --targets?)');
+  });
+
   test('all required options that are missing are named at once', async () => {
     const { code, stderr } = await runCli(['rpkg', 'init', 'web']);
     expect(code).toBe(2);

@@ -2,11 +2,11 @@ import { type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
 import type { Forge, MergedState, PullRequest, Review } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import { revisionName } from '../../../src/package/model/identity/identity.ts';
+import { type RevisionKey, revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
-import { mergedPackageProblem } from '../../../src/package/plan/create/merged-package.ts';
+import { mergedPackageProblem, mergeWorkspace } from '../../../src/package/plan/create/merged-package.ts';
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
@@ -43,6 +43,8 @@ export interface UserMergeContext {
   teamsOf(review: ReviewPolicy): Pick<Forge, 'isTeamMember'>;
   /** Since when merges publish by the policy. */
   mergesSince(review: ReviewPolicy): ReviewPolicy['mergesSince'];
+  /** The same of all policies that let merges publish. */
+  readonly allMergesSince: readonly NonNullable<ReviewPolicy['mergesSince']>[];
   /** Called for each package once it is published, in band or out of band. */
   onPublished(one: PackageMerge): Promise<void>;
   readonly signal: AbortSignal;
@@ -64,8 +66,8 @@ export interface UserMerge {
   readonly isComplete: boolean;
 }
 
-/** The workspace of the revisions that the merge of a pull request publishes. It is none of an adopted draft, which stays a draft. */
-export function mergeWorkspaceOf(number: number): string {
+/** The workspace of the revisions that the merge of a pull request publishes, or its beginning. It is none of an adopted draft, which stays a draft. */
+function mergeWorkspaceOf(number: number): string {
   return `merge-${number}`;
 }
 
@@ -80,12 +82,13 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
   const read = await packagesAtMerge(repository, listed, signal);
   const commit = listed.merged?.commit ?? '';
   if (read === undefined || !(await repository.index.isOnMain(commit))) return undefined;
-  const wanted: PackageAtMerge[] = [];
+  const wanted: (PackageAtMerge & Publication)[] = [];
   const known: PackageMerge[] = [];
   for (const one of read.packages) {
     const before = publishedAt(repository, listed.number, one.path, commit);
+    const how = before === undefined ? await publicationOf(context, one, commit) : undefined;
     if (before !== undefined) known.push(before);
-    else if (await isForMerges(context, one, commit)) wanted.push(one);
+    else if (how !== undefined) wanted.push({ ...one, ...how });
   }
   const outcomes: PackageMerge[] = [];
   let pull: PullRequest | undefined;
@@ -97,9 +100,11 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
       outcomes.push({ path, result: 'removed' });
       continue;
     }
-    const key = keyAt({ repository, workspace: mergeWorkspaceOf(listed.number) }, path);
+    const { package: name } = keyAt({ repository, workspace: '' }, path);
+    const workspace = mergeWorkspace(repository, { package: name, base: mergeWorkspaceOf(listed.number), commit });
+    const key = keyAt({ repository, workspace }, path);
     let outcome: PackageMerge;
-    const problem = await mergedPackageProblem(repository, { ...key, commit });
+    const problem = one.problem ?? (await mergedPackageProblem(repository, { ...key, commit }));
     if (problem !== undefined) outcome = { path, result: 'not_published', reason: problem };
     else {
       if (pull === undefined || state === undefined) {
@@ -107,7 +112,7 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
         if (pull.merged?.commit !== commit) return undefined;
         state = await readState(forge, pull, signal);
       }
-      outcome = await publishPackage(context, { ...one, after: one.after }, pull, state, read.isPushed);
+      outcome = await publishPackage(context, { ...one, after: one.after, key }, pull, state, read.isPushed);
     }
     if (outcome.result !== 'not_published') await context.onPublished(outcome);
     outcomes.push(outcome);
@@ -130,10 +135,13 @@ function publishedAt(
   path: string,
   commit: string,
 ): PackageMerge | undefined {
-  const name = revisionName(keyAt({ repository, workspace: mergeWorkspaceOf(number) }, path));
-  const known = repository.index.get(name);
-  if (known === undefined || !isPublished(known) || known.commit !== commit) return undefined;
-  return outcomeOf(path, known);
+  const base = mergeWorkspaceOf(number);
+  const { package: name } = keyAt({ repository, workspace: base }, path);
+  const isOfMerge = ({ key: { workspace } }: PackageRevision) => workspace === base || workspace.startsWith(`${base}-`);
+  const known = repository.index
+    .ofPackage(name)
+    .find((one) => one.commit === commit && isPublished(one) && isOfMerge(one));
+  return known && outcomeOf(path, known);
 }
 
 function outcomeOf(path: string, revision: PackageRevision, refusal?: string): PackageMerge {
@@ -142,24 +150,38 @@ function outcomeOf(path: string, revision: PackageRevision, refusal?: string): P
   return { path, result: 'out_of_band', revision, refusal: refusal ?? outOfBand.message };
 }
 
-/** Whether a policy lets a merge publish the package, and did so when it was merged. */
-async function isForMerges(
-  { repository, mergesSince }: UserMergeContext,
+interface Publication {
+  /** Why it is not published. */
+  readonly problem?: string;
+}
+
+/**
+ * Undefined if no policy lets the merge publish the package, or none did when it was merged. Where it is unknown which policy applies, as labels in
+ * the Kptfile can effect, the merge must not pass unseen.
+ */
+async function publicationOf(
+  { repository, mergesSince, allMergesSince }: UserMergeContext,
   { path, after }: PackageAtMerge,
   commit: string,
-): Promise<boolean> {
+): Promise<Publication | undefined> {
   const { git } = repository;
   const [file] = after === undefined ? [] : await git.readObjects([`${commit}:${path}/Kptfile`]);
   const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
-  const { review } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
-  if (review === undefined || review.publishOn === 'approval' || !isChecked(review)) return false;
-  const since = mergesSince(review);
-  return since !== undefined && !(await isMergedBefore(repository, commit, since));
+  const { review, reviewProblem } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
+  const isLater = async (since: ReviewPolicy['mergesSince']) =>
+    since !== undefined && !(await isMergedBefore(repository, commit, since));
+  if (review !== undefined) {
+    const isPublishing = review.publishOn !== 'approval' && isChecked(review);
+    return isPublishing && (await isLater(mergesSince(review))) ? {} : undefined;
+  }
+  if (reviewProblem === undefined) return undefined;
+  for (const since of allMergesSince) if (await isLater(since)) return { problem: reviewProblem };
+  return undefined;
 }
 
 async function publishPackage(
   context: UserMergeContext,
-  { path, before, after }: PackageAtMerge & { readonly after: string },
+  { path, before, after, key }: PackageAtMerge & { readonly after: string; readonly key: RevisionKey },
   pull: PullRequest,
   state: UserMergeState,
   isPushed: boolean,
@@ -168,7 +190,6 @@ async function publishPackage(
   const { git, namespace } = repository;
   const { commit = '', by } = pull.merged ?? {};
   const merger = by === undefined ? 'an unknown user' : plainLine(by);
-  const key = keyAt({ repository, workspace: mergeWorkspaceOf(pull.number) }, path);
   // Only the merged files are judged: what the main branch had before is no longer there.
   const judged = await judgePackage(await mergePackage(git, { base: before, main: before, head: after }), {
     ...{ namespace, mayIssue: isPushed, now: clock.now(), signal },
@@ -207,7 +228,7 @@ async function publishPackage(
 }
 
 /** Failures that a repetition does not change. */
-const FINAL: ReadonlySet<string> = new Set(['InvalidInput', 'AlreadyExists', 'LimitExceeded']);
+const FINAL: ReadonlySet<string> = new Set(['InvalidInput', 'LimitExceeded']);
 
 /**
  * The users who stand behind a package, the one who merged first: that user where the policy has merges publish, and those who approved its content in

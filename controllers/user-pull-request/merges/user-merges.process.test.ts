@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY } from '../../../src/package/model/policy/policy.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
 import {
   eachUserPulls,
@@ -10,6 +11,7 @@ import {
   TESTED,
   type UserPullBench,
 } from '../../../test/support/user-pull-bench.ts';
+import { type HostMerge, hostMerges } from '../../pull-request/ending/host-merges.ts';
 
 describe('merges of pull requests that users open, rare cases', () => {
   const open = eachUserPulls();
@@ -33,6 +35,103 @@ describe('merges of pull requests that users open, rare cases', () => {
     await at.poll();
     for (const name of ['apps.web.merge-1', 'apps.db.merge-1'])
       expect(revision(name)).toMatchObject({ lifecycle: 'Published', commit, outOfBand: undefined });
+  });
+
+  describe('whose name another user has taken', () => {
+    const squat = (workspace: string) => at.world.draft(`apps/web/${workspace}`, { 'evil.yaml': MAP });
+    const plants: readonly [string, () => Promise<unknown>][] = [
+      ['by a draft', () => squat('merge-1')],
+      [
+        'by a push',
+        async () => {
+          await at.world.push(at.path, { 'web/Kptfile': KPTFILE(), 'web/evil.yaml': MAP }, 'drafts/web/merge-1');
+          await at.world.store.repository('apps').refresh();
+        },
+      ],
+      [
+        'by a proposal',
+        async () => {
+          const { name } = await squat('merge-1');
+          await at.world.settle(name);
+          await at.world.store.update(name, { action: 'propose' }, ANNA);
+        },
+      ],
+    ];
+    test.each(plants)('publish under the next one: %s', async (_, plant) => {
+      await at.policy({ publishOn: 'merge' });
+      await plant();
+      const before = revision('apps.web.merge-1')?.etag;
+      await at.pull({ 'web/Kptfile': KPTFILE(), 'web/map.yaml': MAP, 'db/Kptfile': KPTFILE() });
+      await at.poll();
+      const commit = await at.merge(1, 'bob');
+      for (let turn = 0; turn < 2; turn += 1) await at.poll();
+      for (const name of ['apps.web.merge-1-2', 'apps.db.merge-1'])
+        expect(revision(name)).toMatchObject({ lifecycle: 'Published', commit, outOfBand: undefined });
+      expect(revision('apps.web.merge-1')?.etag).toBe(before);
+      expect(at.comment(1, 'merged')).toContain('`web` is published as `apps.web.merge-1-2`');
+      const names = at.world.store.list().map(({ name }) => name);
+      at.restart();
+      for (let turn = 0; turn < 2; turn += 1) await at.poll();
+      expect(at.world.store.list().map(({ name }) => name)).toEqual(names);
+      expect((await at.world.events('apps')).filter((text) => text.startsWith('MergeNotPublished'))).toEqual([]);
+    });
+
+    test('do not come back under a free one once they were deleted', async () => {
+      await at.policy({ publishOn: 'merge' });
+      await squat('merge-1');
+      await at.pull({ 'web/Kptfile': KPTFILE() });
+      await at.merge(1, 'bob');
+      await at.poll();
+      expect(revision('apps.web.merge-1-2')?.lifecycle).toBe('Published');
+      await at.world.store.update('apps.web.merge-1', { action: 'delete' }, ANNA);
+      await at.delete('apps.web.merge-1-2');
+      at.restart();
+      for (let turn = 0; turn < 2; turn += 1) await at.poll();
+      expect(at.world.store.list().map(({ name }) => name)).toEqual(['apps.web.main']);
+    });
+
+    test('publish where the draft with its name was removed by a push, with its record', async () => {
+      await at.policy({ publishOn: 'merge' });
+      await squat('merge-1');
+      for (const ref of [...(await at.refs()), ...(await at.refs('refs/sluice/records/'))])
+        git(at.path, ['update-ref', '-d', ref]);
+      await at.world.store.repository('apps').refresh();
+      await at.pull({ 'web/Kptfile': KPTFILE() });
+      const commit = await at.merge(1, 'bob');
+      await at.poll();
+      expect(revision('apps.web.merge-1-2')).toMatchObject({ lifecycle: 'Published', commit, outOfBand: undefined });
+    });
+  });
+
+  test('of which labels in the Kptfile leave the policy unknown are reported: event, comment and metric', async () => {
+    const absent = { matchExpressions: [{ key: 'x', operator: 'DoesNotExist' }] };
+    await at.policy({ publishOn: 'merge' }, { selector: { packageSelector: absent } });
+    const labelled = KPTFILE().replace('name: web\n', 'name: web\n  labels:\n    x: y\n');
+    await at.pull({ 'web/Kptfile': labelled, 'db/Kptfile': KPTFILE() });
+    await at.poll();
+    await at.merge(1, 'bob');
+    const counted: HostMerge[] = [];
+    const stop = hostMerges.subscribe((one) => void counted.push(one));
+    await at.poll().finally(stop);
+    expect(counted).toEqual([
+      { origin: 'user', result: 'published' },
+      { origin: 'user', result: 'not_published' },
+    ]);
+    const why = 'whether spec.review of the policies review applies depends on labels in the Kptfile';
+    expect(at.comment(1, 'merged')).toContain('`web` is **not published**');
+    expect(at.comment(1, 'merged')).toContain(why);
+    const events = async () => (await at.world.events('apps')).filter((text) => text.startsWith('MergeNotPublished'));
+    expect(await events()).toEqual([expect.stringContaining(why)]);
+    at.restart();
+    for (let turn = 0; turn < 2; turn += 1) await at.poll();
+    expect(await events()).toHaveLength(1);
+    // What is merged without any policy for merges is no bypass.
+    await at.setPublishOn('approval');
+    await at.pull({ 'web/map.yaml': MAP }, { branch: 'second' });
+    await at.poll();
+    await at.merge(2, 'bob');
+    await at.poll();
+    expect(await events()).toHaveLength(1);
   });
 
   test('count reviews: of the merged content as approvals, and requests for changes as a closed gate', async () => {

@@ -62,7 +62,7 @@ test('a plan whose targets no engine reports on says so, with the next step', as
   await bench.plan({ ...ALL, selector: { repositories: ['apps'] } });
   await bench.settle();
   const next =
-    'set spec.engine of a DeliveryTarget that delivers it, or name a condition or a probe in spec.verification; "sluice wave promote" passes a wave without verification';
+    'set spec.engine of a DeliveryTarget that delivers it, or name a condition or a probe in spec.verification; "sluice wave promote web" passes a wave without verification';
   const none = `nothing reports whether apps/a is healthy: no DeliveryTarget with spec.engine selects it; ${next}`;
   expect(await condition('Verifiable')).toEqual({ status: 'False', reason: 'NoReader', message: none });
   expect(await world.events('web')).toEqual([`NoReader: ${none}`]);

@@ -10,7 +10,7 @@ export const VERIFIABLE_CONDITION = 'Verifiable';
 
 const MAX_NAMED = 3;
 const NEXT =
-  'set spec.engine of a DeliveryTarget that delivers it, or name a condition or a probe in spec.verification; "sluice wave promote" passes a wave without verification';
+  'set spec.engine of a DeliveryTarget that delivers it, or name a condition or a probe in spec.verification';
 
 /** A revision of a target of a plan. */
 export interface PlannedRevision {
@@ -24,7 +24,7 @@ export interface PlannedRevision {
  * many revisions a part is enough: it is the configuration that is examined.
  */
 export function verifiableCondition(
-  { spec: { verification } }: Pick<WavePlan, 'spec'>,
+  { metadata: { name }, spec: { verification } }: Pick<WavePlan, 'metadata' | 'spec'>,
   revisions: readonly PlannedRevision[],
   targets: readonly DeliveryTarget[],
 ): NewCondition | undefined {
@@ -46,6 +46,6 @@ export function verifiableCondition(
     open.map(({ id }) => id),
     MAX_NAMED,
   )} ${open.length === 1 ? 'is' : 'are'} healthy`;
-  const message = `${what}: ${which} with spec.engine selects ${open.length === 1 ? 'it' : `these ${counted(open.length, 'package')}`}${without}; ${NEXT}`;
+  const message = `${what}: ${which} with spec.engine selects ${open.length === 1 ? 'it' : `these ${counted(open.length, 'package')}`}${without}; ${NEXT}; "sluice wave promote ${name}" passes a wave without verification`;
   return { type, status: 'False', reason: 'NoReader', message };
 }

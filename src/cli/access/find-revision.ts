@@ -1,4 +1,5 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { listed } from '../../foundation/text/counted.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
@@ -6,6 +7,8 @@ import type { Stored } from '../../resource/object/object.ts';
 import { printable } from '../output/printable.ts';
 import type { Access } from './access.ts';
 
+/** Revisions of a package that are named. */
+const MAX_NAMED = 5;
 /** Maximum number of repositories that are searched for a name without one, since opening each takes time. */
 const MAX_LOOKED_INTO = 3;
 
@@ -17,6 +20,7 @@ export function repositoryOf(revisionName: string): string {
 /** A revision by its full name. NotFound names what may have been meant. */
 export async function findRevision(access: Access, name: string): Promise<Stored<PackageRevision>> {
   const { client, namespace } = access;
+  if (name.includes('/')) throw await pathError(access, name);
   const repository = repositoryOf(name);
   try {
     const found = await client.find(packageRevisionKind, { namespace, name });
@@ -25,6 +29,27 @@ export async function findRevision(access: Access, name: string): Promise<Stored
     if (!isSluiceError(error, 'NotFound') || (await repositoryNames(access)).includes(repository)) throw error;
   }
   throw new SluiceError('NotFound', `package revision "${printable(name)}" not found; ${await hintFor(access, name)}`);
+}
+
+/** Of the path of a package, as "sluice rpkg tree" prints it: which revisions it has, the last ones first. */
+async function pathError(access: Access, path: string): Promise<SluiceError> {
+  const [repository = '', ...rest] = path.split('/');
+  const isKnown = (await repositoryNames(access)).includes(repository);
+  const names = (isKnown ? await revisionsOf(access, repository) : [])
+    .filter(({ spec }) => spec.packageName === rest.join('/') && (spec.revision ?? 0) >= 0)
+    .sort((a, b) => orderOf(b) - orderOf(a))
+    .map(({ metadata }) => metadata.name);
+  const hint =
+    names.length === 0 ? '"sluice rpkg get" lists what there is' : `its revisions are ${listed(names, MAX_NAMED)}`;
+  return new SluiceError(
+    'NotFound',
+    `"${printable(path)}" is the path of a package, and no name of a package revision; ${hint}`,
+  );
+}
+
+/** Drafts and proposals have no number yet. */
+function orderOf({ spec }: PackageRevision): number {
+  return spec.revision || Number.MAX_SAFE_INTEGER;
 }
 
 /** Package revisions of one repository. */

@@ -97,7 +97,7 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
         for (const line of [
           command('rpkg', 'tree'),
           command('wave', 'get'),
-          command('why', `fleet.${CONFLICTING}.packagevariant-2`),
+          command('rpkg', 'history', `fleet.${CONFLICTING}.packagevariant-2`),
           commandLine(['git', '--git-dir', clusters, 'log', '--oneline', SHOWN]),
         ])
           terminal.line(`  ${printable(line)}`);

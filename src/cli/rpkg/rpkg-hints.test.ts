@@ -50,6 +50,16 @@ test('get -o wide shows why kpt rejects a Kptfile, with the gates before it wher
   expect(await reason()).toMatch(/^False +1\/1 kpt rejects the Kptfile: /);
 });
 
+test('the path of a package is answered with the names of its revisions', async () => {
+  for (const words of [['propose'], ['upgrade', '--workspace', 'v2']]) {
+    const { code, stderr } = await cli.run('rpkg', words[0] ?? '', 'packages/web', ...words.slice(1));
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `"packages/web" is the path of a package, and no name of a package revision; its revisions are ${NAME}`,
+    );
+  }
+});
+
 test('condition set warns of a type without a gate, and names a similar one', async () => {
   await push((text) => text.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: example.com/Tested\n'));
   const warning = (type: string) =>

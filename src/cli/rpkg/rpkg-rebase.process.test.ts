@@ -55,7 +55,11 @@ test('the edit of the main branch gets into the draft, which can be approved the
   await cli.run('rpkg', 'pull', NAME, folder);
   expect(await readFile(join(folder, 'notes.txt'), 'utf8')).toBe('from main\n');
   const { stdout: history } = await cli.run('rpkg', 'history', NAME);
-  for (const what of [/ Merge the main branch: the edit is good$/m, / Edit package$/m, / copying previous revision$/m])
+  for (const what of [
+    / Merge the main branch \(changed on both sides, and kept as in \S+: app\.yaml\): the edit is good$/m,
+    / Edit package$/m,
+    / copying previous revision$/m,
+  ])
     expect(history).toMatch(what);
   expect(await cli.run('rpkg', 'rebase', NAME)).toMatchObject({
     ...{ code: 0, stdout: `${NAME} has the package of the main branch already\n` },
@@ -63,7 +67,7 @@ test('the edit of the main branch gets into the draft, which can be approved the
   expect((await cli.run('rpkg', 'propose', NAME)).code).toBe(0);
   expect(await cli.run('rpkg', 'approve', NAME, '--as', 'ben')).toMatchObject({ code: 0 });
   const ofPublished = await cli.run('rpkg', 'history', NAME);
-  expect(ofPublished.stdout).toMatch(/ Merge the main branch: the edit is good$/m);
+  expect(ofPublished.stdout).toMatch(/ Merge the main branch .*: the edit is good$/m);
   expect(ofPublished.stdout).toMatch(/ copying previous revision$/m);
   expect(ofPublished.stdout).not.toContain('Edit of the main branch');
 });

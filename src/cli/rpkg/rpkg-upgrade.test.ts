@@ -88,6 +88,9 @@ test('clone, discover, upgrade', async () => {
     ['blueprints.upf.v3', 'edge.edge-upf.v1', 'v1->v3'],
     [''],
   ]);
+  expect(
+    (await cli.run('rpkg', 'upgrade', 'edge.edge-upf.v1', '--workspace', 'v2', '--revision', '9')).stderr,
+  ).toContain('revision 9 does not exist for package upf; it has v3, v2, v1');
   expect(await cli.run('rpkg', 'upgrade', 'edge.edge-upf.v1', '--workspace', 'v2', '--revision', '2')).toMatchObject({
     code: 0,
     stdout: 'edge.edge-upf.v1 upgraded to edge.edge-upf.v2\n',

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { listed } from '../../foundation/text/counted.ts';
 import type { UpdateStrategy } from '../../package/upstream/revision-source.ts';
 import { type Upstream, upstreamFinder } from '../../package/upstream/upstream-of.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -11,6 +12,9 @@ import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
 import { createRevision } from './rpkg-create.ts';
+
+/** Revisions that are named. */
+const MAX_NAMED = 10;
 
 type Revision = Stored<PackageRevision>;
 type UpstreamOf = (revision: Revision) => Upstream | undefined;
@@ -127,7 +131,11 @@ function published(upstream: Upstream, revision: number): Revision {
   const found = upstream.published.find(({ spec }) => spec.revision === revision);
   if (found !== undefined) return found;
   const path = upstream.published[0]?.spec.packageName;
-  throw new SluiceError('NotFound', `revision ${revision} does not exist for package ${path}`);
+  const known = listed(
+    upstream.published.toReversed().map(({ spec }) => `v${spec.revision}`),
+    MAX_NAMED,
+  );
+  throw new SluiceError('NotFound', `revision ${revision} does not exist for package ${path}; it has ${known}`);
 }
 
 function noUpstream({ metadata, status }: Revision, draft: string | undefined): SluiceError {

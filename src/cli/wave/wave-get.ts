@@ -1,7 +1,7 @@
 import { isInProgress, specNotes, targetNotes } from '../../../controllers/wave-plan/describe-plan.ts';
 import { commandsOf, requestText, verificationText } from '../../../controllers/wave-plan/describe-waits.ts';
 import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { waveTargetKind } from '../../resource/kinds/sluice/wave/wave-target.ts';
@@ -28,39 +28,61 @@ export function waveGet(
   invocation: Invocation,
 ): Promise<CommandResult> {
   return inPackages(options, invocation, async (access) => {
-    const { terminal } = invocation;
-    const { output, headers, allNamespaces = false } = options;
-    const now = access.clock.now();
-    const namespace = allNamespaces ? undefined : access.namespace;
-    const plans =
-      names.length > 0
-        ? await Promise.all(names.map((name) => expectPlan(access, name)))
-        : await plansOf(access, namespace);
-    const single = names.length === 1;
-    if (options.targets === true) {
-      const { items } = await access.client.list(waveTargetKind, namespace === undefined ? {} : { namespace });
-      const isMeant = new Set(plans.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
-      const targets = items
-        .filter(({ metadata, spec }) => isMeant.has(`${metadata.namespace}/${spec.plan}`))
-        .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-      printObjects(terminal, waveTargetKind, targets, { output: output === 'table' ? 'wide' : output, headers, now });
-      return 0;
-    }
-    if (output !== 'table') {
-      printObjects(terminal, wavePlanKind, plans, { output, headers, now, single });
-      return 0;
-    }
-    printObjects(terminal, wavePlanKind, plans, { output, headers, now, showNamespace: allNamespaces });
-    const [plan] = plans;
-    if (!single || plan === undefined) return 0;
-    terminal.line('');
-    terminal.out.write(table(WAVE_COLUMNS, waveRows(plan), { headers }));
-    const notes = await notesOf(plan, access);
-    if (notes.length > 0) terminal.line(`\n${notes.map(printable).join('\n')}`);
-    const commands = commandsOf(plan);
-    if (commands.length > 0) terminal.line(`\nNext:\n${commands.map((one) => `  ${printable(one)}`).join('\n')}`);
+    const namespace = options.allNamespaces === true ? undefined : access.namespace;
+    const { plans, missing } =
+      names.length > 0 ? await namedPlans(access, names) : { plans: await plansOf(access, namespace), missing: [] };
+    if (plans.length > 0 || missing.length === 0)
+      await printPlans(access, plans, names.length === 1, options, invocation);
+    if (missing.length > 0) throw new SluiceError('NotFound', missing.join('\n'));
     return 0;
   });
+}
+
+/** The plans with these names, and what is to be said about each name that no plan has. */
+async function namedPlans(access: Access, names: readonly string[]) {
+  const plans: Stored<WavePlan>[] = [];
+  const missing: string[] = [];
+  for (const name of names) {
+    try {
+      plans.push(await expectPlan(access, name));
+    } catch (error) {
+      if (!isSluiceError(error, 'NotFound')) throw error;
+      missing.push(error.message);
+    }
+  }
+  return { plans, missing };
+}
+
+async function printPlans(
+  access: Access,
+  plans: readonly Stored<WavePlan>[],
+  single: boolean,
+  { output, headers, allNamespaces = false, targets: showsTargets }: WaveGetOptions,
+  { terminal }: Invocation,
+): Promise<void> {
+  const now = access.clock.now();
+  if (showsTargets === true) {
+    const { items } = await access.client.list(waveTargetKind, allNamespaces ? {} : { namespace: access.namespace });
+    const isMeant = new Set(plans.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+    const targets = items
+      .filter(({ metadata, spec }) => isMeant.has(`${metadata.namespace}/${spec.plan}`))
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    printObjects(terminal, waveTargetKind, targets, { output: output === 'table' ? 'wide' : output, headers, now });
+    return;
+  }
+  if (output !== 'table') {
+    printObjects(terminal, wavePlanKind, plans, { output, headers, now, single });
+    return;
+  }
+  printObjects(terminal, wavePlanKind, plans, { output, headers, now, showNamespace: allNamespaces });
+  const [plan] = plans;
+  if (!single || plan === undefined) return;
+  terminal.line('');
+  terminal.out.write(table(WAVE_COLUMNS, waveRows(plan), { headers }));
+  const notes = await notesOf(plan, access);
+  if (notes.length > 0) terminal.line(`\n${notes.map(printable).join('\n')}`);
+  const commands = commandsOf(plan);
+  if (commands.length > 0) terminal.line(`\nNext:\n${commands.map((one) => `  ${printable(one)}`).join('\n')}`);
 }
 
 /** What a plan waits for, what is requested of it, what verifies its targets, and which of them are not done. */

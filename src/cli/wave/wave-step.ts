@@ -8,20 +8,21 @@ import { expectPlan } from './wave-get.ts';
 type Verb = 'pause' | 'resume' | 'abort' | 'rollback';
 type Options = PlaceOptions & ActorOptions;
 
+/** `<name>` stands for that of the plan. */
 const DONE: Readonly<Record<Verb, string>> = {
-  pause: 'begins nothing any more; continue it with "sluice wave resume"',
+  pause: 'begins nothing any more; continue it with "sluice wave resume <name>"',
   resume: 'continues',
   abort: 'ends; what it has approved stays, and policies with automatic approval decide about the rest',
-  rollback: 'is rolled back; "sluice wave watch" shows how far it is',
+  rollback: 'is rolled back; "sluice wave watch <name>" shows how far it is',
 };
 
 /** Of a step that changes nothing. */
 const ALREADY: Readonly<Record<Verb, string>> = {
-  pause: 'is paused already; continue it with "sluice wave resume"',
+  pause: 'is paused already; continue it with "sluice wave resume <name>"',
   resume: 'was requested to continue already',
   abort:
     'was requested to end already; what it has approved stays, and policies with automatic approval decide about the rest',
-  rollback: 'was requested to be rolled back already; "sluice wave watch" shows how far it is',
+  rollback: 'was requested to be rolled back already; "sluice wave watch <name>" shows how far it is',
 };
 
 /** `sluice wave pause|resume|abort|rollback` */
@@ -58,7 +59,7 @@ export function wavePromote(
         `cannot promote ${name}: no wave is in progress; name one with --past: ${known.join(', ')}`,
       );
     const isStopped = plan.status?.phase === 'Paused' || plan.spec.paused;
-    const isPaused = isStopped ? '; it is paused, so "sluice wave resume" has to follow' : '';
+    const isPaused = isStopped ? '; it is paused, so "sluice wave resume <name>" has to follow' : '';
     if (known.indexOf(plan.spec.promotePast ?? '') >= known.indexOf(past))
       return { spec: undefined, text: `was requested already not to wait for wave ${past}${isPaused}` };
     return { spec: { promotePast: past }, text: `does not wait for wave ${past} any more${isPaused}` };
@@ -87,12 +88,17 @@ function stepOf(verb: Verb, { status }: WavePlan, user: string): Partial<WavePla
  * A plan that has ended takes no step, apart from the rollback of one that is completed; nor does one whose end was requested. `isServed`: a server
  * carries that out.
  */
-export function expectOpen({ metadata: { name }, spec, status }: WavePlan, verb: string, isServed: boolean): void {
+export function expectOpen({ metadata, spec, status }: WavePlan, verb: string, isServed: boolean): void {
+  const { name, deletionTimestamp } = metadata;
   const { phase } = status ?? {};
   const refuse = (why: string) => new SluiceError('Refused', `cannot ${verb} ${name}: ${why}`);
   const isOver = phase === 'Aborted' || phase === 'RolledBack' || phase === 'RollingBack';
   if (isOver || (phase === 'Completed' && verb !== 'rollback'))
     throw refuse(`it is ${phase}; create another WavePlan for the revisions that are left`);
+  if (deletionTimestamp !== undefined && verb !== 'abort')
+    throw refuse(
+      `it is being deleted, and approves nothing any more; "sluice wave abort ${name}" ends its hold on what is left`,
+    );
   // The abort takes precedence.
   const end = spec.abort ? 'abort' : spec.rollback && verb !== 'abort' ? 'rollback' : undefined;
   if (end === undefined || end === verb) return;
@@ -134,7 +140,7 @@ function change(
         await access.client.update(wavePlanKind, { ...plan, spec: { ...by, ...spec } });
       }
       const later = isServed || spec === undefined ? '' : ' once "sluice up" runs';
-      invocation.terminal.line(`${printable(name)} ${text}${later}`);
+      invocation.terminal.line(`${printable(name)} ${text.replaceAll('<name>', () => printable(name))}${later}`);
       return 0;
     },
     true,

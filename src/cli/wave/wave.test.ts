@@ -3,7 +3,7 @@ import { dataFolder } from '../../app/data/data-folder.ts';
 import { ObjectSet } from '../../app/data/object-set.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
-import { setCondition } from '../../resource/object/condition.ts';
+import { type Condition, type NewCondition, setCondition } from '../../resource/object/condition.ts';
 import { completeNames } from '../completion/complete-names.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
@@ -40,9 +40,16 @@ async function withPlan<T>(action: (client: ReturnType<ObjectSet['client']>) => 
 }
 
 /** Writes the status that the controller would write. */
-async function report(given: { readonly phase: string; readonly [field: string]: unknown }): Promise<void> {
+async function report(
+  given: { readonly phase: string; readonly [field: string]: unknown },
+  more: readonly NewCondition[] = [],
+): Promise<void> {
   const ready = { type: 'Ready', status: 'False', reason: given.phase, message: '' } as const;
-  const status = { ...given, conditions: setCondition([], { ...ready, observedGeneration: 1 }, Date.now()) };
+  const conditions = [ready, ...more].reduce<readonly Condition[]>(
+    (all, one) => setCondition(all, { ...one, observedGeneration: 1 }, Date.now()),
+    [],
+  );
+  const status = { ...given, conditions };
   await withPlan(async (client) => {
     const plan = await client.get(wavePlanKind, KEY);
     await client.updateStatus(wavePlanKind, { ...plan, status: status as never });
@@ -103,7 +110,7 @@ test('steps are fields of the plan', async () => {
   await cli.run('wave', 'pause', 'web');
   expect(await spec()).toMatchObject({ paused: true, pausedBy: 'anna' });
   expect((await cli.run('wave', 'pause', 'web')).stdout).toBe(
-    'web is paused already; continue it with "sluice wave resume"\n',
+    'web is paused already; continue it with "sluice wave resume web"\n',
   );
   const { stdout } = await cli.run('wave', 'resume', 'web');
   expect(stdout).toBe('web continues once "sluice up" runs\n');
@@ -133,6 +140,38 @@ test('steps are fields of the plan', async () => {
     code: 1,
     stderr: expect.stringContaining('cannot resume web: it is Aborted; create another WavePlan'),
   });
+});
+
+test('of several plans those that there are are shown, and then which are missing', async () => {
+  const { code, stdout, stderr } = await cli.run('wave', 'get', 'web', 'wbe', 'other');
+  expect(stdout).toMatch(/^web +Running/m);
+  expect(stderr).toContain('there is no wave plan "wbe" in namespace default; did you mean web?\n');
+  expect(stderr).toContain('there is no wave plan "other"');
+  expect(code).toBe(1);
+});
+
+test('a plan that nothing verifies is passed by its next command, until that is requested', async () => {
+  const Verifiable = { type: 'Verifiable', status: 'False', reason: 'NoReader', message: 'nothing reports' } as const;
+  await report(RUNNING, [Verifiable]);
+  expect((await cli.run('wave', 'get', 'web')).stdout).toContain('\nNext:\n  sluice wave promote web\n');
+  await cli.run('wave', 'promote', 'web');
+  expect((await cli.run('wave', 'get', 'web')).stdout).not.toContain('\nNext:');
+});
+
+test('a plan that is being deleted is promoted by no user', async () => {
+  await withPlan(async (client) => {
+    const plan = await client.get(wavePlanKind, KEY);
+    await client.update(wavePlanKind, {
+      ...plan,
+      metadata: { ...plan.metadata, finalizers: ['sluice.dev/wave-plan'] },
+    });
+    await client.delete(wavePlanKind, KEY);
+  });
+  expect(await cli.run('wave', 'promote', 'web')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('it is being deleted, and approves nothing any more; "sluice wave abort web" ends'),
+  });
+  expect((await cli.run('wave', 'abort', 'web')).code).toBe(0);
 });
 
 test('approve counts each user once, and only those whom the wave counts', async () => {

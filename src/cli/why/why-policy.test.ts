@@ -33,6 +33,15 @@ test('names that nothing has and a missing Secret are reasons, and the status ha
     /^Secret forge of spec.review.forge.secretRef does not exist, .*: create it with a token of the Git host/;
   expect(await reasons()).toEqual(expect.arrayContaining([...unknown, expect.stringMatching(missing)]));
 
+  expect((await reasons()).join('\n')).toMatch(
+    /no proposal in \S+ gets a pull request: the repository is not on git.invalid, which spec.review.forge.api of policy strict names/,
+  );
+  // Its gate leads to the policy: no reviewer has requested anything.
+  const closed = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout).gates;
+  expect(closed.find(({ type }: { readonly type: string }) => type === 'sluice.dev/Reviewed').next).toMatch(
+    /^sluice up/,
+  );
+
   expect((await reasons()).join('\n')).not.toContain('it selects none');
   await register(POLICY.replace('spec:\n', 'spec:\n  selector: {packages: [wep]}\n'));
   expect(await reasons()).toContain('it selects none of the 1 package of its namespace: is spec.selector right?');

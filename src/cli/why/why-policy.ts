@@ -1,10 +1,12 @@
-import { describePolicy } from '../../../controllers/approval/describe-policy.ts';
+import { describePolicy, selectedRepositories } from '../../../controllers/approval/describe-policy.ts';
 import { boundGroups } from '../../../controllers/package-policy/bound-groups.ts';
 import { unknownGroups, unknownTypes } from '../../../controllers/package-policy/policy-names.ts';
 import { QUORUM_REACHABLE } from '../../../controllers/package-policy/quorum-rights.ts';
 import type { ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
 import { readUnknownNames } from '../../../controllers/unknown-names.ts';
+import { forgeProblem } from '../../app/controllers/forge-repository.ts';
 import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import { listed } from '../../foundation/text/counted.ts';
 import type { SourcedPolicy } from '../../package/store/policies/policy-objects.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -23,6 +25,8 @@ import type { Access } from '../access/access.ts';
 import { withStatus } from '../access/repository-status.ts';
 import { missingObject } from './expect-object.ts';
 
+/** Repositories that are named. */
+const MAX_NAMED = 5;
 /** Refusals of a server that does not have a kind, or whose caller may not read it. */
 const UNREADABLE = ['Refused', 'NotFound', 'Unsupported'] as const;
 
@@ -88,6 +92,7 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
       ...(types.size === 0 ? [] : unknownTypes(policy.spec, types)),
       ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
       ...quorumNotes(object),
+      ...foreignRepositories(policy, selectedRepositories(policy, from), all.items),
       ...(await missingSecret(access, policy.spec)),
     ],
     next: [...explanation.next, ...further],
@@ -104,6 +109,28 @@ function quorumNotes(policy: PackagePolicy | undefined): string[] {
 function typesOf({ spec, status }: PackageRevision): string[] {
   const gates = (spec.readinessGates ?? []).map(({ conditionType }) => conditionType);
   return [...gates, ...(status?.conditions ?? []).map(({ type }) => type)];
+}
+
+/** The repositories whose proposals get no pull request, as they are not on the host that the policy names. */
+function foreignRepositories(
+  { metadata, spec: { review } }: SourcedPolicy,
+  selected: readonly string[],
+  repositories: readonly Repository[],
+): string[] {
+  if (review === undefined) return [];
+  const groups = new Map<string, string[]>();
+  for (const {
+    metadata: { name },
+    spec,
+  } of repositories) {
+    const problem = selected.includes(name)
+      ? forgeProblem(spec.git?.repo ?? '', review.forge.api, `spec.review.forge.api of policy ${metadata.name}`)
+      : undefined;
+    if (problem !== undefined) groups.set(problem, [...(groups.get(problem) ?? []), name]);
+  }
+  return [...groups].map(
+    ([problem, names]) => `no proposal in ${listed(names, MAX_NAMED)} gets a pull request: ${problem}`,
+  );
 }
 
 /** The Secret with the token for the Git host, if it is not there. */

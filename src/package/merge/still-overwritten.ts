@@ -7,6 +7,8 @@ export interface OverwrittenBy {
   /** The side that the result has the values of. */
   readonly by: 'upstream' | 'the main branch';
   readonly overwritten: Overwritten;
+  /** Which files both sides changed of which the result has one side, see `keptText`; undefined if there are none. */
+  readonly kept?: string | undefined;
   readonly local: PackageFiles;
   readonly original: PackageFiles;
 }
@@ -17,6 +19,15 @@ const MAX_TEXT_CHARACTERS = 4096;
 export function overwrittenText(by: OverwrittenBy['by'], overwritten: Overwritten): string | undefined {
   if (overwritten.total === 0) return undefined;
   return `by ${by}: ${overwrittenTexts(overwritten).join(', ')}`.slice(0, MAX_TEXT_CHARACTERS);
+}
+
+const MAX_SHOWN_FILES = 10;
+
+/** The text about files that stay as they were changed locally; undefined if there are none. */
+export function keptText(files: readonly string[]): string | undefined {
+  if (files.length === 0) return undefined;
+  const more = files.length > MAX_SHOWN_FILES ? ` and ${files.length - MAX_SHOWN_FILES} more` : '';
+  return `changed upstream, and kept as they were changed locally: ${files.slice(0, MAX_SHOWN_FILES).join(', ')}${more}`;
 }
 
 /**

@@ -406,7 +406,10 @@ test('a misspelt field is reported with its line and what may be meant, and the 
     return gateExplainer.explain({ evaluation } as ExplainedRevision, surroundings);
   };
   const [pull, push] = ['pull', 'push'].map((verb) => `sluice rpkg ${verb} ${name} smf-w1`);
-  expect(await explain(true)).toMatchObject({ next: [pull, 'edit the files in smf-w1', push], gates: [{ next: pull }] });
+  expect(await explain(true)).toMatchObject({
+    next: [pull, 'edit the files in smf-w1', push],
+    gates: [{ next: pull }],
+  });
   expect(await explain(false)).toMatchObject({ next: [pull, 'edit the files in smf-w1', push, 'sluice up'] });
   // The resolver has not read the corrected file yet.
   await world.store.change(name, { files: new Map([['deps/upf.yaml', Buffer.from(dependencyYaml())]]) }, ANNA);

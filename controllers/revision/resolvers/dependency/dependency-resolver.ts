@@ -82,7 +82,10 @@ export function dependencyResolver(options: DependencyOptions): DependencyResolv
         const dependency = readDependency(object);
         issued.push(
           'problem' in dependency
-            ? invalid(formatConditionType(object), `${placeOf(object, dependency.path, subject)}: ${dependency.problem}`)
+            ? invalid(
+                formatConditionType(object),
+                `${placeOf(object, dependency.path, subject)}: ${dependency.problem}`,
+              )
             : settle(subject, dependency, await outcomeOf(dependency, revision, context), unread, edits),
         );
       }

@@ -111,6 +111,8 @@ export interface CommitFacts {
   readonly reason: string | undefined;
   /** Local changes that the merge in this commit overwrote; see `overwrittenText`. */
   readonly overwritten: string | undefined;
+  /** Files of which the merge in this commit has one side; see `keptText`. */
+  readonly kept: string | undefined;
   /** The record of a publication: signed if there is a `statement`, otherwise of an earlier version and a claim. */
   readonly record: FoldedRecord | undefined;
   readonly statement: SignedStatement<PublicationStatement> | undefined;
@@ -162,6 +164,8 @@ export function formatCommitMessage(
     readonly action: string;
     /** Local changes that the merge in this commit overwrote: the report of them must outlive the process. */
     readonly overwritten?: string | undefined;
+    /** Files of which the merge in this commit has one side, although both changed them. */
+    readonly kept?: string | undefined;
     /** Of a publication, or the record of a removal from the main branch. */
     readonly statement?: SignedPayload;
   },
@@ -174,6 +178,7 @@ export function formatCommitMessage(
   lines.push(`Sluice-Face: ${options.context.face}`);
   if (options.context.reason !== undefined) lines.push(`Sluice-Reason: ${oneLine(options.context.reason)}`);
   if (options.overwritten !== undefined) lines.push(`Sluice-Overwritten: ${oneLine(options.overwritten)}`);
+  if (options.kept !== undefined) lines.push(`Sluice-Kept: ${oneLine(options.kept)}`);
   if (options.statement !== undefined) lines.push(...statementTrailers(options.statement));
   const message = `${lines.join('\n')}\n`;
   const excess = messageExcess(message) ?? (options.statement && statementExcess(options.statement.payload));
@@ -219,7 +224,8 @@ function lineLength(message: string, start: number): number {
 
 const NO_FACTS: CommitFacts = {
   ...{ annotations: [], invalidAnnotations: [], record: undefined, statement: undefined },
-  ...{ actor: undefined, face: undefined, action: undefined, reason: undefined, overwritten: undefined },
+  ...{ actor: undefined, face: undefined, action: undefined, reason: undefined },
+  ...{ overwritten: undefined, kept: undefined },
 };
 
 /** Returns the facts about a commit whose message is not parsed. */
@@ -276,6 +282,7 @@ export function parseCommitMessage(message: string): CommitFacts {
     action: trailers.get('Action'),
     reason: trailers.get('Reason'),
     overwritten: trailers.get('Overwritten'),
+    kept: trailers.get('Kept'),
     record: statement === undefined && folded !== undefined ? parseFolded(folded) : undefined,
     statement,
   };

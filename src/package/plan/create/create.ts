@@ -95,7 +95,7 @@ async function planDraft(
       annotations: [{ package: path, workspaceName: key.workspace, task: start.task }],
       context,
       action: wanted.source.type,
-      overwritten,
+      ...{ overwritten, kept: merged?.kept },
     }),
   });
   const empty: RevisionRecord = {

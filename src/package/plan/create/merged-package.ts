@@ -8,6 +8,7 @@ import { packagePath, proposedRef } from '../../model/identity/layout.ts';
 import type { RevisionRecord } from '../../model/record/record.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { MergedProposal } from '../../model/revision/revision-state.ts';
+import { parsePublicationDigest, publicationScope } from '../../trust/ledger/publication-mark.ts';
 import { DELETED } from '../../trust/ledger/trust-ledger.ts';
 import type { MergedFacts } from '../merged-facts.ts';
 import type { RepositoryContext, WritePlan } from '../ports/repository-context.ts';
@@ -60,6 +61,40 @@ export async function recordAt(
   }
 }
 
+/**
+ * The workspace for a merged package: `base`, or the next of `<base>-2`, `<base>-3` that no other revision has, since each user who may create or
+ * push drafts can take a name before the merge. The one of its publication if that was deleted, which does not come back under another name.
+ */
+export function mergeWorkspace(
+  repo: RepositoryContext,
+  { package: name, base, commit }: { readonly package: string; readonly base: string; readonly commit: Oid },
+): string {
+  const taken = new Set(repo.index.ofPackage(name).map(({ key }) => key.workspace));
+  const path = packagePath(repo.layout, name);
+  let free: string | undefined;
+  for (let count = 1; ; count += 1) {
+    const workspace = count === 1 ? base : `${base}-${count}`;
+    if (taken.has(workspace)) continue;
+    const mark = repo.trust.mark({ package: path, workspace });
+    const isDraft = mark === undefined || mark.digest === DELETED;
+    if (!isDraft && wasPublished(repo, name, commit)) return workspace;
+    // Under the name of a record that was removed by a push there is no place either.
+    if (isDraft) free ??= workspace;
+    if (mark === undefined) return free ?? workspace;
+  }
+}
+
+/** Whether the package was published at a commit, by the marks of its publications, which outlast these. */
+function wasPublished({ index, layout, trust }: RepositoryContext, name: string, commit: Oid): boolean {
+  const path = packagePath(layout, name);
+  const last = Math.max(0, ...index.ofPackage(name).map(({ revision }) => revision));
+  for (let version = 1; ; version += 1) {
+    const mark = trust.mark(publicationScope(path, `v${version}`));
+    if (mark !== undefined && parsePublicationDigest(mark.digest).commit === commit) return true;
+    if (mark === undefined && version > last) return false;
+  }
+}
+
 /** Why a merged package gets no revision, whatever its gates are; undefined if nothing but the kernel decides. One sentence. */
 export async function mergedPackageProblem(
   repo: RepositoryContext,
@@ -75,7 +110,7 @@ export async function mergedPackageProblem(
   }
 }
 
-const PROBLEMS: ReadonlySet<string> = new Set(['Refused', 'InvalidInput', 'AlreadyExists']);
+const PROBLEMS: ReadonlySet<string> = new Set(['Refused', 'InvalidInput']);
 
 /**
  * Plans the publication of a merged package. The proposal is part of the same transaction, so that its tag is all that is written: there is no

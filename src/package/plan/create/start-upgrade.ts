@@ -3,6 +3,7 @@ import type { TreeEdit } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { markResources } from '../../merge/mark-resources.ts';
 import { sameFile } from '../../merge/package-files.ts';
+import { keptText } from '../../merge/still-overwritten.ts';
 import type { RevisionKey } from '../../model/identity/identity.ts';
 import { packagePath } from '../../model/identity/layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
@@ -48,11 +49,8 @@ export async function startUpgrade(
   const keptLocal = merged.keptLocal.filter(
     (path) => !(repo.deployment && /(?:^|\/)package-context\.yaml$/.test(path)),
   );
-  if (keptLocal.length > 0) {
-    const shown =
-      keptLocal.slice(0, 10).join(', ') + (keptLocal.length > 10 ? ` and ${keptLocal.length - 10} more` : '');
-    context.warn?.(`changed upstream, and kept as they were changed locally: ${shown}`);
-  }
+  const kept = keptText(keptLocal);
+  if (kept !== undefined) context.warn?.(kept);
   let files = withUpstream(merged.files, updated.location, local.revision.name);
   if (repo.deployment) files = withContexts(files, ownNameOf(key.package));
   files = markResources(files);
@@ -81,7 +79,13 @@ export async function startUpgrade(
     verdicts: (await currentRecord(repo, local.revision, content)).verdicts,
     source: { kind: 'upgrade', name: local.revision.name, commit: local.revision.commit, content: content.content },
     basedOn: content.tree,
-    overwritten: { by: 'upstream', overwritten: merged.overwritten, local: local.files, original: original.files },
+    overwritten: {
+      by: 'upstream',
+      overwritten: merged.overwritten,
+      kept,
+      local: local.files,
+      original: original.files,
+    },
   };
 }
 

@@ -173,6 +173,7 @@ export async function planChange(
         context,
         action: 'edit',
         overwritten: merge && (await recordedOverwritten(repo, merge, next.tree)),
+        kept: merge?.kept,
       }),
     });
     updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });

@@ -125,19 +125,18 @@ async function merge(
       `changed on both sides: ${listed(merged)}; where both changed the same field, ${name} has the value of the main branch now; review it before you propose it`,
     );
   for (const text of overwrittenTexts(overwritten)) context.warn?.(`overwritten by the main branch: ${text}`);
-  if (replaced.length > 0)
-    context.warn?.(`changed on both sides, and replaced by those of the main branch: ${listed(replaced)}`);
-  if (keptLocal.length > 0)
-    context.warn?.(
-      `changed on both sides, and kept as in ${name}: ${listed(keptLocal)}; review it before you propose it`,
-    );
+  const kept = [
+    ...(replaced.length > 0 ? [`changed on both sides, and kept as on the main branch: ${listed(replaced)}`] : []),
+    ...(keptLocal.length > 0 ? [`changed on both sides, and kept as in ${name}: ${listed(keptLocal)}`] : []),
+  ].join('; ');
+  if (kept !== '') context.warn?.(`${kept}; review it before you propose it`);
   const edits = new Map<string, Uint8Array | null>();
   for (const file of local.keys()) if (!files.has(file)) edits.set(file, null);
   for (const [file, next] of files) if (!sameFile(local.get(file), next)) edits.set(file, next.data);
   return {
     files: edits,
     modes: mergedModes({ local, original, updated }, files.keys()),
-    overwritten: { by: 'the main branch', overwritten, local, original },
+    overwritten: { by: 'the main branch', overwritten, kept: kept === '' ? undefined : kept, local, original },
   };
 }
 

@@ -1,7 +1,7 @@
 import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Commit, Oid } from '../../../git/git-repository.ts';
 import { mergeBase } from '../../../git/objects/merge-base.ts';
-import { parseCommitMessage, publishedRecordOf } from '../../model/record/commit-message.ts';
+import { type CommitFacts, parseCommitMessage, publishedRecordOf } from '../../model/record/commit-message.ts';
 import type { LifecycleStep } from '../../model/record/record.ts';
 import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../../model/revision/attribution.ts';
 import { isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
@@ -180,10 +180,17 @@ function entryOf(commit: Commit, actor: string | undefined, face?: string): Hist
     by: actor ?? claim,
     face: actor === undefined ? 'git' : (face ?? facts.face ?? 'git'),
     action: facts.action ?? 'push',
-    what: commit.message.split('\n', 1)[0] ?? '',
+    what: `${commit.message.split('\n', 1)[0] ?? ''}${conflictsOf(facts)}`,
     reason: facts.reason,
     commit: commit.oid,
   };
+}
+
+/** What a merge kept or overwrote. */
+function conflictsOf({ kept, overwritten }: CommitFacts): string {
+  const lost = overwritten === undefined ? undefined : `changed on both sides, and overwritten ${overwritten}`;
+  const texts = [kept, lost].filter((text) => text !== undefined);
+  return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
 }
 
 /** A push and an approval have entries as commits. */

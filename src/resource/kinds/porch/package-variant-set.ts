@@ -231,7 +231,12 @@ export const packageVariantSetKind = defineKind({
         .object({
           total: z.int().min(0).describe('Number of variants.'),
           ready: z.int().min(0).describe('Number of variants whose downstream packages are up to date.'),
-          waiting: z.int().min(0).describe('Number of variants that wait until maxDrafts permits another draft.'),
+          waiting: z
+            .int()
+            .min(0)
+            .describe(
+              'Number of variants that wait until maxDrafts permits another draft, or until users have approved or rejected a Proposed revision.',
+            ),
           failing: z.int().min(0).describe('Number of variants that report a problem.'),
         })
         .optional()

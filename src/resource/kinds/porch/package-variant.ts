@@ -17,6 +17,18 @@ export const PACKAGE_VARIANT_FINALIZER = 'config.porch.kpt.dev/packagevariants';
 /** Reason of `Ready` while the set of a variant permits no further draft, or too many were opened in the last minute. */
 export const WAITING = 'Waiting';
 
+/** The message of `Ready`, in the words of Porch; what waits for a decision of users follows it. */
+const ENSURED = 'successfully ensured downstream package variant';
+
+export function ensuredMessage(waits: string | undefined): string {
+  return waits === undefined ? ENSURED : `${ENSURED}; ${waits}`;
+}
+
+/** What waits for a decision of users by the message of `Ready`; undefined if nothing does. */
+export function waitsIn(message: string | undefined): string | undefined {
+  return message?.startsWith(`${ENSURED}; `) ? message.slice(ENSURED.length + 2) : undefined;
+}
+
 /** Keys of the package context that Sluice computes. */
 const COMPUTED_KEYS = ['name', 'package-path'];
 /** Bounds what one reconciliation writes. */

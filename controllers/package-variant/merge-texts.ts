@@ -8,28 +8,32 @@ import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 const MAX_COMMITS = 100;
 const CREATIONS: readonly string[] = ['init', 'copy', 'clone', 'upgrade'] satisfies RevisionSource['type'][];
 
+/** What the merges of a revision did to changes of users, the last merge first. */
+export interface MergeTexts {
+  readonly overwritten: readonly string[];
+  readonly kept: readonly string[];
+}
+
+const NONE: MergeTexts = { overwritten: [], kept: [] };
+
 /**
- * What merges in the open revisions of variants overwrote. The commits of the merges record it: a process that ends before it has written
+ * What merges in the open revisions of variants overwrote, and kept. The commits of the merges record it: a process that ends before it has written
  * the status of the variant loses no report.
  */
-export class OverwrittenChanges {
+export class MergeTextReader {
   /** By variant. They are read again when the revision has another commit. */
-  readonly #read = new Map<string, { readonly commit: Oid; readonly texts: readonly string[] }>();
+  readonly #read = new Map<string, { readonly commit: Oid; readonly texts: MergeTexts }>();
 
   /** The texts of the last commits of the revision, the last one first; none for a published revision. */
-  async of(
-    variant: ObjectKey,
-    revision: PackageRevision,
-    git: Pick<GitRepository, 'readCommit'>,
-  ): Promise<readonly string[]> {
+  async of(variant: ObjectKey, revision: PackageRevision, git: Pick<GitRepository, 'readCommit'>): Promise<MergeTexts> {
     const key = keyText(variant);
     if (isPublished(revision)) {
       this.#read.delete(key);
-      return [];
+      return NONE;
     }
     const known = this.#read.get(key);
     if (known?.commit === revision.commit) return known.texts;
-    const texts = await readOverwritten(git, revision);
+    const texts = await readMerges(git, revision);
     this.#read.set(key, { commit: revision.commit, texts });
     return texts;
   }
@@ -39,17 +43,18 @@ export class OverwrittenChanges {
   }
 }
 
-async function readOverwritten(
+async function readMerges(
   git: Pick<GitRepository, 'readCommit'>,
   { commit, path, key }: PackageRevision,
-): Promise<string[]> {
-  const texts: string[] = [];
+): Promise<MergeTexts> {
+  const texts = { overwritten: [] as string[], kept: [] as string[] };
   let next: Oid | undefined = commit;
   for (let count = 0; next !== undefined && count < MAX_COMMITS; count += 1) {
     const { message, parents } = await git.readCommit(next);
-    const { annotations, action = '', overwritten } = parseCommitMessage(message);
+    const { annotations, action = '', overwritten, kept } = parseCommitMessage(message);
     const isOwn = annotations.some((one) => one.package === path && one.workspaceName === key.workspace);
-    if (isOwn && overwritten !== undefined) texts.push(overwritten);
+    if (isOwn && overwritten !== undefined) texts.overwritten.push(overwritten);
+    if (isOwn && kept !== undefined) texts.kept.push(kept);
     if (isOwn && CREATIONS.includes(action)) break;
     // The other parent of a rebase is the main branch.
     next = parents[0];

@@ -1,0 +1,52 @@
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { readRemoteUrl } from '../../git/network/remote-url.ts';
+
+/**
+ * Owner and name of a repository on a host. Its address has to be on the host of the API: users who may register repositories must not decide
+ * which reviews of which other host count.
+ */
+export function repositoryAt(
+  address: string,
+  api: string,
+  field: string,
+): { readonly owner: string; readonly name: string } {
+  const { endpoint } = readRemoteUrl(address);
+  const url = endpoint === undefined ? null : URL.parse(endpoint.url);
+  const host = gitHostOf(api);
+  if (url === null || url.hostname !== host)
+    throw new SluiceError(
+      'InvalidInput',
+      `the repository is not on ${host}, which ${field.replace('.secretRef', '.api')} names; change that address, or what refers to the repository`,
+    );
+  if (url.protocol === 'https:' && URL.parse(api)?.protocol !== 'https:')
+    throw new SluiceError(
+      'InvalidInput',
+      `${field.replace('.secretRef', '.api')} is not an https:// address, as that of the repository is, so that the token would be readable on the way; change it`,
+    );
+  // A host can be below a path.
+  const parts = url.pathname
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '')
+    .split('/');
+  const [name, owner] = [parts.pop(), parts.pop()];
+  if (!name || !owner)
+    throw new SluiceError('InvalidInput', `the address of the repository does not end with <owner>/<name>`);
+  return { owner, name };
+}
+
+/** Why proposals in a registered repository get no pull request on a host; undefined if its address fits. `field` as in `repositoryAt`. */
+export function forgeProblem(address: string, api: string, field: string): string | undefined {
+  try {
+    // One of a data folder, or a path, is on no host.
+    repositoryAt(/^(?:\/|sluice:)/.test(address) ? 'file:///' : address, api, field);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** The host of the repositories of an API: GitHub's own services have one of its own for that, GitHub Enterprise Server has not. */
+function gitHostOf(api: string): string {
+  const { hostname } = new URL(api);
+  return /^api\.(github\.com|[^.]+\.ghe\.com)$/.exec(hostname)?.[1] ?? hostname;
+}
