@@ -164,7 +164,8 @@ Packages live in their Git repositories and stay as they are.`,
       `
 Without --allowed-signers the keys of the data folder count, with its revocations and the last statement of each revision.
 With --allowed-signers and --data, the keys of the file count, and the data folder provides only the last statement of each revision. It is not changed.
-Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses the push.`,
+A clone needs the whole history and the tags; the error says how to fetch them.
+Exit code 1 if something does not count, 2 for wrong usage and for a clone that lacks history or tags. As a hook, 1 refuses the push.`,
     );
   examples(
     withOutput(withData(verify), ['text', 'json', 'yaml']),

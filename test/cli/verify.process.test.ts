@@ -139,11 +139,15 @@ describe('sluice verify', () => {
   test('missing keys, a missing repository and an invalid file of keys are usage errors', async () => {
     const broken = join(folder, 'broken');
     writeFileSync(broken, 'sluice no-key\n');
+    const empty = join(folder, 'empty');
+    writeFileSync(empty, '');
     for (const [words, text] of [
       [[source, '--data', join(folder, 'nothing')], 'give --allowed-signers'],
       [[folder, '--allowed-signers', signers], 'there is no bare Git repository'],
       [['--allowed-signers', signers], 'name the repository'],
-      [[source, '--allowed-signers', broken], 'line 1 of the allowed-signers file'],
+      [[join(folder, 'nosuch')], `there is no bare Git repository at ${join(folder, 'nosuch')}`],
+      [[source, '--allowed-signers', broken], `${broken}: line 1 of the allowed-signers file`],
+      [[source, '--allowed-signers', empty], `the allowed-signers file ${empty} has no keys`],
     ] as const) {
       const { code, stderr } = await runCli(['verify', ...words]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(text)]);
@@ -178,6 +182,34 @@ describe('sluice verify', () => {
     const whole = await verify(clone, '--allowed-signers', signers);
     expect(whole.report.verified).toHaveLength(3);
     expect(whole.code).toBe(0);
+  });
+
+  test.each([
+    ['a shallow clone', ['--depth', '1', '--no-tags'], 'this clone is shallow'],
+    ['a shallow clone with tags', ['--depth', '1'], 'this clone is shallow'],
+    ['a shallow bare clone', ['--depth', '1', '--bare'], 'this clone is shallow'],
+    ['a clone without tags', ['--no-tags'], 'this clone has no tags'],
+  ])('%s is not judged until the printed command has fetched the rest', async (name, options, text) => {
+    const clone = join(folder, name.replaceAll(' ', '-'));
+    execFileSync('git', ['clone', '--quiet', ...options, `file://${source}`, clone]);
+    const { code, stdout, stderr } = await runCli(['verify', clone, '--allowed-signers', signers]);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(text)]);
+    expect(stderr).toContain('set "fetch-depth: 0" and "fetch-tags: true"');
+    const [, command = ''] = /(git fetch .*) brings/.exec(stderr) ?? [];
+    execFileSync('sh', ['-c', command], { cwd: clone, stdio: 'pipe' });
+    const whole = await verify(clone, '--allowed-signers', signers);
+    expect([whole.code, findings(whole.report), whole.report.verified.length]).toEqual([0, [], 3]);
+  });
+
+  test('the checkout of a pull request names the remote that it was fetched from', async () => {
+    const clone = join(folder, 'pull-request');
+    execFileSync('git', ['init', '--quiet', clone]);
+    execFileSync('git', ['-C', clone, 'remote', 'add', 'origin', `file://${source}`]);
+    const ref = '+refs/heads/main:refs/remotes/pull/7/merge';
+    execFileSync('git', ['-C', clone, 'fetch', '--quiet', '--no-tags', '--depth', '1', 'origin', ref]);
+    const { code, stderr } = await runCli(['verify', clone, '--allowed-signers', signers]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--tags origin')]);
+    expect(stderr).toContain("'+refs/heads/*:refs/remotes/origin/*'");
   });
 
   test('a repository without its id is a finding', async () => {

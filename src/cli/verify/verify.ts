@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { ledgerPath } from '../../app/trust/open-trust.ts';
@@ -16,7 +16,7 @@ import type { TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement/statement-signature.ts';
 import { checkPush } from '../../package/verify/check-push.ts';
-import { layoutOf, refsOfRepository } from '../../package/verify/clone-refs.ts';
+import { cloneWithoutTags, layoutOf, refsOfRepository, shallowClone } from '../../package/verify/clone-refs.ts';
 import type { PushedRef } from '../../package/verify/pushed-ref.ts';
 import { ReadOnlyLedger } from '../../package/verify/read-only-ledger.ts';
 import { type Verification, verifyRepository } from '../../package/verify/verify-repository.ts';
@@ -48,20 +48,32 @@ export async function verify(
 ): Promise<CommandResult> {
   const place = path ?? (options.preReceive === true ? (invocation.environment.GIT_DIR ?? '.') : undefined);
   if (place === undefined) throw new SluiceError('InvalidInput', 'name the repository, or a clone of it');
-  return withKeys(options, invocation, async (ledger, stored) => {
-    const git = await open(place, options, invocation);
-    try {
-      if (options.preReceive === true) return await asHook(git, ledger, options, invocation);
-      const { refs, notes, isClone } = refsOfRepository(await git.listRefs());
+  const git = await open(place, options, invocation);
+  try {
+    return await withKeys(options, invocation, async (ledger, stored) => {
+      if (options.preReceive === true) return asHook(git, ledger, options, invocation);
+      const found = refsOfRepository(await git.listRefs());
+      if (await isShallow(pathOf(place))) throw shallowClone(found);
+      const { refs, notes, remote } = found;
       const layout = layoutOf(refs, options.branch, directoryOf(options));
       const hosted = hostedFolder(folderOf(options, invocation.environment).path);
       const checkId = expectedRepository(options.id, stored, pathOf(place), hosted);
+      const isClone = remote !== undefined;
       const verification = await verifyRepository({ git, layout, refs, ledger, isClone, checkId });
+      const unpublished = verification.verified.filter(({ kind }) => kind === 'placeholder').length;
+      if (isClone && unpublished > 0 && !refs.some(({ name }) => name.startsWith('refs/tags/')))
+        throw cloneWithoutTags(remote, unpublished);
       return print({ ...verification, notes: [...notes, ...verification.notes] }, options, invocation);
-    } finally {
-      await git.close();
-    }
-  });
+    });
+  } finally {
+    await git.close();
+  }
+}
+
+/** The file lists the commits where the history ends. Git reads an empty one as a whole history. */
+async function isShallow(gitDirectory: string): Promise<boolean> {
+  const file = join(gitDirectory, 'shallow');
+  return existsSync(file) && (await stat(file)).size > 0;
 }
 
 async function asHook(
@@ -139,16 +151,31 @@ async function readSigners(file: string) {
       cause: error,
     });
   }
-  const { revoked, rest } = takeRevokedKeys(content);
+  const { revoked, signers } = parseSigners(file, content);
   const isRevoked = new Set(revoked.map(({ fingerprint }) => fingerprint));
-  const lines = parseAllowedSigners(rest).filter(
+  const lines = signers.filter(
     (line) => allowsSigning(line, STATEMENT_NAMESPACE, Date.now()) && !isRevoked.has(line.publicKey.fingerprint),
   );
   const trusted = lines.map(({ publicKey, principals }) => ({
     ...{ fingerprint: publicKey.fingerprint, publicKey: publicKey.line, comment: principals },
     ...{ origin: 'added' as const, addedAt: '1970-01-01T00:00:00Z' },
   }));
+  if (revoked.length === 0 && trusted.length === 0)
+    throw new SluiceError(
+      'InvalidInput',
+      `the allowed-signers file ${file} has no keys that sign statements; write it again with "sluice key show --allowed-signers" on the server`,
+    );
   return [...revoked, ...trusted];
+}
+
+function parseSigners(file: string, content: string) {
+  try {
+    const { revoked, rest } = takeRevokedKeys(content);
+    return { revoked, signers: parseAllowedSigners(rest) };
+  } catch (error) {
+    if (!isSluiceError(error, 'InvalidInput')) throw error;
+    throw new SluiceError('InvalidInput', `${file}: ${error.message}`, { cause: error });
+  }
 }
 
 async function open(path: string, { preReceive }: VerifyOptions, { environment }: Invocation): Promise<GitRepository> {

@@ -1,3 +1,4 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Ref } from '../../git/git-repository.ts';
 import { RECORD_REFS, type RepositoryLayout, recordPrefixIn } from '../model/identity/layout.ts';
 
@@ -5,8 +6,12 @@ import { RECORD_REFS, type RepositoryLayout, recordPrefixIn } from '../model/ide
 export interface FoundRefs {
   readonly refs: readonly Ref[];
   readonly notes: readonly string[];
-  readonly isClone: boolean;
+  /** The remote that a clone has its refs of; undefined for a repository that is no clone, and for a mirror. */
+  readonly remote: string | undefined;
 }
+
+/** Where actions/checkout keeps the merge of a pull request, beside the branches of `origin`. */
+const PULL_REQUEST = /^refs\/remotes\/pull\/\d+\//;
 
 /**
  * Returns the refs of the repository in a clone: remote-tracking branches of `origin` or of the only remote; local branches are the
@@ -14,7 +19,10 @@ export interface FoundRefs {
  */
 export function refsOfRepository(refs: readonly Ref[]): FoundRefs {
   const remotes = new Set(
-    refs.flatMap(({ name }) => (name.startsWith('refs/remotes/') ? (name.split('/')[2] ?? '') : [])),
+    refs.flatMap(({ name }) => {
+      if (PULL_REQUEST.test(name)) return 'origin';
+      return name.startsWith('refs/remotes/') ? (name.split('/')[2] ?? '') : [];
+    }),
   );
   const remote = remotes.has('origin') ? 'origin' : [...remotes][0];
   const notes: string[] = [];
@@ -34,8 +42,27 @@ export function refsOfRepository(refs: readonly Ref[]): FoundRefs {
       `tags and remote-tracking branches are as old as the last fetch; git fetch --tags --prune ${remote} brings new ones`,
     );
   }
-  return { refs: found, notes, isClone: remote !== undefined };
+  return { refs: found, notes, remote };
 }
+
+/** The error for a shallow clone: that a publication is on the main branch, and when it was made, is in the history that it lacks. */
+export function shallowClone({ remote }: FoundRefs): SluiceError {
+  const branches = remote === undefined ? 'refs/heads/*' : `refs/remotes/${remote}/*`;
+  return new SluiceError(
+    'InvalidInput',
+    `this clone is shallow: without its history, what was published cannot be verified, and nothing was checked; git fetch --unshallow --tags ${remote ?? 'origin'} '+refs/heads/*:${branches}' '+refs/sluice/*:refs/sluice/*' brings the rest${CHECKOUT}`,
+  );
+}
+
+/** The error for a clone that has packages, and no tag that could publish them. */
+export function cloneWithoutTags(remote: string, packages: number): SluiceError {
+  return new SluiceError(
+    'InvalidInput',
+    `this clone has no tags: whether the packages on the main branch (${packages}) were published is not known; git fetch --tags ${remote} '+refs/sluice/*:refs/sluice/*' brings them${CHECKOUT}; if the repository itself has no tags, verify a copy by git clone --mirror`,
+  );
+}
+
+const CHECKOUT = ' (with actions/checkout, set "fetch-depth: 0" and "fetch-tags: true")';
 
 /** Determines the location of records: under `refs/sluice/`, or under branches if a host refuses other names. */
 export function layoutOf(refs: readonly Ref[], branch: string, directory: string): RepositoryLayout {
