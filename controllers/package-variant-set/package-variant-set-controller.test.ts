@@ -7,8 +7,10 @@ import { secretKind } from '../../src/resource/kinds/core/secret.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { fixture } from '../../test/support/fixture.ts';
+import { applyJsonPatch } from '../../src/resource/patch/json-patch.ts';
+import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { describeVariant } from '../package-variant/describe-variant.ts';
 import { packageVariantController } from '../package-variant/package-variant-controller.ts';
 import { type PackageVariantSetOptions, packageVariantSetController } from './package-variant-set-controller.ts';
 
@@ -349,13 +351,55 @@ test('variants that fail make their set not ready, and it becomes ready again wi
   };
   await settle();
   expect((await ready())[1]).toBe(
-    'Ready=False/VariantsFailing: 1 of 3 variants fail, such as fleet-gone-web: repository gone is not registered; see "sluice repo get" (since 2026-01-01T00:00:00Z)',
+    'Ready=False/VariantsFailing: 1 of 3 variants fail, such as fleet-gone-web: repository gone is not registered; see "sluice repo get"',
   );
   const { status } = await client.get(packageVariantSetKind, { namespace: 'default', name: 'fleet' });
   expect(status?.variants).toEqual({ total: 3, ready: 2, waiting: 0, failing: 1 });
   await bench.world.register('gone');
   await settle();
   expect((await ready())[1]).toBe('Ready=True/Reconciled: package variants successfully reconciled');
+});
+
+test('a target that is selected again adopts its package by the steps that are reported', async () => {
+  const { client, store, clock, registry, manager, publish } = bench.world;
+  const controllers = [packageVariantSetController, packageVariantController];
+  for (const controller of controllers) manager.addController(controller({ client, store, clock, kinds: registry }));
+  await manager.start();
+  const [name, path] = ['fleet', 'east'];
+  const labels = { set: name };
+  const remove = async () => client.delete(configMapKind, { namespace: 'default', name: path });
+  const select = { apiVersion: 'v1', kind: 'ConfigMap', matchLabels: labels };
+  const downstream = { repo: 'edge', packageExpr: 'target.name' };
+  const targets = [{ objectSelector: select, template: { downstream } }];
+  await map(path, labels);
+  await create(targets, {}, name);
+  await manager.idle();
+  const revision = `edge.${path}.packagevariant-1`;
+  await publish(revision);
+  await remove();
+  await manager.idle();
+  await map(path, labels);
+  await manager.idle();
+  const key = { namespace: 'default', name };
+  const explained = async () => {
+    const set = await client.get(packageVariantSetKind, key);
+    const one = (await variants()).find(({ spec }) => spec.downstream.package === path);
+    if (one === undefined) throw new Error('there is no variant');
+    return describeVariant(one, set);
+  };
+  const { commands = [], reasons, next } = await explained();
+  expect(reasons.join()).toContain(`${revision} is proposed for deletion; to keep it, reject the deletion`);
+  expect(reasons.join()).toContain(`set template.adoptionPolicy of its target in PackageVariantSet ${name}`);
+  expect(next).toEqual([]);
+  const [reject, patch = ''] = commands;
+  expect(reject).toBe(`sluice rpkg reject ${revision}`);
+  const [, body = ''] = /^kubectl -n default patch packagevariantset fleet --type json -p '(.*)'$/.exec(patch) ?? [];
+  await store.update(`default/${revision}`, { action: 'reject' }, ANNA);
+  const set = await client.get(packageVariantSetKind, key);
+  await client.update(packageVariantSetKind, applyJsonPatch(set, JSON.parse(body)) as typeof set);
+  await manager.idle();
+  expect((await explained()).state).toBe('up to date');
+  expect(bench.downstream(path)).toEqual(['packagevariant-1 Published v1']);
 });
 
 test('under a manager: objects become drafts by events alone', async () => {

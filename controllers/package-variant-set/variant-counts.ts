@@ -11,7 +11,7 @@ import type { PackageVariantSet } from '../../src/resource/kinds/porch/package-v
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
-import { messagesOf } from '../package-variant/describe-variant.ts';
+import { conditionMessage } from '../package-variant/describe-variant.ts';
 
 export type Counts = NonNullable<NonNullable<PackageVariantSet['status']>['variants']>;
 
@@ -123,7 +123,7 @@ export function describeFailing(variants: readonly PackageVariant[]): string | u
   );
   if (named === undefined) return undefined;
   const { name, generation } = named.metadata;
-  const reason = messagesOf(generation, named.status).join('; ');
+  const reason = conditionMessage(generation, named.status);
   return `${failing.length} of ${variants.length} variants fail, such as ${name}: ${reason}`;
 }
 

@@ -65,6 +65,8 @@ export interface Ensured {
   readonly done?: { readonly reason: string; readonly message: string };
   /** What waits for a decision of users. */
   readonly waits?: string;
+  /** Why the approval of the revision would undo a later publication. */
+  readonly overtaken?: string;
 }
 
 /** Brings the downstream package up to date with at most one commit. Throws Blocked where users have to act first, and Waiting. */
@@ -142,11 +144,14 @@ async function rebase(
   const { package: path } = revision.key;
   const latest = latestPublished(store.list({ repository: repository.id, package: path }));
   if (latest === undefined || latest.tip.tree === revision.record?.base?.tree) return undefined;
-  const later = (await store.evaluate(idOf(revision))).overtaken?.later;
-  if (later === undefined) return undefined;
+  const { overtaken } = await store.evaluate(idOf(revision));
+  if (overtaken?.later === undefined) return undefined;
+  const { message, later } = overtaken;
   const published = `${later.name}, which was published as v${later.revision} after ${revision.name} was made,`;
-  if (revision.lifecycle === 'Proposed')
-    return { revision, waits: `${published} follows when ${revision.name}, which is Proposed, is rejected` };
+  if (revision.lifecycle === 'Proposed') {
+    const waits = `${published} follows when ${revision.name}, which is Proposed, is rejected`;
+    return { revision, waits, overtaken: message };
+  }
   const change: RevisionChange = {
     ...{ rebase: 'publication', subject: `Merging v${later.revision}`, expectedCommit: revision.commit },
   };

@@ -72,6 +72,7 @@ test('a proposal stays as it was reviewed, waits, and is merged when it is rejec
   const message = `${HOTFIX} was published as v2 after ${SECOND} was made, and an approval of ${SECOND} would undo what it changed in 2 files (hotfix.txt, web.yaml); to merge it into the draft, use "sluice rpkg reject ${SECOND}", then "sluice rpkg rebase ${SECOND}", then propose it again`;
   const { overtaken } = await store.evaluate(SECOND);
   expect(overtaken).toMatchObject({ code: 'PublishedSince', message, later: { name: HOTFIX, revision: 2 } });
+  expect(await bench.world.events('web-edge')).toContain(`PublishedSince: ${message}`);
   const controller = { actor: { name: 'controller:wave-plan' }, face: 'controller' } as const;
   await expect(store.update(SECOND, { action: 'approve' }, controller)).rejects.toThrow(message);
 

@@ -425,6 +425,25 @@ describe('deletion', () => {
     expect(bench.downstream()).toEqual(['packagevariant-1 DeletionProposed v1']);
     // Without an owner: the garbage collection does not complete the deletion.
     expect(bench.world.store.get(DRAFT).record?.ownerReferences).toEqual([]);
+
+    // The same variant again names the state and the steps, which work.
+    await bench.variant();
+    await bench.reconcile();
+    const problem = `package web exists in repository edge and does not belong to this variant, and ${DRAFT} is proposed for deletion; to keep it, reject the deletion ("sluice rpkg reject ${DRAFT}") and set spec.adoptionPolicy to adoptExisting; otherwise choose another spec.downstream`;
+    expect((await bench.conditions())[1]).toBe(`Ready=False/Error: ${problem}`);
+    const commands = async () => describeVariant(await bench.world.client.get(packageVariantKind, KEY)).commands;
+    const reject = `sluice rpkg reject ${DRAFT}`;
+    const policy = { spec: { adoptionPolicy: 'adoptExisting' } } as const;
+    const adopt = `kubectl -n default patch packagevariant web-edge --type merge -p '${JSON.stringify(policy)}'`;
+    expect(await commands()).toEqual([reject, adopt]);
+    await bench.world.client.patch(packageVariantKind, KEY, policy);
+    await bench.reconcile();
+    expect(await commands()).toEqual([reject]);
+    await bench.world.store.update(`default/${DRAFT}`, { action: 'reject' }, ANNA);
+    await bench.reconcile();
+    expect(await bench.conditions()).toContainEqual(expect.stringContaining('Ready=True'));
+    expect(await commands()).toBeUndefined();
+    expect(bench.world.store.get(DRAFT).record?.ownerReferences).toMatchObject([{ name: 'web-edge' }]);
   });
 
   test('orphan keeps all', async () => {

@@ -145,6 +145,7 @@ export function packageVariantController({
         const ensured = await ensure(held, context);
         for (const report of MERGE_REPORTS)
           for (const text of newMessages(held, ensured, report)) events.record(held, 'Warning', report.type, text);
+        if (ensured.overtaken !== undefined) events.record(held, 'Warning', 'PublishedSince', ensured.overtaken);
         await report(held, ensured);
         return ensured.unreadable === undefined ? undefined : wait(ensured.unreadable);
       } catch (error) {

@@ -1,6 +1,7 @@
 import { type RecordedOwner, recordedOwners } from '../../src/package/model/record/owners.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
+import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
 
 type Upstream = PackageVariant['spec']['upstream'];
@@ -74,12 +75,8 @@ export function planDownstream(
   if (revisions.length === 0) return { step: 'clone' };
   const own = revisions.filter((revision) => isOwnedBy(revision, uid));
   const adopts = variant.spec.adoptionPolicy === 'adoptExisting';
-  if (own.length === 0 && !adopts)
-    return {
-      step: 'none',
-      problem: `package ${path} exists in repository ${repo} and does not belong to this variant; set spec.adoptionPolicy to adoptExisting, or choose another spec.downstream`,
-    };
   const real = revisions.filter((revision) => !isPlaceholder(revision));
+  if (own.length === 0 && !adopts) return { step: 'none', problem: foreignProblem(variant, latestPublished(real)) };
   const adopt = adopts ? real.filter((revision) => !isOwnedBy(revision, uid)) : [];
   const [open] = [...own, ...adopt].filter((revision) => !isPublished(revision)).sort(byAge);
   if (open !== undefined) return { step: 'keep', revision: open, adopt };
@@ -93,9 +90,30 @@ export function planDownstream(
   if (latest.lifecycle === 'DeletionProposed')
     return {
       step: 'none',
-      problem: `${latest.name} is proposed for deletion; reject the deletion (sluice rpkg reject ${latest.name}), or delete this variant`,
+      problem: `${latest.name} is proposed for deletion; reject the deletion ("sluice rpkg reject ${latest.name}"), or delete this variant`,
     };
   return { step: 'renew', revision: latest, adopt };
+}
+
+/** Why a package that exists is left alone. An earlier variant for it may have proposed its deletion at its end. */
+function foreignProblem({ metadata, spec }: PackageVariant, latest: PackageRevision | undefined): string {
+  const { repo, package: path } = spec.downstream;
+  const what = `package ${path} exists in repository ${repo} and does not belong to this variant`;
+  const set = setOf(metadata);
+  // The set overwrites the fields of its variants.
+  const [field, downstream] =
+    set === undefined
+      ? ['spec.adoptionPolicy', 'spec.downstream']
+      : [`template.adoptionPolicy of its target in PackageVariantSet ${set}`, 'downstream there'];
+  const adopt = `set ${field} to adoptExisting`;
+  return latest?.lifecycle === 'DeletionProposed'
+    ? `${what}, and ${latest.name} is proposed for deletion; to keep it, reject the deletion ("sluice rpkg reject ${latest.name}") and ${adopt}; otherwise choose another ${downstream}`
+    : `${what}; ${adopt}, or choose another ${downstream}`;
+}
+
+/** The set that made a variant. */
+export function setOf({ ownerReferences = [] }: PackageVariant['metadata']): string | undefined {
+  return ownerReferences.find(({ kind, controller }) => kind === packageVariantSetKind.kind && controller)?.name;
 }
 
 /** The published revision with the highest number; undefined if none has one. */

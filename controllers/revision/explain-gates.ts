@@ -1,5 +1,10 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
+import {
+  type Explainer,
+  repairSteps,
+  type Surroundings,
+  sluiceCommand,
+} from '../../src/package/api/explain/explainer.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import { RENDER_ACTOR } from '../../src/package/model/gates/verdict.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
@@ -19,7 +24,11 @@ export const gateExplainer: Explainer = {
     const closed = blocking.map(({ type, settledBy }) => `${type} (settled by ${settledBy})`).join(', ');
     const step = evaluation.revision.lifecycle === 'Draft' ? 'proposed' : 'approved';
     const message = `closed gates, so that it cannot be ${step} yet: ${closed}`;
-    return { gates, reasons: [{ reason: 'GatesClosed', message }], next: blocking.flatMap(stepFor) };
+    return {
+      gates,
+      reasons: [{ reason: 'GatesClosed', message }],
+      next: blocking.flatMap((gate) => stepsFor(gate, evaluation, surroundings)),
+    };
   },
 };
 
@@ -30,9 +39,22 @@ function blockingOf(gates: readonly GateExplanation[], lifecycle: string): GateE
 }
 
 /** A command contains its gate; other next steps get its name. */
-function stepFor({ type, next }: GateExplanation): string[] {
+function stepsFor(gate: GateExplanation, evaluation: RevisionEvaluation, { running }: Surroundings): string[] {
+  const { type, next } = gate;
   if (next === undefined) return [];
+  if (waitsForEdit(gate)) return [...editSteps(evaluation), ...(running ? [] : [sluiceCommand('up')])];
   return [next.startsWith('sluice ') ? next : `gate ${type}: ${next}`];
+}
+
+/** True for a verdict that the present content is wrong, which a resolver repeats until users have changed it. */
+function waitsForEdit({ condition, changed, givenBy = '' }: GateExplanation): boolean {
+  const isInvalid = condition?.status === 'False' && condition.reason?.startsWith('Invalid') === true;
+  return isInvalid && changed.length === 0 && givenBy.startsWith('resolver:');
+}
+
+function editSteps({ revision }: RevisionEvaluation): string[] {
+  const reject = revision.lifecycle === 'Proposed' ? [sluiceCommand('rpkg', 'reject', revision.name)] : [];
+  return [...reject, ...repairSteps(revision)];
 }
 
 function explainGate(
@@ -46,7 +68,7 @@ function explainGate(
   const deadline = deadlineOf(gate, evaluation, surroundings.now);
   const open = gate.state === 'Open';
   const editable = ['Draft', 'Proposed'].includes(evaluation.revision.lifecycle);
-  return {
+  const explained: GateExplanation = {
     type,
     open,
     state: gate.state,
@@ -76,6 +98,8 @@ function explainGate(
     ...(deadline === undefined || open || !editable ? {} : { deadline }),
     ...(open || !editable ? {} : { next: settler.next }),
   };
+  const [edit] = open || !editable || !waitsForEdit(explained) ? [] : editSteps(evaluation);
+  return edit === undefined ? explained : { ...explained, next: edit };
 }
 
 /** Returns the possible issuers of a condition type, and the next step. */

@@ -1,5 +1,6 @@
 import { describeRun } from '../../../controllers/analysis/describe-run.ts';
 import { describeVariant, type ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
+import { setOf } from '../../../controllers/package-variant/plan-variant.ts';
 import { describeSet } from '../../../controllers/package-variant-set/describe-set.ts';
 import { readUnknownNames } from '../../../controllers/unknown-names.ts';
 import { describePlan } from '../../../controllers/wave-plan/describe-plan.ts';
@@ -24,9 +25,15 @@ type Explain = (access: Access, name: string) => Promise<ObjectExplanation>;
 
 /** Kinds besides package revisions that `sluice why <kind>/<name>` explains, by the names that users write. */
 const EXPLAINED: Readonly<Record<string, Explain>> = {
-  ...named(packageVariantKind, async (access, name) =>
-    describeVariant(await expectObject(access, packageVariantKind, name)),
-  ),
+  ...named(packageVariantKind, async (access, name) => {
+    const { client, namespace } = access;
+    const variant = await expectObject(access, packageVariantKind, name);
+    const set = setOf(variant.metadata);
+    return describeVariant(
+      variant,
+      set === undefined ? undefined : await client.find(packageVariantSetKind, { namespace, name: set }),
+    );
+  }),
   ...named(packageVariantSetKind, async (access, name) => {
     const { client, namespace } = access;
     const set = await expectObject(access, packageVariantSetKind, name);

@@ -5,6 +5,7 @@ import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
 import { formatConditionType } from '../../../../src/package/model/policy/condition-type.ts';
 import type { ExternalFact } from '../../../../src/package/model/record/record.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
+import { unknownFieldHint } from '../../../../src/resource/schema/unknown-siblings.ts';
 import { labelSelector, labelSelectorSchema } from '../../../../src/resource/selector/label-selector.ts';
 
 /** Types of conditions of Dependency objects: the prefix with the name of the object. */
@@ -93,29 +94,43 @@ export function hasDependencies({ kptfile }: PackageRevision): boolean {
   );
 }
 
-/** The requirement of an object, or why it is invalid, with the field. */
-export function readDependency(object: KrmObject): Dependency | { readonly problem: string } {
+/** Why an object is invalid, with the field, and the path of that in the object. */
+interface InvalidDependency {
+  readonly problem: string;
+  readonly path: readonly (string | number)[];
+}
+
+/** The requirement of an object, or why it is invalid. */
+export function readDependency(object: KrmObject): Dependency | InvalidDependency {
   const parsed = specSchema.safeParse(object.value.spec ?? {});
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    if (issue?.code === 'unrecognized_keys')
-      return { problem: `${['spec', ...issue.path, issue.keys[0]].join('.').slice(0, MAX_SHOWN)}: unknown field` };
-    return { problem: `spec.${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}` };
+    const place = (issue?.path ?? []).map((step) => (typeof step === 'symbol' ? String(step) : step));
+    if (issue?.code === 'unrecognized_keys') {
+      const path = [...place, issue.keys[0] ?? ''];
+      const hint = unknownFieldHint(specSchema.shape, object.value.spec, path);
+      return invalid(`${['spec', ...path].join('.').slice(0, MAX_SHOWN)}: unknown field${hint}`, path);
+    }
+    return invalid(`spec.${place.join('.')}: ${issue?.message ?? 'is invalid'}`, place);
   }
   const spec = parsed.data;
   const { packageName, selector, state, conditionType } = spec;
   const wanted = selector.package ?? packageName;
-  if (wanted === undefined) return { problem: 'spec.packageName: is required, or spec.selector.package' };
+  if (wanted === undefined) return invalid('spec.packageName: is required, or spec.selector.package', []);
   if (packageName !== undefined && selector.package !== undefined && packageName !== selector.package)
-    return { problem: 'spec.selector.package: must be spec.packageName, or be absent' };
+    return invalid('spec.selector.package: must be spec.packageName, or be absent', ['selector', 'package']);
   if ((state === 'Condition') !== (conditionType !== undefined))
-    return { problem: 'spec.conditionType: is required with state Condition, and with no other state' };
+    return invalid('spec.conditionType: is required with state Condition, and with no other state', ['conditionType']);
   const annotations = annotationsOf(object);
   const owner = annotations[FOR_ANNOTATION] ?? annotations[OWNER_ANNOTATION] ?? object.name;
   return {
     ...{ object, type: formatConditionType(object), packageName: wanted, spec },
     injected: { prefix: owner.split('.').at(-1) ?? object.name, namespace: annotations[NAMESPACE_ANNOTATION] },
   };
+}
+
+function invalid(problem: string, path: InvalidDependency['path']): InvalidDependency {
+  return { problem, path: ['spec', ...path] };
 }
 
 /** The providers in the status of a Dependency; empty if it has none that can be read. */

@@ -4,6 +4,7 @@ import { conditionsOf, gatesOf } from '../../../../kptfile-schema/index.ts';
 import { type DeliveredPackage, packagesDigest } from '../../../../src/delivery/delivered/delivered-package.ts';
 import { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
 import { targetDeployment } from '../../../../src/delivery/status/target-deployment.ts';
+import type { ExplainedRevision } from '../../../../src/package/api/explain/explainer.ts';
 import { parseKrmFile } from '../../../../src/package/model/krm/krm.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
@@ -17,6 +18,7 @@ import { corpus, corpusMissing } from '../../../../test/support/corpus.ts';
 import { deliveredBy, storedTarget } from '../../../../test/support/delivered.ts';
 import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { skipFor } from '../../../../test/support/skip.ts';
+import { gateExplainer } from '../../explain-gates.ts';
 import { revisionController } from '../../revision-controller.ts';
 import { changedProvider } from './changed-provider.ts';
 import { readDependency } from './dependency-object.ts';
@@ -387,6 +389,31 @@ test.each([
 test('a wrong requirement closes the gate', async () => {
   const { name } = await consumer('  minCount: 0\n');
   expect(await conditionOf(name)).toMatchObject({ status: 'False', reason: 'InvalidDependency' });
+});
+
+test('a misspelt field is reported with its line and what may be meant, and the next steps are to edit the file', async () => {
+  const text = dependencyYaml().replace('injectors:', 'injectros:');
+  const { name } = await world.draft('core/smf/w1', { 'deps/upf.yaml': `# upf\n---\n${text}` });
+  const line = `# upf\n---\n${text}`.split('\n').findIndex((one) => one.includes('injectros')) + 1;
+  expect(await conditionOf(name)).toMatchObject({
+    reason: 'InvalidDependency',
+    message: `deps/upf.yaml:${line}: spec.injectros: unknown field; did you mean injectors?`,
+  });
+  const explain = async (running: boolean) => {
+    const evaluation = await world.store.evaluate(name);
+    const resolvers = [{ name: 'dependency', claims: [`${TYPE.slice(0, -3)}*`] }];
+    const surroundings = { resolvers, running, disabled: [], now: 0, actor: 'anna' };
+    return gateExplainer.explain({ evaluation } as ExplainedRevision, surroundings);
+  };
+  const [pull, push] = ['pull', 'push'].map((verb) => `sluice rpkg ${verb} ${name} smf-w1`);
+  expect(await explain(true)).toMatchObject({
+    next: [pull, 'edit the files in smf-w1', push],
+    gates: [{ next: pull }],
+  });
+  expect(await explain(false)).toMatchObject({ next: [pull, 'edit the files in smf-w1', push, 'sluice up'] });
+  // The resolver has not read the corrected file yet.
+  await world.store.change(name, { files: new Map([['deps/upf.yaml', Buffer.from(dependencyYaml())]]) }, ANNA);
+  expect(await explain(false)).toMatchObject({ next: ['sluice up'] });
 });
 
 test('Secrets are not injected, and a file of the user is not overwritten', async () => {

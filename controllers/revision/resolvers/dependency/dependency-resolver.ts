@@ -1,15 +1,18 @@
+import { LineCounter, parseAllDocuments } from 'yaml';
 import { gatesOf } from '../../../../kptfile-schema/index.ts';
 import type { Source } from '../../../../src/controller/source.ts';
 import { messageOf } from '../../../../src/foundation/sluice-error.ts';
 import { canonicalJson } from '../../../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../../../src/foundation/time/clock.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
+import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
 import { setKrmStatus } from '../../../../src/package/model/krm/krm-edit.ts';
 import { formatConditionType } from '../../../../src/package/model/policy/condition-type.ts';
 import { isPublished, type PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
+import { positionOf } from '../../../../src/resource/object/yaml-positions.ts';
 import { PackageRings, type PackageRingsOptions } from '../../../package-rings.ts';
 import { ClusterPackages, clusterOf, WAIT_ANNOTATION, waitsForCluster } from './cluster-packages.ts';
 import { ConsumerIndex, clusterInterest, interestsOfDependency, packageInterest } from './consumer-index.ts';
@@ -79,7 +82,10 @@ export function dependencyResolver(options: DependencyOptions): DependencyResolv
         const dependency = readDependency(object);
         issued.push(
           'problem' in dependency
-            ? invalid(formatConditionType(object), dependency.problem)
+            ? invalid(
+                formatConditionType(object),
+                `${placeOf(object, dependency.path, subject)}: ${dependency.problem}`,
+              )
             : settle(subject, dependency, await outcomeOf(dependency, revision, context), unread, edits),
         );
       }
@@ -233,6 +239,13 @@ function keyOf({ namespace, name }: PackageRevision): ObjectKey {
 
 function invalid(type: string, message: string): IssuedCondition {
   return { type, inputs: ['content'], status: 'False', reason: 'InvalidDependency', message };
+}
+
+/** File and line of a field. */
+function placeOf({ file, index }: KrmObject, path: readonly (string | number)[], { files }: ResolverSubject): string {
+  const lines = new LineCounter();
+  const document = parseAllDocuments(files.get(file)?.toString('utf8') ?? '', { lineCounter: lines })[index];
+  return document === undefined ? file : `${file}:${positionOf(document, lines, path).line}`;
 }
 
 function awaiting(unread: readonly string[]): Pick<IssuedCondition, 'status' | 'reason' | 'message'> {
