@@ -66,6 +66,11 @@ function parseWords(verb: string, words: readonly string[]): ParsedCommand {
         return { problem: 'it is /sluice set <condition>, then True, False or Unknown, then a message' };
       return { command: { verb, type, status, message: text(2) } };
     }
+    case 'adopt':
+      return {
+        problem:
+          '/sluice adopt is for pull requests of users, whose packages it makes drafts; those of this pull request are proposed already',
+      };
     default:
       return { problem: `there is no such command; the commands are ${USAGE.join(', ')}` };
   }
