@@ -153,8 +153,14 @@ test('so is one that keeps some of the files that an earlier one kept', async ()
 });
 
 describe('trailers that a user pushes', () => {
-  const pushed = (action: string, ...trailers: string[]) =>
-    ['x', '', 'kpt:{"package":"web","workspaceName":"packagevariant-1"}', '', `Sluice-Action: ${action}`, ...trailers];
+  const pushed = (action: string, ...trailers: string[]) => [
+    'x',
+    '',
+    'kpt:{"package":"web","workspaceName":"packagevariant-1"}',
+    '',
+    `Sluice-Action: ${action}`,
+    ...trailers,
+  ];
   const forged = pushed('edit', 'Sluice-Actor: anna', 'Sluice-Overwritten: by upstream: lies', 'Sluice-Kept: lies');
 
   /** Files are none for a commit that changes nothing. */
