@@ -352,7 +352,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
     // By what `applyReviews` has found.
-    const text = describeProposal({ ...described, uncounted: uncountedOf(store.repositoryOf(revision), revision.name) });
+    const text = describeProposal({
+      ...described,
+      uncounted: uncountedOf(store.repositoryOf(revision), revision.name),
+    });
     await writePull(deciding(signal), object, shownPull, pull, { ...content, text });
     const rebuilt = await rebuildBranch(deciding(signal), evaluation, review, { pull, checks, entry: shownPull });
     if (rebuilt === 'rebuilt') return undefined;
