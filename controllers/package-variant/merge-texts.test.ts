@@ -4,7 +4,7 @@ import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
-import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { DEPLOYMENT, type VariantBench, variantBench, withoutCommits } from '../../test/support/variant-bench.ts';
 
 const KEY = { namespace: 'default', name: 'web-edge' };
 const DRAFT = 'edge.web.packagevariant-1';
@@ -42,7 +42,8 @@ async function reconcileAndEnd(): Promise<void> {
 /** The condition after a restart. */
 async function overwritten(): Promise<string | undefined> {
   await bench.on({})();
-  return (await bench.conditions()).find((text) => text.startsWith('LocalChangesOverwritten'));
+  const found = (await bench.conditions()).find((text) => text.startsWith('LocalChangesOverwritten'));
+  return found === undefined ? undefined : withoutCommits(found);
 }
 
 const reported = (name: string, image: string) =>
@@ -102,4 +103,45 @@ test('a rebase of the draft by a user is reported as well', async () => {
   await store.change(second, { rebase: 'merge' }, { ...ANNA, warn: (text) => void warnings.push(text) });
   expect(warnings.join('\n')).toContain('overwritten by the main branch');
   expect(await overwritten()).toBe(reported(second, 'web:mine').replace('by upstream', 'by the main branch'));
+});
+
+const conditionsOf = async (type: string) => (await bench.conditions()).filter((text) => text.startsWith(type));
+const eventsOf = async (type: string) =>
+  (await bench.world.events('web-edge')).filter((text) => text.startsWith(type)).sort();
+
+test('each merge that overwrites the same value is reported, once', async () => {
+  const reports: string[] = [];
+  for (const upstream of ['web:v2', 'web:v3', 'web:v4']) {
+    await edit(DRAFT, 'web:mine');
+    await bench.publishBlueprint({ 'web.yaml': withImage(upstream) });
+    await bench.reconcile();
+    const what = `changed on both sides, and overwritten by upstream: ${IMAGE} (was web:mine) in web.yaml`;
+    reports.unshift(`${DRAFT} at ${bench.world.store.get(DRAFT).commit.slice(0, 12)}: ${what}`);
+    // Neither another reconciliation nor a restart reports it again.
+    await bench.reconcile();
+    await bench.on({})();
+    expect(await conditionsOf('LocalChangesOverwritten')).toEqual([
+      `LocalChangesOverwritten=True/ChangedUpstream: ${reports.join('; before that, ')}`,
+    ]);
+    const events = reports.map((report) => `LocalChangesOverwritten: ${report}`);
+    expect(await eventsOf('LocalChangesOverwritten')).toEqual(events.sort());
+  }
+});
+
+test('so is one that keeps some of the files that an earlier one kept', async () => {
+  const names = ['notes.txt', 'other.txt'];
+  const textsOf = (text: string, of = names) => Object.fromEntries(of.map((name) => [name, `${text}\n`]));
+  const mine = new Map(Object.entries(textsOf('mine')).map(([name, text]) => [name, Buffer.from(text)]));
+  await bench.world.store.change(DRAFT, { files: mine }, ANNA);
+  const reports: string[] = [];
+  for (const kept of [names, ['notes.txt']]) {
+    await bench.publishBlueprint(textsOf(`upstream ${kept.length}`, kept));
+    await bench.reconcile();
+    const what = `changed upstream, and kept as they were changed locally: ${kept.join(', ')}`;
+    reports.unshift(`${DRAFT} at ${bench.world.store.get(DRAFT).commit.slice(0, 12)}: ${what}`);
+  }
+  expect(await conditionsOf('LocalChangesKept')).toEqual([
+    `LocalChangesKept=True/ChangedUpstream: ${reports.join('; before that, ')}`,
+  ]);
+  expect(await eventsOf('LocalChangesKept')).toEqual(reports.map((report) => `LocalChangesKept: ${report}`).sort());
 });

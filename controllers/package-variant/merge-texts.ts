@@ -8,10 +8,16 @@ import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 const MAX_COMMITS = 100;
 const CREATIONS: readonly string[] = ['init', 'copy', 'clone', 'upgrade'] satisfies RevisionSource['type'][];
 
+/** What one merge did. Two merges can do the same: their commits differ. */
+export interface MergeText {
+  readonly commit: Oid;
+  readonly text: string;
+}
+
 /** What the merges of a revision did to changes of users, the last merge first. */
 export interface MergeTexts {
-  readonly overwritten: readonly string[];
-  readonly kept: readonly string[];
+  readonly overwritten: readonly MergeText[];
+  readonly kept: readonly MergeText[];
 }
 
 const NONE: MergeTexts = { overwritten: [], kept: [] };
@@ -47,14 +53,14 @@ async function readMerges(
   git: Pick<GitRepository, 'readCommit'>,
   { commit, path, key }: PackageRevision,
 ): Promise<MergeTexts> {
-  const texts = { overwritten: [] as string[], kept: [] as string[] };
+  const texts = { overwritten: [] as MergeText[], kept: [] as MergeText[] };
   let next: Oid | undefined = commit;
   for (let count = 0; next !== undefined && count < MAX_COMMITS; count += 1) {
     const { message, parents } = await git.readCommit(next);
     const { annotations, action = '', overwritten, kept } = parseCommitMessage(message);
     const isOwn = annotations.some((one) => one.package === path && one.workspaceName === key.workspace);
-    if (isOwn && overwritten !== undefined) texts.overwritten.push(overwritten);
-    if (isOwn && kept !== undefined) texts.kept.push(kept);
+    if (isOwn && overwritten !== undefined) texts.overwritten.push({ commit: next, text: overwritten });
+    if (isOwn && kept !== undefined) texts.kept.push({ commit: next, text: kept });
     if (isOwn && CREATIONS.includes(action)) break;
     // The other parent of a rebase is the main branch.
     next = parents[0];

@@ -34,7 +34,8 @@ import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './e
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
-import { dequeue, STAYS_QUEUED } from './merging/dequeue.ts';
+import { STAYS_QUEUED } from './merging/dequeue.ts';
+import { leaveWithoutPolicy } from './merging/leave-without-policy.ts';
 import { mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
 import { MergeAttempts } from './merging/merge-attempts.ts';
 import { policyForMerge, recordMergePublication } from './merging/merge-publication.ts';
@@ -169,11 +170,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (reviewProblem !== undefined) events.record(object, 'Warning', 'PullRequestFailed', reviewProblem);
     if (store.repositoryOf(evaluation.revision).follows || review === undefined) {
       // Without one policy that says how, Sluice has nothing merged.
-      if (review === undefined && before !== undefined && attempts.hasQueued(keyText(key), before.pull.number)) {
-        const { pulls, number, url } = before.pull;
+      if (review === undefined) {
         const reason = reviewProblem ?? 'no policy with spec.review selects it';
-        const remove = async () => pulls.merging.dequeue(number, signal);
-        if (!(await dequeue({ events, attempts, signal }, { object, url, reason, remove }))) return STAYS_QUEUED;
+        const stopped = { object, revision: evaluation.revision, shown: before?.pull, reason };
+        if ((await leaveWithoutPolicy(deciding(signal), stopped)) === 'stays') return STAYS_QUEUED;
       }
       if (reviewProblem === undefined) return end(key, before, object, signal);
       return undefined;

@@ -75,9 +75,10 @@ export async function mergeApproved(
       decision === undefined
         ? 'no approval of what it publishes has been decided on'
         : `policy ${review.policy} leaves the merge to users (spec.review.publishOn: merge)`;
-    const stays = attempts.hasQueued(key, pull.number) ? await leaveQueue(why) : undefined;
+    const isQueued = pulls.queued.has(pull.number) && attempts.mayHaveQueued(key, pull.number);
+    const stays = isQueued ? await leaveQueue(why, true) : undefined;
     if (stays !== undefined) return stays;
-    attempts.forget(key);
+    attempts.forgetUnmerged(key);
     repository.noteNotMerged(revision.name, undefined);
     return undefined;
   }
@@ -159,15 +160,15 @@ export async function mergeApproved(
   }
 
   async function holdBack(reason: string): Promise<ReconcileResult> {
-    const stays = pulls.queued.has(pull.number) ? await leaveQueue(reason) : undefined;
+    const stays = pulls.queued.has(pull.number) ? await leaveQueue(reason, false) : undefined;
     return stays ?? wait({ text: reason, obstacle: undefined });
   }
 
-  async function leaveQueue(reason: string): Promise<ReconcileResult | undefined> {
+  async function leaveQueue(reason: string, isUpToUsers: boolean): Promise<ReconcileResult | undefined> {
     const remove = async () => pulls.merging.dequeue(pull.number, signal);
-    if (!(await dequeue(context, { object, url: pull.url, reason, remove }))) return STAYS_QUEUED;
-    takeOverQueue(false);
-    return undefined;
+    const outcome = await dequeue(context, { object, url: pull.url, reason, isUpToUsers, remove });
+    if (outcome === 'left') takeOverQueue(false);
+    return outcome === 'stays' ? STAYS_QUEUED : undefined;
   }
 
   function wait(why: UnmergedReason): ReconcileResult {
