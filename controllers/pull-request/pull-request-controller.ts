@@ -73,7 +73,7 @@ export interface PullRequestOptions {
   /** The same for conditions, which commands in comments set. */
   readonly maySetConditions: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Shared with other controllers that read pull requests. Default: its own. */
   readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */

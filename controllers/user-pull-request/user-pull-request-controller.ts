@@ -66,7 +66,7 @@ export interface UserPullRequestOptions {
   /** The same for approvals, which merges and reviews are. */
   readonly mayApprove: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Shared with other controllers that read pull requests. Default: its own. */
   readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */

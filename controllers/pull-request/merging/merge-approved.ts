@@ -26,7 +26,7 @@ export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly clock: Clock;
   /** By revision. */
   readonly attempts: MergeAttempts;
-  readonly requests: Pick<SyncRequests, 'add'> | undefined;
+  readonly requests: Pick<SyncRequests, 'addOwn'> | undefined;
 }
 
 /** A decision is made again before a merge once it is so old, in milliseconds; the kernel counts it for twice as long. */
@@ -139,7 +139,7 @@ export async function mergeApproved(
       // The new head wakes this controller, and is decided on again.
       if (await rebuildOnMain(context, evaluation)) return undefined;
       // The main branch may have moved on the host alone.
-      requests?.add(repositoryOf(keyOf(object)), 'branches');
+      requests?.addOwn(repositoryOf(keyOf(object)), 'branches');
     }
     return wait({ text: plainLine(words), obstacle: by });
   }
@@ -150,7 +150,7 @@ export async function mergeApproved(
   repository.noteNotMerged(revision.name, undefined);
   attempts.forget(key);
   pulls.note(await pulls.forge.get(pull.number, signal));
-  requests?.add(repositoryOf(keyOf(object)), 'branches');
+  requests?.addOwn(repositoryOf(keyOf(object)), 'branches');
   return { requeueAfter: SOON_MS, reason: 'the merge has to be read' };
 
   function takeOverQueue(isQueued: boolean): void {
