@@ -131,7 +131,8 @@ function blockedBy({ rules, review }: Proposal, maxCharacters?: number): readonl
   if (rules.length === 0) return [];
   // Users may be ahead of the wave of a plan.
   const isBypass = review.publishOn === 'merge' && rules.some(({ rule }) => rule !== 'Wave');
-  const bypass = isBypass ? ', so that a merge now would be out of band' : '';
+  const isLost = rules.some(({ rule }) => rule === 'RecordLost');
+  const bypass = isBypass ? `, so that a merge now would ${isLost ? 'publish nothing' : 'be out of band'}` : '';
   return [`**Rules keep it from being published${bypass}:**`, rulesTable(rules, maxCharacters)];
 }
 
