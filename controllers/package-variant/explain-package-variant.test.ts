@@ -26,7 +26,7 @@ test('an open revision names its variant, and why that cannot keep it up to date
   const image = 'Deployment/web spec.template.spec.containers[web].image (was web:own) in web.yaml';
   const overwritten = {
     reason: 'LocalChangesOverwritten',
-    message: `${name}: changed on both sides, and overwritten by upstream: ${image}`,
+    message: `${name} at ${world.store.get(name).commit.slice(0, 12)}: changed on both sides, and overwritten by upstream: ${image}`,
   };
   expect(await explain()).toEqual({
     reasons: [{ reason: 'OwnedByPackageVariant', message: `${belongs}, now v2` }, overwritten],

@@ -1,12 +1,12 @@
 import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
 import { findCondition, type NewCondition } from '../../src/resource/object/condition.ts';
-import type { MergeTexts } from './merge-texts.ts';
+import type { MergeText, MergeTexts } from './merge-texts.ts';
 
 /** A condition and an event about changes of users in places that a merge changed too. */
 export interface MergeReport {
   readonly type: 'LocalChangesOverwritten' | 'LocalChangesKept';
-  readonly textsIn: (texts: MergeTexts) => readonly string[];
+  readonly textsIn: (texts: MergeTexts) => readonly MergeText[];
   /** What no open revision has once the one that the condition names is decided. */
   readonly what: string;
 }
@@ -14,12 +14,14 @@ export interface MergeReport {
 export const MERGE_REPORTS: readonly MergeReport[] = [
   {
     ...{ type: 'LocalChangesOverwritten', what: 'overwritten changes' },
-    textsIn: ({ overwritten }) => overwritten.map((text) => `changed on both sides, and overwritten ${text}`),
+    textsIn: ({ overwritten }) =>
+      overwritten.map(({ commit, text }) => ({ commit, text: `changed on both sides, and overwritten ${text}` })),
   },
   { type: 'LocalChangesKept', what: 'files that both sides changed', textsIn: ({ kept }) => kept },
 ];
 
 const MAX_MESSAGE_CHARACTERS = 4096;
+const COMMIT_CHARACTERS = 12;
 const SEPARATOR = '; before that, ';
 
 /** The revision that a variant keeps up to date, and what merges did in it. */
@@ -34,11 +36,13 @@ export interface MergeFacts {
 /** A message for each merge after the last one that the condition reports, the last merge first. */
 export function newMessages(variant: PackageVariant, facts: MergeFacts, report: MergeReport): string[] {
   const reported = openReport(variant, facts, report)?.message ?? '';
-  const all = report
-    .textsIn(facts.merges)
-    .map((text) => `${facts.revision.name}: ${text}`.slice(0, MAX_MESSAGE_CHARACTERS));
-  const known = all.findIndex((message) => reported.includes(message));
-  return known === -1 ? all : all.slice(0, known);
+  const all = report.textsIn(facts.merges).map(({ commit, text }) => {
+    const subject = `${facts.revision.name} at ${commit.slice(0, COMMIT_CHARACTERS)}: `;
+    return { subject, message: `${subject}${text}`.slice(0, MAX_MESSAGE_CHARACTERS) };
+  });
+  // By the commit: users can lose the same value to several merges.
+  const known = all.findIndex(({ subject }) => reported.includes(subject));
+  return (known === -1 ? all : all.slice(0, known)).map(({ message }) => message);
 }
 
 /** The conditions, each of which stays until the revision that it names is decided; none if it stays or never was. */
@@ -77,5 +81,5 @@ export function mergeReportsOf(status: PackageVariant['status']): OpenReport[] {
 
 function reportOf(status: PackageVariant['status'], { type }: MergeReport): OpenReport | undefined {
   const { status: value, message = '' } = findCondition(status?.conditions, type) ?? {};
-  return value === 'True' ? { type, revision: message.slice(0, message.indexOf(':')), message } : undefined;
+  return value === 'True' ? { type, revision: message.slice(0, message.search(/[ :]/)), message } : undefined;
 }

@@ -1,10 +1,16 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { MemoryTrustLedger } from '../../src/package/trust/ledger/memory-trust-ledger.ts';
+import { RepositoryTrust } from '../../src/package/trust/repository-trust.ts';
+import { verifySignature } from '../../src/package/trust/statement/verify-signature.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
-import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
+import { commitFiles } from '../../test/support/scratch-repository.ts';
+import { newSigner } from '../../test/support/trust.ts';
+import { DEPLOYMENT, type VariantBench, variantBench, withoutCommits } from '../../test/support/variant-bench.ts';
+import { MergeTextReader } from './merge-texts.ts';
 
 const KEY = { namespace: 'default', name: 'web-edge' };
 const DRAFT = 'edge.web.packagevariant-1';
@@ -42,7 +48,8 @@ async function reconcileAndEnd(): Promise<void> {
 /** The condition after a restart. */
 async function overwritten(): Promise<string | undefined> {
   await bench.on({})();
-  return (await bench.conditions()).find((text) => text.startsWith('LocalChangesOverwritten'));
+  const found = (await bench.conditions()).find((text) => text.startsWith('LocalChangesOverwritten'));
+  return found === undefined ? undefined : withoutCommits(found);
 }
 
 const reported = (name: string, image: string) =>
@@ -102,4 +109,108 @@ test('a rebase of the draft by a user is reported as well', async () => {
   await store.change(second, { rebase: 'merge' }, { ...ANNA, warn: (text) => void warnings.push(text) });
   expect(warnings.join('\n')).toContain('overwritten by the main branch');
   expect(await overwritten()).toBe(reported(second, 'web:mine').replace('by upstream', 'by the main branch'));
+});
+
+const conditionsOf = async (type: string) => (await bench.conditions()).filter((text) => text.startsWith(type));
+const eventsOf = async (type: string) =>
+  (await bench.world.events('web-edge')).filter((text) => text.startsWith(type)).sort();
+
+test('each merge that overwrites the same value is reported, once', async () => {
+  const reports: string[] = [];
+  for (const upstream of ['web:v2', 'web:v3', 'web:v4']) {
+    await edit(DRAFT, 'web:mine');
+    await bench.publishBlueprint({ 'web.yaml': withImage(upstream) });
+    await bench.reconcile();
+    const what = `changed on both sides, and overwritten by upstream: ${IMAGE} (was web:mine) in web.yaml`;
+    reports.unshift(`${DRAFT} at ${bench.world.store.get(DRAFT).commit.slice(0, 12)}: ${what}`);
+    // Neither another reconciliation nor a restart reports it again.
+    await bench.reconcile();
+    await bench.on({})();
+    expect(await conditionsOf('LocalChangesOverwritten')).toEqual([
+      `LocalChangesOverwritten=True/ChangedUpstream: ${reports.join('; before that, ')}`,
+    ]);
+    const events = reports.map((report) => `LocalChangesOverwritten: ${report}`);
+    expect(await eventsOf('LocalChangesOverwritten')).toEqual(events.sort());
+  }
+});
+
+test('so is one that keeps some of the files that an earlier one kept', async () => {
+  const names = ['notes.txt', 'other.txt'];
+  const textsOf = (text: string, of = names) => Object.fromEntries(of.map((name) => [name, `${text}\n`]));
+  const mine = new Map(Object.entries(textsOf('mine')).map(([name, text]) => [name, Buffer.from(text)]));
+  await bench.world.store.change(DRAFT, { files: mine }, ANNA);
+  const reports: string[] = [];
+  for (const kept of [names, ['notes.txt']]) {
+    await bench.publishBlueprint(textsOf(`upstream ${kept.length}`, kept));
+    await bench.reconcile();
+    const what = `changed upstream, and kept as they were changed locally: ${kept.join(', ')}`;
+    reports.unshift(`${DRAFT} at ${bench.world.store.get(DRAFT).commit.slice(0, 12)}: ${what}`);
+  }
+  expect(await conditionsOf('LocalChangesKept')).toEqual([
+    `LocalChangesKept=True/ChangedUpstream: ${reports.join('; before that, ')}`,
+  ]);
+  expect(await eventsOf('LocalChangesKept')).toEqual(reports.map((report) => `LocalChangesKept: ${report}`).sort());
+});
+
+describe('trailers that a user pushes', () => {
+  const pushed = (action: string, ...trailers: string[]) => [
+    'x',
+    '',
+    'kpt:{"package":"web","workspaceName":"packagevariant-1"}',
+    '',
+    `Sluice-Action: ${action}`,
+    ...trailers,
+  ];
+  const forged = pushed('edit', 'Sluice-Actor: anna', 'Sluice-Overwritten: by upstream: lies', 'Sluice-Kept: lies');
+
+  /** Files are none for a commit that changes nothing. */
+  async function push(message: readonly string[], files: Readonly<Record<string, string>> = {}): Promise<void> {
+    const repository = bench.world.store.repository('edge');
+    const options = { branch: 'drafts/web/packagevariant-1', message: `${message.join('\n')}\n` };
+    await commitFiles(repository.git, files, bench.world.clock.now(), options);
+    await repository.refresh();
+  }
+
+  test.each([
+    ['with a change', { 'web/notes.txt': 'pushed\n' }],
+    ['without one', {}],
+  ])('are no reports, %s, also below a commit of Sluice', async (_, files) => {
+    await push(forged, files);
+    await bench.reconcile();
+    await edit(DRAFT, 'web:mine');
+    await bench.reconcile();
+    await bench.on({})();
+    expect((await bench.conditions()).join('\n')).not.toContain('LocalChanges');
+    expect((await bench.world.events('web-edge')).join('\n')).not.toContain('LocalChanges');
+
+    // The same draft has a merge, which is reported as before.
+    await bench.publishBlueprint({ 'web.yaml': withImage('web:v2') });
+    await reconcileAndEnd();
+    expect(await overwritten()).toBe(reported(DRAFT, 'web:mine'));
+    expect(await conditionsOf('LocalChangesKept')).toEqual([]);
+  });
+
+  test('hide no report of a merge', async () => {
+    await edit(DRAFT, 'web:mine');
+    await bench.publishBlueprint({ 'web.yaml': withImage('web:v2') });
+    await reconcileAndEnd();
+    await push(pushed('clone'), { 'web/notes.txt': 'pushed\n' });
+    expect(await overwritten()).toBe(reported(DRAFT, 'web:mine'));
+  });
+});
+
+test('a merge whose record is signed with a key that is not trusted is reported once it is', async () => {
+  await edit(DRAFT, 'web:mine');
+  await bench.publishBlueprint({ 'web.yaml': withImage('web:v2') });
+  await reconcileAndEnd();
+  const { git, trust } = bench.world.store.repository('edge');
+  const reader = new MergeTextReader();
+  const revision = bench.world.store.get(DRAFT);
+  const other = new RepositoryTrust({
+    ...{ repository: trust.repository, branch: 'main', verify: verifySignature, ledger: new MemoryTrustLedger() },
+    ...{ signer: () => newSigner(), trustedKeys: () => new Map() },
+  });
+  const none = { overwritten: [], kept: [] };
+  expect(await reader.of(KEY, { ...revision, statement: undefined }, { git, trust: other })).toEqual(none);
+  expect((await reader.of(KEY, revision, { git, trust })).overwritten).toHaveLength(1);
 });

@@ -203,7 +203,7 @@ export function packageVariantController({
       throw error;
     }
     const unreadable = reading.end();
-    const merges = await changes.of(keyOf(variant), ensured.revision, repository.git);
+    const merges = await changes.of(keyOf(variant), ensured.revision, repository);
     return { ...ensured, merges, rendered, unreadable };
   }
 

@@ -24,6 +24,7 @@ import { isBatchBranch } from './batch/batch-name.ts';
 import { Batches, isBatchesKey, leftBatches } from './batch/batches.ts';
 import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
+import { NOTHING_MISSING } from './checks/missing-until-merge.ts';
 import { closedBy, missingForMerge, unmetPublication, whenRulesChange } from './checks/unmet-publication.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { sharedComments } from './commands/shared-comments.ts';
@@ -34,7 +35,8 @@ import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './e
 import { otherProposals, supersededProposals } from './ending/superseded-proposals.ts';
 import { annotateProposal } from './findings/annotate-proposal.ts';
 import { HostFailures } from './host-failures.ts';
-import { dequeue, STAYS_QUEUED } from './merging/dequeue.ts';
+import { STAYS_QUEUED } from './merging/dequeue.ts';
+import { leaveWithoutPolicy } from './merging/leave-without-policy.ts';
 import { mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
 import { MergeAttempts } from './merging/merge-attempts.ts';
 import { policyForMerge, recordMergePublication } from './merging/merge-publication.ts';
@@ -44,7 +46,7 @@ import { linkNext, openPull } from './opening/open-pull.ts';
 import { isPermanent, pauseAfter } from './pause-after.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { RepositoryPolls } from './repository-polls.ts';
-import { applyReviews } from './reviews/apply-reviews.ts';
+import { applyReviews, uncountedOf } from './reviews/apply-reviews.ts';
 import { reviewsOf } from './reviews/read-reviews.ts';
 import { commitsWithContent } from './reviews/same-content.ts';
 import { REREAD_MS, waitsByReview } from './reviews/withdraw-reviews.ts';
@@ -72,7 +74,7 @@ export interface PullRequestOptions {
   /** The same for conditions, which commands in comments set. */
   readonly maySetConditions: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Shared with other controllers that read pull requests. Default: its own. */
   readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */
@@ -169,11 +171,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (reviewProblem !== undefined) events.record(object, 'Warning', 'PullRequestFailed', reviewProblem);
     if (store.repositoryOf(evaluation.revision).follows || review === undefined) {
       // Without one policy that says how, Sluice has nothing merged.
-      if (review === undefined && before !== undefined && attempts.hasQueued(keyText(key), before.pull.number)) {
-        const { pulls, number, url } = before.pull;
+      if (review === undefined) {
         const reason = reviewProblem ?? 'no policy with spec.review selects it';
-        const remove = async () => pulls.merging.dequeue(number, signal);
-        if (!(await dequeue({ events, attempts, signal }, { object, url, reason, remove }))) return STAYS_QUEUED;
+        const stopped = { object, revision: evaluation.revision, shown: before?.pull, reason };
+        if ((await leaveWithoutPolicy(deciding(signal), stopped)) === 'stays') return STAYS_QUEUED;
       }
       if (reviewProblem === undefined) return end(key, before, object, signal);
       return undefined;
@@ -264,8 +265,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         : [];
     const by = { forge: pulls.forge, store, mayApprove: options.mayApprove, signal };
     const missing =
-      review.publishOn === 'merge' ? await missingForMerge(by, { object, evaluation, review }, reviewsNow) : [];
-    const about = { explanation, review, rules: [...unmet, ...missing] };
+      review.publishOn === 'merge'
+        ? await missingForMerge(by, { object, evaluation, review }, reviewsNow)
+        : NOTHING_MISSING;
+    const { progress } = missing;
+    const counted = progress && `with the reviews of its pull request it has ${progress}`;
+    store.repositoryOf(revision).noteReviews(revision.name, 'ReviewsCounted', counted);
+    const uncounted = uncountedOf(store.repositoryOf(revision), revision.name);
+    const about = { explanation, review, rules: [...unmet, ...missing.rules], progress, uncounted };
     const described = await readProposal({ client, store }, object, evaluation, about, signal);
     if (isShared) {
       const annotations = await annotateProposal(evaluation, options.renderer, signal);
@@ -344,7 +351,12 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const checks = checksOf(described, review.gateChecks, pull.url, annotations);
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
-    await writePull(deciding(signal), object, shownPull, pull, content);
+    // By what `applyReviews` has found.
+    const text = describeProposal({
+      ...described,
+      uncounted: uncountedOf(store.repositoryOf(revision), revision.name),
+    });
+    await writePull(deciding(signal), object, shownPull, pull, { ...content, text });
     const rebuilt = await rebuildBranch(deciding(signal), evaluation, review, { pull, checks, entry: shownPull });
     if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.

@@ -51,7 +51,7 @@ export class OpenRepository {
   #savedAt: number;
   #request: string | undefined;
   #ranOnceAt: string | undefined;
-  /** A sync that a webhook requested and that has not run yet. */
+  /** A sync that was requested and that has not run yet. */
   #requested: SyncScope | undefined;
   #webhookAt: number | undefined;
   /** The head of the main branch at the last sync. */
@@ -99,10 +99,12 @@ export class OpenRepository {
     return this.#isPollDue() || this.#isRequested(object);
   }
 
-  /** Records a webhook request, with the refs that it is about. */
-  addRequest({ scope }: SyncRequest): void {
-    this.#webhookAt = this.#options.clock.now();
-    this.#pace.noteWebhook();
+  /** Records a request, with the refs that it is about. Polls rely on webhooks alone. */
+  addRequest({ scope, isWebhook }: SyncRequest): void {
+    if (isWebhook) {
+      this.#webhookAt = this.#options.clock.now();
+      this.#pace.noteWebhook();
+    }
     if (this.#requested !== 'everything') this.#requested = scope ?? this.#requested;
   }
 

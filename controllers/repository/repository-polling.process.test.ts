@@ -80,6 +80,23 @@ describe('a remote repository', () => {
     });
   });
 
+  test('a sync that Sluice requests itself is none of a webhook, so that polls stay frequent', async () => {
+    await reconcile();
+    const pauses: (number | undefined)[] = [];
+    for (let sync = 0; sync < 5; sync += 1) {
+      requests.addOwn(KEY, 'branches');
+      pauses.push(await reconcile());
+    }
+    expect(pauses).toEqual([45_000, 60_000, 60_000, 60_000, 60_000]);
+    await pushed('one');
+    requests.addOwn(KEY, 'branches');
+    expect(await reconcile()).toBe(5000);
+    const { lastWebhookTime, packageCount, nextFullSyncTime } = (await status()) ?? {};
+    expect(packageCount).toBe(1);
+    expect(nextFullSyncTime).toBe('2026-01-01T00:00:05Z');
+    expect(lastWebhookTime).toBeUndefined();
+  });
+
   test('a tag alone is found when a webhook reports it, and after five minutes', async () => {
     await world.push(repo, { 'one/Kptfile': KPTFILE });
     await reconcile();

@@ -27,16 +27,26 @@ test('a request wakes a repository at once, and many requests at most four times
 test('a request that was taken is served; a later one wakes again', () => {
   const { clock, woken, self } = requests();
   for (const scope of ['branches', 'everything', undefined] as const) self.add(APPS, scope);
-  expect(self.take(APPS)).toEqual({ scope: 'everything' });
+  expect(self.take(APPS)).toEqual({ scope: 'everything', isWebhook: true });
   expect(self.take(APPS)).toBeUndefined();
   clock.advance(1000);
   // The second wake-up is for requests after the first; a controller that finds none has nothing to do.
   expect(woken).toHaveLength(2);
   self.add(APPS, undefined);
-  expect(self.take(APPS)).toEqual({ scope: undefined });
+  expect(self.take(APPS)).toEqual({ scope: undefined, isWebhook: true });
   expect(woken).toHaveLength(3);
   clock.advance(1000);
   expect(clock.pending).toBe(0);
+});
+
+test('a request is by a webhook if one of those that wait is', () => {
+  const { self } = requests();
+  self.addOwn(APPS, 'branches');
+  expect(self.take(APPS)).toEqual({ scope: 'branches', isWebhook: false });
+  self.addOwn(APPS, 'branches');
+  self.add(APPS, undefined);
+  self.addOwn(APPS, 'branches');
+  expect(self.take(APPS)).toEqual({ scope: 'branches', isWebhook: true });
 });
 
 test('a request that is not taken wakes once, and not after the end of the subscription', () => {

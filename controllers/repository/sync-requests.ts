@@ -12,6 +12,8 @@ export type SyncScope = 'branches' | 'everything';
 export interface SyncRequest {
   /** The refs to sync; undefined if no sync was requested. */
   readonly scope: SyncScope | undefined;
+  /** A webhook reported one of them. */
+  readonly isWebhook: boolean;
 }
 
 /** Requests to evaluate the checks of commits again that are kept of one repository. */
@@ -85,12 +87,14 @@ export class SyncRequests {
     this.#clock = clock;
   }
 
-  /** Records a request for a repository, and wakes its controllers: at once, or after the interval if it was woken recently. */
+  /** Records the message of a webhook about a repository, and wakes its controllers: at once, or after the interval if it was woken recently. */
   add(repository: ObjectKey, scope: SyncScope | undefined): void {
-    const key = keyText(repository);
-    const before = this.#waiting.get(key)?.scope;
-    this.#waiting.set(key, { scope: before === 'everything' ? before : (scope ?? before) });
-    this.#wake(repository, key);
+    this.#add(repository, { scope, isWebhook: true });
+  }
+
+  /** Requests a sync as `add` does, which no webhook has caused: polls stay as frequent as they are. */
+  addOwn(repository: ObjectKey, scope: SyncScope): void {
+    this.#add(repository, { scope, isWebhook: false });
   }
 
   /** Records what the next `takeReview` of each reader returns. Does not wake. */
@@ -157,6 +161,16 @@ export class SyncRequests {
   subscribe(enqueue: (repository: ObjectKey) => void): () => void {
     this.#listeners.add(enqueue);
     return () => this.#listeners.delete(enqueue);
+  }
+
+  #add(repository: ObjectKey, { scope, isWebhook }: SyncRequest): void {
+    const key = keyText(repository);
+    const before = this.#waiting.get(key);
+    this.#waiting.set(key, {
+      scope: before?.scope === 'everything' ? before.scope : (scope ?? before?.scope),
+      isWebhook: isWebhook || before?.isWebhook === true,
+    });
+    this.#wake(repository, key);
   }
 
   #wake(repository: ObjectKey, key: string): void {

@@ -3,6 +3,7 @@ import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { counted } from '../../src/foundation/text/counted.ts';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Actor, RequestContext } from '../../src/resource/object/request-context.ts';
@@ -138,9 +139,7 @@ export async function adoptPackages({
         await repository.createAt({ package: name, workspace, commit: pull.head.commit }, context);
       const draft = store.find(id);
       if (draft !== undefined && !(await isAdopted(repository, draft, pull.head.commit, context.signal))) {
-        problems.push(
-          `${inlineCode(name)} was not adopted: ${inlineCode(draft.name)} has the name of its draft, and is not of this pull request; delete that one, or have its creator do so, and request the adoption again`,
-        );
+        problems.push(`${inlineCode(name)} was not adopted: ${describeOther(draft, pull)}`);
         continue;
       }
       // A process can have ended between the two writes.
@@ -156,6 +155,19 @@ export async function adoptPackages({
     }
   }
   return problems;
+}
+
+/**
+ * Why a draft is not the adopted one. Each user who may change it can write its annotations, so that these decide nothing; but what may have been
+ * adopted before a force-push is work of users, who must not be led to delete it.
+ */
+function describeOther({ name, record }: PackageRevision, { url, head }: PullRequest): string {
+  const draft = inlineCode(name);
+  const { [PULL_ANNOTATION]: of, [PULL_COMMIT_ANNOTATION]: began } = record?.annotations ?? {};
+  const differs = `has neither the content nor the commits of ${inlineCode(head.commit.slice(0, 12))}, the present head`;
+  if (of === url && began !== undefined)
+    return `by its annotations the draft ${draft} was adopted from this pull request at ${inlineCode(began.slice(0, 12))}; it ${differs}, as after a force-push to the branch. The draft stays as it is, and can be continued: push to it what it lacks of the head. To begin again at the head, first save the changes that only the draft has, then delete it and request the adoption again`;
+  return `${draft} has the name of its draft, and ${differs}, so that it is not known to be of this pull request. It may be the work of another user: ask its creator. Once it is not needed any more and deleted, request the adoption again`;
 }
 
 /** Failures that only a user can change; others are tried again. */

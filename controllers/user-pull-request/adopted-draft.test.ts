@@ -22,7 +22,8 @@ describe('a draft with the name of one that is adopted', () => {
     for (let turn = 0; turn < 3; turn += 1) await at.poll();
     return at.comment(1, 'adopt');
   }
-  const REFUSED = /`web` was not adopted: `apps.web.pr-1` has the name of its draft, and is not of this pull request/;
+  const REFUSED =
+    /`web` was not adopted: `apps.web.pr-1` has the name of its draft, and .* not known to be of this pull request/;
 
   const plants: readonly [string, () => Promise<unknown>][] = [
     ['created', () => at.world.draft('apps/web/pr-1', { 'evil.yaml': MAP })],
@@ -84,5 +85,19 @@ describe('a draft with the name of one that is adopted', () => {
     expect(await adopt()).toContain('The packages are adopted as drafts.');
     expect(draft()?.etag).toBe(etag);
     expect(at.comment(1)).toContain('Adopted as the draft `apps.web.pr-1`.');
+  });
+
+  test('stays as it is after a force-push to the branch, and the reply says how to keep its changes', async () => {
+    await at.policy();
+    const first = await at.pull(FILES);
+    await adopt();
+    await at.world.store.change('apps.web.pr-1', { files: new Map([['b.yaml', Buffer.from(MAP)]]) }, ANNA);
+    const before = draft()?.etag;
+    const second = await at.pull({ ...FILES, 'web/c.yaml': MAP });
+    const reply = await adopt();
+    expect(reply).toContain(`was adopted from this pull request at \`${first.slice(0, 12)}\`; it has neither`);
+    expect(reply).toContain(`\`${second.slice(0, 12)}\`, the present head, as after a force-push`);
+    expect(reply).toContain('first save the changes that only the draft has');
+    expect(draft()?.etag).toBe(before);
   });
 });

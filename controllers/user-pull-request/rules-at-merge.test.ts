@@ -4,6 +4,7 @@ import { freezesAt } from '../../src/package/model/policy/approval-rules.ts';
 import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { eachUserPulls, GATES, KPTFILE, MAP, type UserPullBench } from '../../test/support/user-pull-bench.ts';
+import { REREAD_MS } from '../pull-request/reviews/withdraw-reviews.ts';
 import { SyncRequests } from '../repository/sync-requests.ts';
 
 const DAY_MS = 86_400_000;
@@ -159,6 +160,27 @@ describe('the check of a pull request of a user that a rule blocks', () => {
     await at.merge(1, 'bob');
     await at.poll();
     expect(at.world.store.get('apps.web.merge-1').outOfBand).toBeUndefined();
+  });
+
+  test('is pending again some time after a review that it needs was deleted, which the host does not show', async () => {
+    const approvers = ['bob', 'carl'].map((user) => ({ user, subject: user }));
+    await at.policy({ publishOn: 'merge', approvers }, { approval: { quorum: { required: 1 } } });
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    expect(ready(commit)?.state).toBe('pending');
+    // A review that is added shows.
+    expect(await at.check(1)).toBeUndefined();
+    at.forge.review(1, 'carl', 'approved', commit);
+    await at.poll();
+    expect(ready(commit)?.state).toBe('success');
+    expect(await at.check(1)).toMatchObject({ requeueAfter: REREAD_MS });
+    at.forge.reviewsOf.set(1, []);
+    await at.check(1);
+    expect(ready(commit)?.state).toBe('pending');
+    at.forge.review(1, 'carl', 'approved', commit);
+    at.forge.batchesReads = true;
+    expect(await at.check(1)).toBeUndefined();
+    expect(ready(commit)?.state).toBe('success');
   });
 
   test('does not wait for approvals where the merge is none, and reads no reviews without a rule for them', async () => {

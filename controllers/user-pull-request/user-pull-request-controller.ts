@@ -24,6 +24,7 @@ import { mergePublicationOf, recordMergePublication } from '../pull-request/merg
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
+import { REREAD_MS } from '../pull-request/reviews/withdraw-reviews.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { workspaceOf } from './adopt.ts';
@@ -65,7 +66,7 @@ export interface UserPullRequestOptions {
   /** The same for approvals, which merges and reviews are. */
   readonly mayApprove: MayApprove | undefined;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'add' | 'takeReview' | 'isAsWritten'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Shared with other controllers that read pull requests. Default: its own. */
   readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */
@@ -316,8 +317,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     await reportQueued(pulls, number, context);
     const { awaited } = pulls.writtenOf(number);
     const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.monotonic());
-    if (waitMs === undefined) return undefined;
-    return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
+    if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
+    const mayEnd = !pulls.forge.batchesReads && (await reviewed)?.some(({ state }) => state === 'approved') === true;
+    return mayEnd ? { requeueAfter: REREAD_MS, reason: 'a review that counts may be deleted' } : undefined;
   }
 
   function strangers(memory: { exhausted?: Exhausted }, head: string): Renderer | undefined {

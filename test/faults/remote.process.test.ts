@@ -183,9 +183,8 @@ test('why the pull request of a proposal fails is explained until the host accep
   expect(await reasons(store)).toContainEqual(expect.objectContaining({ reason: 'PushRefused' }));
   // Notes of versions that knew only refused pushes.
   const file = join(store.repository('packages').git.path, 'sluice-refused-pushes.json');
-  const notes = JSON.parse(await readFile(file, 'utf8')) as { reason?: string }[];
-  for (const note of notes) delete note.reason;
-  await writeFile(file, JSON.stringify(notes));
+  const notes = store.repository('packages').refusedPushes();
+  await writeFile(file, JSON.stringify(notes.map((note) => ({ ...note, reason: undefined }))));
   expect(store.repository('packages').refusedPushes()).toHaveLength(1);
   await beside.close();
   await store.close();

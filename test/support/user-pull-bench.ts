@@ -108,6 +108,11 @@ export class UserPullBench {
     return result;
   }
 
+  /** Checks one again, as when the time of its last result is over. */
+  async check(number: number): Promise<unknown> {
+    return this.#controller?.reconcile({ namespace: 'default', name: `apps.${number}` }, CONTEXT);
+  }
+
   /** Creates a policy, for all packages or the listed ones, and waits until it is in force. */
   async policy(
     review: Record<string, unknown> = {},

@@ -36,6 +36,11 @@ spec:
           image: web:v1
 `;
 
+/** Messages about merges without the commits that they name. */
+export function withoutCommits(text: string): string {
+  return text.replaceAll(/ at [0-9a-f]{12}: /g, ': ');
+}
+
 export async function variantBench(world: Fixture): Promise<VariantBench> {
   await world.register('blueprints');
   await world.register('edge', { deployment: true });

@@ -277,10 +277,10 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
 
   /** Sluice has put it into the merge queue, and the target has users merge now. Returns whether it was there and is not any more. */
   async function leaveQueue({ number, url }: PullRequest): Promise<boolean> {
-    if (wanted?.merge === 'automatic' || !attempts.hasQueued(key, number)) return false;
+    if (wanted?.merge === 'automatic' || !attempts.mayHaveQueued(key, number)) return false;
     const reason = 'spec.pullRequest.merge is manual';
     const remove = async () => forge.dequeue(number, signal);
-    return dequeue(context, { object: target, url, reason, remove });
+    return (await dequeue(context, { object: target, url, reason, isUpToUsers: true, remove })) === 'left';
   }
 
   async function waitText(reason: PullWait, { pull, head, by }: Seen): Promise<string> {

@@ -357,23 +357,46 @@ describe('deliveries by pull request', () => {
       expect((await statusOf(world)).reason).toBe('TargetIsPackages');
     });
 
-    test('where users merge now, it leaves the queue; what they put there stays, which is no mistake', async () => {
+    test.each([false, true])(
+      'where users merge now, it leaves the queue; what they put there stays, which is no mistake (restart: %s)',
+      async (isRestarted) => {
+        await queued();
+        if (isRestarted) start();
+        const target = { namespace: 'default', name: 'edge' };
+        await world.client.patch(deliveryTargetKind, target, { spec: { pullRequest: { merge: 'manual' } } });
+        await reconcile();
+        expect([...forge.queue]).toEqual([]);
+        expect((await events()).join('\n')).toMatch(
+          /Dequeued: .*pulls\/1 was removed .*spec.pullRequest.merge is manual/,
+        );
+        expect(await statusOf(world)).toMatchObject({ status: { pullRequest: { state: 'Open' } } });
+        forge.calls.length = 0;
+        forge.queue.add(1);
+        forge.queuedByOthers.add(1);
+        await reconcile();
+        expect([...forge.queue]).toEqual([1]);
+        expect(forge.calls).not.toContain('dequeue');
+        expect(await statusOf(world)).toMatchObject({ status: { pullRequest: { state: 'Queued' } } });
+      },
+    );
+
+    test('where users merge, what an earlier process has put there leaves the queue as deliveries stop, and what they put there stays', async () => {
       await queued();
       const target = { namespace: 'default', name: 'edge' };
-      await world.client.patch(deliveryTargetKind, target, { spec: { pullRequest: { merge: 'manual' } } });
-      await reconcile();
-      expect([...forge.queue]).toEqual([]);
-      expect((await events()).join('\n')).toMatch(
-        /Dequeued: .*pulls\/1 was removed .*spec.pullRequest.merge is manual/,
-      );
-      expect(await statusOf(world)).toMatchObject({ status: { pullRequest: { state: 'Open' } } });
-      forge.calls.length = 0;
-      forge.queue.add(1);
+      const spec = { pullRequest: { merge: 'manual' }, suspend: true } as const;
+      await world.client.patch(deliveryTargetKind, target, { spec });
+      start();
       forge.queuedByOthers.add(1);
       await reconcile();
+      await reconcile();
       expect([...forge.queue]).toEqual([1]);
-      expect(forge.calls).not.toContain('dequeue');
-      expect(await statusOf(world)).toMatchObject({ status: { pullRequest: { state: 'Queued' } } });
+      expect(forge.calls.filter((call) => call === 'dequeue')).toHaveLength(1);
+      expect((await events()).join('\n')).not.toMatch(/equeued/);
+      forge.queuedByOthers.clear();
+      start();
+      await reconcile();
+      expect([...forge.queue]).toEqual([]);
+      expect((await events()).join('\n')).toMatch(/Dequeued: .*spec.suspend is set/);
     });
 
     test('what cannot be removed from the merge queue is reported, and tried again', async () => {

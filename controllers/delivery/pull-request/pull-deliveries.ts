@@ -94,11 +94,13 @@ export class PullDeliveries {
     if (!isOpen || target.spec.pullRequest === undefined) return undefined;
     const { number, url } = pullRequest;
     const key = keyText(keyOf(target));
-    if (target.spec.pullRequest.merge !== 'automatic' && !this.#attempts.hasQueued(key, number)) return undefined;
+    const isUpToUsers = target.spec.pullRequest.merge !== 'automatic';
+    if (isUpToUsers && !this.#attempts.mayHaveQueued(key, number)) return undefined;
     const remove = async () => (await this.#forgeOf(target)).dequeue(number, signal);
     const context = { events: this.#events, attempts: this.#attempts, signal };
-    const hasLeft = await dequeue(context, { object: target, url, reason, remove });
-    return hasLeft ? { ...pullRequest, state: 'Open' } : 'failed';
+    const outcome = await dequeue(context, { object: target, url, reason, isUpToUsers, remove });
+    if (outcome === 'of-users') return undefined;
+    return outcome === 'left' ? { ...pullRequest, state: 'Open' } : 'failed';
   }
 
   /** A webhook has reported something of the repository of a target. */

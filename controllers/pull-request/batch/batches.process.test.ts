@@ -692,7 +692,7 @@ describe('a pull request of several proposals', () => {
       return taken;
     };
     at.restart({
-      requests: { subscribe: () => () => undefined, add: () => undefined, isAsWritten: () => undefined, takeReview },
+      requests: { subscribe: () => () => undefined, addOwn: () => undefined, isAsWritten: () => undefined, takeReview },
     });
     await at.settle();
     const pollWakes = async () => {

@@ -32,7 +32,7 @@ export interface EndContext extends MergeContext {
   readonly client: Client;
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'update'>;
   readonly clock: Clock;
-  readonly requests: Pick<SyncRequests, 'add'> | undefined;
+  readonly requests: Pick<SyncRequests, 'addOwn'> | undefined;
 }
 
 /** A pull request of this proposal has ended on the host: a merge publishes it, if the policy says so; anything else rejects it. */
@@ -57,7 +57,7 @@ export async function applyEnd(
     const awaited = awaitMerge(before, dependenciesOf({ ...merged, mainHead: index.mainHead }), { firstMs, nowMs });
     memory.awaited = awaited;
     // What was read just now was not there.
-    if (awaited.untilMs !== before?.untilMs) requests?.add(repositoryOf(keyOf(object)), 'branches');
+    if (awaited.untilMs !== before?.untilMs) requests?.addOwn(repositoryOf(keyOf(object)), 'branches');
     if (!isFetched && nowMs - awaited.sinceMs >= MISSING_MS) {
       const message = `${pull.url} was merged, but is not published: its commit ${inlineCode(commit)} does not arrive in the repository ${repositoryOf(keyOf(object)).name}; check that this is the one of the host and that its main branch was not reset, or reject the revision`;
       events.record(object, 'Warning', 'MergeNotPublished', message, 'ended');

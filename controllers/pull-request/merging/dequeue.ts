@@ -12,6 +12,8 @@ interface StoppedPull {
   readonly url: string;
   /** Why, as a part of a sentence. */
   readonly reason: string;
+  /** Users may have it merged, so that it stays where one of them has put it there. */
+  readonly isUpToUsers: boolean;
   /** Removes it on the host. */
   remove(): ReturnType<ForgeMerging['dequeue']>;
 }
@@ -29,25 +31,27 @@ export const STAYS_QUEUED: ReconcileResult = {
 };
 
 /**
- * Removes a pull request that Sluice has put into the merge queue of the host, for whatever reason it must not be merged now. Returns whether it is
- * not there any more. One that stays, since another user has put it there or the host refuses that, is reported; the caller tries again.
+ * Removes a pull request that Sluice has put into the merge queue of the host, for whatever reason it must not be merged now. `left`: it is not there
+ * any more. `of-users`: it may stay there. One that stays against the rules, since another user has put it there or the host refuses that, is reported;
+ * the caller tries again.
  */
 export async function dequeue(
   { events, attempts, signal }: DequeueContext,
-  { object, url, reason, remove }: StoppedPull,
-): Promise<boolean> {
+  { object, url, reason, isUpToUsers, remove }: StoppedPull,
+): Promise<'left' | 'of-users' | 'stays'> {
   const stays = (why: string) => {
     const message = `${url} cannot be removed from the merge queue of the host (${why}), although ${reason}; remove it there`;
     events.record(object, 'Warning', 'NotDequeued', message, 'queue');
-    return false;
+    return 'stays' as const;
   };
   try {
     const outcome = await remove();
-    if (outcome === 'other') return stays('another user has put it there');
-    const message = `${url} was removed from the merge queue of the host: ${reason}`;
+    if (outcome === 'other' && !isUpToUsers) return stays('another user has put it there');
     attempts.noteQueued(keyText(keyOf(object)), undefined);
+    if (outcome === 'other') return 'of-users';
+    const message = `${url} was removed from the merge queue of the host: ${reason}`;
     if (outcome === 'removed') events.record(object, 'Normal', 'Dequeued', message, 'queue');
-    return true;
+    return 'left';
   } catch (error) {
     if (!isSluiceError(error) || signal.aborted) throw error;
     return stays(messageOf(error));

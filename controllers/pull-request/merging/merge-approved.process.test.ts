@@ -458,20 +458,61 @@ describe('a main branch that the host reserves for merges', () => {
       },
     );
 
-    test('leaves it when the policy leaves merges to users, who may put it there', async () => {
+    test('leaves it also if that is another process, and the decision was recorded as one of several approvals', async () => {
       await queued();
+      at.restart();
+      await changePolicy({ approval: { quorum: { required: 2 } } });
+      await expect.poll(() => policy().approvalRules).toHaveLength(1);
+      const bob = { actor: { name: 'bob@example.com' }, face: 'api', evidence: 'https://git.example.com/2' } as const;
+      await at.world.store.update(name, { action: 'approve' }, bob);
+      await settle();
+      expect([...at.forge.queue]).toEqual([]);
+      expect(dequeues()).toBe(1);
+      expect(at.world.store.repository('apps').isInMergeQueue(at.revision(name))).toBe(false);
+    });
+
+    test('after a restart, what a user has put there stays, which is found out once and is no mistake', async () => {
+      await queued();
+      at.forge.queuedByOthers.add(1);
+      at.restart();
       await changePolicy({ review: { publishOn: 'merge' } });
       await expect.poll(() => policy().review?.publishOn).toBe('merge');
-      await at.reconcile(name);
-      expect([...at.forge.queue]).toEqual([]);
-      at.forge.queue.add(1);
-      at.forge.queuedByOthers.add(1);
-      at.forge.change(1, {});
-      await settle(2);
+      await settle();
       expect([...at.forge.queue]).toEqual([1]);
       expect(dequeues()).toBe(1);
-      expect((await at.world.events(name)).join('\n')).not.toMatch(/NotDequeued/);
+      expect(at.world.store.repository('apps').isInMergeQueue(at.revision(name))).toBe(true);
+      expect((await at.world.events(name)).join('\n')).not.toMatch(/equeued/);
     });
+
+    test('is reported when its policy has ended while no process ran, which named the host', async () => {
+      await queued();
+      at.restart();
+      await changePolicy({ review: null });
+      await expect.poll(() => policy().review).toBeUndefined();
+      await at.reconcile(name);
+      expect((await at.world.events(name)).at(-1)).toMatch(
+        /^NotDequeued: .*no policy with spec.review selects it; remove it there: .*pulls\/1 is in the merge queue/,
+      );
+    });
+
+    test.each([false, true])(
+      'leaves it when the policy leaves merges to users, who may put it there (restart: %s)',
+      async (isRestarted) => {
+        await queued();
+        if (isRestarted) at.restart();
+        await changePolicy({ review: { publishOn: 'merge' } });
+        await expect.poll(() => policy().review?.publishOn).toBe('merge');
+        await at.reconcile(name);
+        expect([...at.forge.queue]).toEqual([]);
+        at.forge.queue.add(1);
+        at.forge.queuedByOthers.add(1);
+        at.forge.change(1, {});
+        await settle(2);
+        expect([...at.forge.queue]).toEqual([1]);
+        expect(dequeues()).toBe(1);
+        expect((await at.world.events(name)).join('\n')).not.toMatch(/NotDequeued/);
+      },
+    );
 
     test.each(['removed', 'contradicted'] as const)(
       'leaves it when no one policy says any more how it is reviewed: %s',

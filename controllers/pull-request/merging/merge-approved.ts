@@ -26,7 +26,7 @@ export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly clock: Clock;
   /** By revision. */
   readonly attempts: MergeAttempts;
-  readonly requests: Pick<SyncRequests, 'add'> | undefined;
+  readonly requests: Pick<SyncRequests, 'addOwn'> | undefined;
 }
 
 /** A decision is made again before a merge once it is so old, in milliseconds; the kernel counts it for twice as long. */
@@ -75,9 +75,10 @@ export async function mergeApproved(
       decision === undefined
         ? 'no approval of what it publishes has been decided on'
         : `policy ${review.policy} leaves the merge to users (spec.review.publishOn: merge)`;
-    const stays = attempts.hasQueued(key, pull.number) ? await leaveQueue(why) : undefined;
+    const isQueued = pulls.queued.has(pull.number) && attempts.mayHaveQueued(key, pull.number);
+    const stays = isQueued ? await leaveQueue(why, true) : undefined;
     if (stays !== undefined) return stays;
-    attempts.forget(key);
+    attempts.forgetUnmerged(key);
     repository.noteNotMerged(revision.name, undefined);
     return undefined;
   }
@@ -138,7 +139,7 @@ export async function mergeApproved(
       // The new head wakes this controller, and is decided on again.
       if (await rebuildOnMain(context, evaluation)) return undefined;
       // The main branch may have moved on the host alone.
-      requests?.add(repositoryOf(keyOf(object)), 'branches');
+      requests?.addOwn(repositoryOf(keyOf(object)), 'branches');
     }
     return wait({ text: plainLine(words), obstacle: by });
   }
@@ -149,7 +150,7 @@ export async function mergeApproved(
   repository.noteNotMerged(revision.name, undefined);
   attempts.forget(key);
   pulls.note(await pulls.forge.get(pull.number, signal));
-  requests?.add(repositoryOf(keyOf(object)), 'branches');
+  requests?.addOwn(repositoryOf(keyOf(object)), 'branches');
   return { requeueAfter: SOON_MS, reason: 'the merge has to be read' };
 
   function takeOverQueue(isQueued: boolean): void {
@@ -159,15 +160,15 @@ export async function mergeApproved(
   }
 
   async function holdBack(reason: string): Promise<ReconcileResult> {
-    const stays = pulls.queued.has(pull.number) ? await leaveQueue(reason) : undefined;
+    const stays = pulls.queued.has(pull.number) ? await leaveQueue(reason, false) : undefined;
     return stays ?? wait({ text: reason, obstacle: undefined });
   }
 
-  async function leaveQueue(reason: string): Promise<ReconcileResult | undefined> {
+  async function leaveQueue(reason: string, isUpToUsers: boolean): Promise<ReconcileResult | undefined> {
     const remove = async () => pulls.merging.dequeue(pull.number, signal);
-    if (!(await dequeue(context, { object, url: pull.url, reason, remove }))) return STAYS_QUEUED;
-    takeOverQueue(false);
-    return undefined;
+    const outcome = await dequeue(context, { object, url: pull.url, reason, isUpToUsers, remove });
+    if (outcome === 'left') takeOverQueue(false);
+    return outcome === 'stays' ? STAYS_QUEUED : undefined;
   }
 
   function wait(why: UnmergedReason): ReconcileResult {

@@ -47,8 +47,8 @@ const RETRY_OF: Readonly<Partial<Record<MergeObstacle, number>>> = { unknown: 50
 export class MergeAttempts {
   readonly #clock: Clock;
   readonly #unmerged = new Map<string, UnmergedPull>();
-  /** The pull requests that this process has put into the merge queue of the host. */
-  readonly #queued = new Map<string, number>();
+  /** The pull request of each that this process has put into the merge queue of the host; undefined: none of it is there by Sluice. */
+  readonly #queued = new Map<string, number | undefined>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -107,15 +107,19 @@ export class MergeAttempts {
     return due > 0 ? due : undefined;
   }
 
-  /** Sluice has put a pull request into the merge queue of the host; undefined: it is not there any more. */
+  /** Sluice has put a pull request into the merge queue of the host; undefined: none is there, or not by Sluice. */
   noteQueued(key: string, number: number | undefined): void {
-    if (number === undefined) this.#queued.delete(key);
-    else this.#queued.set(key, number);
+    this.#queued.set(key, number);
   }
 
-  /** True if this process has put it there: where Sluice merges nothing, others may have. */
-  hasQueued(key: string, number: number): boolean {
-    return this.#queued.get(key) === number;
+  /** False if Sluice has not put it there: where Sluice merges nothing, others may have. What an earlier process did is unknown. */
+  mayHaveQueued(key: string, number: number): boolean {
+    return !this.#queued.has(key) || this.#queued.get(key) === number;
+  }
+
+  /** Nothing is to be merged now. What waits in the queue is still known. */
+  forgetUnmerged(key: string): void {
+    this.#unmerged.delete(key);
   }
 
   forget(key: string): void {

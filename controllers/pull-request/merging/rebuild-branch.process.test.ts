@@ -122,7 +122,7 @@ test('a main branch that the mirror does not have yet is read before the branch 
     subscribe: () => () => undefined,
     takeReview: () => undefined,
     isAsWritten: () => undefined,
-    add: () => void requested.push(''),
+    addOwn: () => void requested.push(''),
   };
   at.restart({ requests });
   await at.sync();

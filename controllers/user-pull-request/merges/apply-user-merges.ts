@@ -31,7 +31,7 @@ export interface ApplyContext extends Omit<UserMergeContext, 'onPublished'> {
   readonly client: Client;
   readonly events: EventDeduplicator;
   readonly object: Stored<Repository>;
-  readonly requests: Pick<SyncRequests, 'add'> | undefined;
+  readonly requests: Pick<SyncRequests, 'addOwn'> | undefined;
 }
 
 /**
@@ -141,7 +141,7 @@ function awaitCommit(
   const { waitsSince = now, syncedAt = Number.NEGATIVE_INFINITY } = merged;
   if (now - syncedAt >= RETRY_MS) {
     merged.syncedAt = now;
-    requests?.add({ namespace: repository.namespace, name: repository.repository }, 'branches');
+    requests?.addOwn({ namespace: repository.namespace, name: repository.repository }, 'branches');
   }
   return { requeueAfter: now - waitsSince < RETRY_MS ? FETCH_MS : RETRY_MS, reason: 'the main branch has to be read' };
 }

@@ -99,7 +99,7 @@ export function followLedger({
     ...{ client, clock, namespace, ledger, warn },
     onWritten: (ids) => {
       for (const { namespace: of, repository: name } of writtenIn(session.store, ids))
-        requests.add({ namespace: of, name }, 'everything');
+        requests.addOwn({ namespace: of, name }, 'everything');
     },
   });
 }

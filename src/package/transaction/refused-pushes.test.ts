@@ -1,4 +1,4 @@
-import fs, { existsSync, writeFileSync } from 'node:fs';
+import fs, { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -18,33 +18,42 @@ function note(reason: RefusalReason, revision: string, message = 'the host requi
 
 const all = () => true;
 
+function spyOn<T extends 'readFileSync' | 'renameSync' | 'appendFileSync'>(...names: readonly T[]) {
+  const spies = names.map((name) => vi.spyOn(fs, name));
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    for (const spy of spies) spy.mockRestore();
+    syncBuiltinESMExports();
+  });
+  return spies;
+}
+
 test.each(['a file', 'memory'])('a note of a merge queue stays, however many others there are (%s)', (place) => {
-  const notes = new RefusedPushes(place === 'memory' ? undefined : file);
-  for (const name of ['first', 'second']) notes.add(note('MergeQueued', name), all);
-  for (let count = 0; count < 150; count += 1) notes.add(note('NotMerged', `p${count}`), all);
-  for (let count = 0; count < 150; count += 1) notes.add(note('MergeQueued', `q${count}`), all);
+  let current: string | undefined;
+  const isCurrent = ({ revision }: RefusalNote) => current === undefined || revision === current;
+  const notes = new RefusedPushes(place === 'memory' ? undefined : file, isCurrent);
+  for (const name of ['first', 'second']) notes.add(note('MergeQueued', name));
+  for (let count = 0; count < 150; count += 1) notes.add(note('NotMerged', `p${count}`));
+  for (let count = 0; count < 150; count += 1) notes.add(note('MergeQueued', `q${count}`));
   expect(notes.of('first')).toEqual([note('MergeQueued', 'first')]);
   expect(notes.of('p49')).toEqual([]);
   expect(notes.of('p50')).toEqual([note('NotMerged', 'p50')]);
-  // What does not count any more is not kept, since no number bounds it.
-  notes.add(note('MergeQueued', 'second', 'in another one'), ({ revision }) => revision === 'second');
-  expect(notes.list().filter(({ reason }) => reason === 'MergeQueued')).toHaveLength(1);
-  expect(notes.list()).toHaveLength(101);
+  // What does not count any more is not kept for long, since no number bounds it.
+  current = 'second';
+  for (let count = 0; count < 500; count += 1) notes.add(note('MergeQueued', `r${count}`));
+  expect(notes.of('second')).toEqual([note('MergeQueued', 'second')]);
+  expect(notes.of('first')).toEqual([]);
+  expect(notes.list().length).toBeLessThan(350);
 });
 
 test('what another process writes is read, and nothing else is read twice', () => {
-  const [one, other] = [new RefusedPushes(file), new RefusedPushes(file)];
-  one.add(note('PushRefused', 'a'), all);
-  other.add(note('NotMerged', 'a'), all);
+  const [one, other] = [new RefusedPushes(file, all), new RefusedPushes(file, all)];
+  one.add(note('PushRefused', 'a'));
+  other.add(note('NotMerged', 'a'));
   expect(one.of('a')).toEqual([note('PushRefused', 'a'), note('NotMerged', 'a')]);
-  const read = vi.spyOn(fs, 'readFileSync');
-  syncBuiltinESMExports();
-  onTestFinished(() => {
-    read.mockRestore();
-    syncBuiltinESMExports();
-  });
+  const [read] = spyOn('readFileSync');
   for (let count = 0; count < 100; count += 1) one.remove({ revision: `b${count}`, reason: 'NotMerged' });
-  one.add(note('PushRefused', 'b'), all);
+  one.add(note('PushRefused', 'b'));
   one.remove({ revision: 'a', reason: 'PushRefused' });
   expect(read).not.toHaveBeenCalled();
   expect(other.list()).toEqual([note('NotMerged', 'a'), note('PushRefused', 'b')]);
@@ -55,11 +64,55 @@ test('what another process writes is read, and nothing else is read twice', () =
   expect(one.list()).toEqual([]);
 });
 
+test('the cost of a note does not depend on the number of others', () => {
+  const isCurrent = vi.fn(all);
+  const notes = new RefusedPushes(file, isCurrent);
+  const [rename] = spyOn('renameSync');
+  const count = 2000;
+  const queued = Array.from({ length: count }, (_, index) => note('MergeQueued', `q${index}`));
+  for (const one of queued) notes.add(one);
+  expect(new RefusedPushes(file, all).list()).toEqual(queued);
+  for (const { revision, reason } of queued.slice(1)) notes.remove({ revision, reason });
+  expect(new RefusedPushes(file, all).list()).toEqual(queued.slice(0, 1));
+  expect(rename?.mock.calls.length).toBeLessThan(20);
+  expect(isCurrent.mock.calls.length).toBeLessThan(4 * count);
+});
+
+test('a change beside that of another process is not lost', () => {
+  const [one, other] = [new RefusedPushes(file, all), new RefusedPushes(file, all)];
+  for (const name of ['a', 'b']) one.add(note('MergeQueued', name));
+  const append = fs.appendFileSync;
+  const [spy] = spyOn('appendFileSync');
+  // The other process writes after this one has looked at the file.
+  spy?.mockImplementationOnce((...of) => {
+    append(file, `${JSON.stringify(note('NotMerged', 'c'))}\n`);
+    append(...of);
+  });
+  one.remove({ revision: 'a', reason: 'MergeQueued' });
+  const left = [note('MergeQueued', 'b'), note('NotMerged', 'c')];
+  expect(one.list()).toEqual(left);
+  expect(other.list()).toEqual(left);
+});
+
+test('a file of earlier versions is read, and half a line is ignored', () => {
+  const { reason: _, ...earlier } = note('PushRefused', 'a');
+  writeFileSync(file, JSON.stringify([earlier, note('MergeQueued', 'b')]));
+  const notes = new RefusedPushes(file, all);
+  const both = [note('MergeQueued', 'b'), note('PushRefused', 'a')];
+  expect(notes.list()).toEqual(both);
+  notes.add(note('NotMerged', 'c'));
+  appendFileSync(file, '{"revision":"d"');
+  const after = new RefusedPushes(file, all);
+  expect(after.list()).toEqual([...both, note('NotMerged', 'c')]);
+  after.remove({ revision: 'c', reason: 'NotMerged' });
+  expect(notes.list()).toEqual(both);
+});
+
 test('a damaged file is replaced by the next note', () => {
-  const notes = new RefusedPushes(file);
-  notes.add(note('PushRefused', 'a'), all);
+  const notes = new RefusedPushes(file, all);
+  notes.add(note('PushRefused', 'a'));
   writeFileSync(file, '[{');
   expect(notes.list()).toEqual([]);
-  notes.add(note('PushRefused', 'b'), all);
-  expect(new RefusedPushes(file).list()).toEqual([note('PushRefused', 'b')]);
+  notes.add(note('PushRefused', 'b'));
+  expect(new RefusedPushes(file, all).list()).toEqual([note('PushRefused', 'b')]);
 });

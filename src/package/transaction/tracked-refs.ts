@@ -76,7 +76,7 @@ export class TrackedRefs implements WriteTarget {
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
     const file = options.remote === undefined ? undefined : join(options.git.path, 'sluice-refused-pushes.json');
-    this.#refusedPushes = new RefusedPushes(file);
+    this.#refusedPushes = new RefusedPushes(file, (note) => this.#isCurrent(note));
     this.main = mainRef(options.layout);
   }
 
@@ -245,8 +245,7 @@ export class TrackedRefs implements WriteTarget {
     const commit = this.revision(revision)?.commit;
     if (note === undefined) this.#refusedPushes.remove({ revision, reason });
     // A commit that could not be written cannot be explained.
-    else if (commit !== undefined)
-      this.#refusedPushes.add({ ...note, revision, commit, reason }, (other) => this.#isCurrent(other));
+    else if (commit !== undefined) this.#refusedPushes.add({ ...note, revision, commit, reason });
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {

@@ -8,7 +8,7 @@ import { isPublished, type PackageRevision } from '../../model/revision/package-
 import { ACTIONS } from '../../model/revision/revision-state.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { reportedPushers } from './host-pushers.ts';
-import { type ChainLink, readCommit, recordsOf } from './record-chain.ts';
+import { type ChainLink, madeIn, readCommit, recordsOf } from './record-chain.ts';
 
 /** Merges of a draft behind which the walk goes on; each costs a walk over the main branch. */
 const MAX_MERGES = 20;
@@ -68,7 +68,7 @@ type WriterOf = (commit: Commit, isCovered: boolean) => string | undefined;
 function writerOf(revision: PackageRevision, records: readonly ChainLink[]): WriterOf & { readonly upTo?: Oid } {
   const signed = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.commits : undefined;
   const made = new Map<Oid, string>(signed?.map(({ commit, by }) => [commit, by]));
-  for (const { last, isTrusted } of records) if (isTrusted && last.made !== undefined) made.set(last.made, last.by);
+  for (const [commit, by] of madeIn(records)) made.set(commit, by);
   const writers = writersOf(revision);
   const areKnown = areAllKnown(writers?.contributors);
   const find: WriterOf = ({ oid, message }, isCovered) =>

@@ -50,6 +50,21 @@ export async function recordsOf(
   return records;
 }
 
+/** The commits of a draft that are proven to be Sluice's, with their authors: anyone who may push can write the trailers of one. */
+export function madeIn(records: readonly ChainLink[]): Map<Oid, string> {
+  return new Map(
+    records.flatMap(({ last: { made, by }, isTrusted }) => (isTrusted && made !== undefined ? [[made, by]] : [])),
+  );
+}
+
+/** `madeIn` of the last records of a revision. */
+export async function commitsMade(
+  repo: Pick<RepositoryContext, 'git' | 'trust'>,
+  revision: PackageRevision,
+): Promise<ReadonlyMap<Oid, string>> {
+  return madeIn(await recordsOf(repo, revision, MAX_RECORDS));
+}
+
 /**
  * Returns the authors of a draft's commits according to its records, which end with its publication. Empty if no push contributed:
  * then all commits are Sluice's, and their trailers are right.
@@ -60,10 +75,7 @@ export async function commitAuthors(
   contributors: RevisionRecord['contributors'],
 ): Promise<NonNullable<FoldedRecord['commits']>> {
   if (areAllKnown(contributors)) return [];
-  const records = await recordsOf(repo, revision, MAX_RECORDS);
-  return records.flatMap(({ last: { made: commit, by }, isTrusted }) =>
-    isTrusted && commit !== undefined ? [{ commit, by }] : [],
-  );
+  return Array.from(await commitsMade(repo, revision), ([commit, by]) => ({ commit, by }));
 }
 
 function readRecord(message: string): ReturnType<typeof parseRecord> | undefined {

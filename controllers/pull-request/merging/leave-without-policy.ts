@@ -1,0 +1,49 @@
+import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
+import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import type { ShownPull } from '../shown-proposals.ts';
+import { dequeue } from './dequeue.ts';
+import type { MergeAttempts } from './merge-attempts.ts';
+
+interface Unreviewed {
+  readonly object: Stored<PackageRevision>;
+  readonly revision: Revision;
+  /** Undefined where this process has not shown it. */
+  readonly shown: ShownPull | undefined;
+  /** Why no one policy says how it is reviewed. */
+  readonly reason: string;
+}
+
+interface LeavingContext {
+  readonly store: Pick<RevisionStore, 'repositoryOf'>;
+  readonly events: EventDeduplicator;
+  readonly attempts: MergeAttempts;
+  readonly signal: AbortSignal;
+}
+
+/** Takes the pull request of a proposal that no one policy reviews any more out of the merge queue of the host, if Sluice has put it there. */
+export async function leaveWithoutPolicy(
+  { store, events, attempts, signal }: LeavingContext,
+  { object, revision, shown, reason }: Unreviewed,
+): Promise<'left' | 'of-users' | 'stays'> {
+  const repository = store.repositoryOf(revision);
+  if (shown === undefined) {
+    // The policy that named the host has ended while no process ran.
+    const note = repository.refusalsOf(revision.name).find((refusal) => refusal.reason === 'MergeQueued');
+    if (note === undefined) return 'left';
+    const message = `Sluice cannot remove it from the merge queue of the host any more, although ${reason}; remove it there: ${note.message}`;
+    events.record(object, 'Warning', 'NotDequeued', message, 'queue');
+    return 'of-users';
+  }
+  const { pulls, number, url } = shown;
+  if (!pulls.queued.has(number)) return 'left';
+  if (!attempts.mayHaveQueued(keyText(keyOf(object)), number)) return 'of-users';
+  const remove = async () => pulls.merging.dequeue(number, signal);
+  const outcome = await dequeue({ events, attempts, signal }, { object, url, reason, isUpToUsers: true, remove });
+  if (outcome !== 'left') return outcome;
+  pulls.queued.note(number, false);
+  repository.noteQueued(revision.name, undefined);
+  return outcome;
+}
