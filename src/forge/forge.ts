@@ -196,6 +196,8 @@ export interface MergedState {
    * by hand in spite of a schedule cannot be distinguished from it.
    */
   readonly scheduled?: ScheduledMerge;
+  /** Why the user whom the host reports as who merged may have decided nothing about it; undefined where that user merged. */
+  readonly unsureMerger?: string;
 }
 
 /** A merge that the host makes by itself, once its rules permit it. */
