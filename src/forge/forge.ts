@@ -74,8 +74,8 @@ export interface Forge extends ForgeMerging {
   mergedState(pull: PullRequest, signal: AbortSignal): Promise<MergedState>;
 
   /**
-   * Who closed a closed pull request or issue, and the last comment of this user on it since `COMMENT_AGE_MS` before; undefined where the host
-   * does not know.
+   * Who closed a closed pull request or issue, and the last comment of this user on it since `COMMENT_AGE_MS` before, as `closingOf` selects it;
+   * undefined where the host does not know.
    */
   closing(ended: Pick<PullRequest, 'number' | 'closedAt'>, signal: AbortSignal): Promise<Closing | undefined>;
 

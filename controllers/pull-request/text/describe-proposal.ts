@@ -99,9 +99,10 @@ export function describeEnd(
   return `Package revision ${inlineCode(name)} is ${lifecycle} now. ${reason}`.trimEnd();
 }
 
-/** Whether the text of a section is that of a proposal that has ended. */
-export function isEnd(text: string): boolean {
-  return /^Package revision `[^`\n]+` is \w+ now\./.test(text);
+/** Whether the text of a section is that of a proposal that has ended, in a certain state if one is given. */
+export function isEnd(text: string, lifecycle?: string): boolean {
+  const found = /^Package revision `[^`\n]+` is (\w+) now\./.exec(text)?.[1];
+  return found !== undefined && (lifecycle === undefined || found === lifecycle);
 }
 
 type GateRow = Pick<GateExplanation, 'type' | 'open' | 'state' | 'since' | 'settledBy' | 'explanation'>;

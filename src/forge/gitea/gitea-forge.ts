@@ -2,6 +2,7 @@ import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import type { BudgetUsage } from '../budget-usage.ts';
 import { cleanAddress } from '../clean-address.ts';
+import { closingOf } from '../closing-comment.ts';
 import {
   type Check,
   type Closing,
@@ -176,8 +177,13 @@ export class GiteaForge implements Forge {
     }
     const by = entries.findLast(({ type }) => type === 'close')?.user?.login;
     if (by === undefined) return undefined;
-    const comment = entries.findLast(({ type, user }) => type === 'comment' && user?.login === by)?.body;
-    return { by, comment: comment ?? undefined };
+    const comments = entries.filter(({ type }) => type === 'comment');
+    const reopened = entries.findLast(({ type }) => type === 'reopen')?.created_at;
+    return closingOf(
+      by,
+      comments.map(({ user, created_at: at, body }) => ({ author: user?.login, at, body })),
+      reopened,
+    );
   }
 
   async requestReviewers(
