@@ -59,6 +59,10 @@ export const approvalExplainer: Explainer = {
       return { approvals, reasons, next, alternatives };
     }
     const isBlocked = state.blocking.length > 0;
+    if (state.blocking.some(({ rule }) => rule === 'RecordLost')) {
+      next.push(reject, sluiceCommand('rpkg', 'propose', revision.name));
+      return { approvals, reasons, next };
+    }
     const isByController =
       state.automatic.length > 0 && state.isApproved && !surroundings.disabled.includes('approval');
     const controller = isByController ? `${APPROVAL_ACTOR} (policy ${state.automatic.join(', ')})` : undefined;

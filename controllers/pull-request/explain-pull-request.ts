@@ -1,4 +1,5 @@
 import type { ExplainedRevision, Explainer, Findings, Surroundings } from '../../src/package/api/explain/explainer.ts';
+import { lostRecord } from '../../src/package/kernel/blocking-rules.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { batchBranchOf } from './batch/batch-branch.ts';
@@ -33,7 +34,7 @@ async function explainPull(
   const branch = shared ?? own;
   const stopped = disabled.includes('pull-request')
     ? ', but the controller pull-request is disabled, so that nothing there has an effect'
-    : `; ${effectOf(review)}`;
+    : `; ${lostRecord(revision.name, record) === undefined ? effectOf(review) : 'nothing there publishes it, since its record was lost'}`;
   const where =
     known?.proposal === proposal
       ? `pull request #${known.pull.number} (${known.pull.url}) of the branch ${known.pull.branch}`

@@ -79,6 +79,8 @@ export interface Shown {
   readonly commands: CommandState;
   /** The host has merged it, and it could not be published yet. */
   awaited?: AwaitedMerge;
+  /** The comment of why, as it was written last. */
+  notPublished?: string;
   /** As it was read last. */
   last?: { readonly revision: Revision; readonly review: ReviewPolicy };
   /** The content that the head was last seen with, and the time of the last change until then, by the clock of the host. */

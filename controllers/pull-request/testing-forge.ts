@@ -31,6 +31,8 @@ export class MemoryForge implements Forge {
   readonly reviewsOf = new Map<number, Review[]>();
   /** By the number of the pull request. */
   readonly schedules = new Map<number, ScheduledMerge>();
+  /** Of all merges. */
+  unsureMerger: string | undefined;
   readonly closings = new Map<number, Closing>();
   readonly commentsOf = new Map<number, HostComment[]>();
   /** Whether it reports edits of comments. */
@@ -168,7 +170,11 @@ export class MemoryForge implements Forge {
   mergedState({ number }: PullRequest): Promise<MergedState> {
     const scheduled = this.schedules.get(number);
     const reviews = this.reviewsOf.get(number) ?? [];
-    return this.#call('mergedState', () => ({ reviews, ...(scheduled === undefined ? {} : { scheduled }) }));
+    const { unsureMerger } = this;
+    return this.#call('mergedState', () => ({
+      ...{ reviews, ...(scheduled === undefined ? {} : { scheduled }) },
+      ...(unsureMerger === undefined ? {} : { unsureMerger }),
+    }));
   }
 
   closing({ number }: PullRequest): Promise<Closing | undefined> {

@@ -74,8 +74,8 @@ export interface Forge extends ForgeMerging {
   mergedState(pull: PullRequest, signal: AbortSignal): Promise<MergedState>;
 
   /**
-   * Who closed a closed pull request or issue, and the last comment of this user on it since `COMMENT_AGE_MS` before; undefined where the host
-   * does not know.
+   * Who closed a closed pull request or issue, and the last comment of this user on it since `COMMENT_AGE_MS` before, as `closingOf` selects it;
+   * undefined where the host does not know.
    */
   closing(ended: Pick<PullRequest, 'number' | 'closedAt'>, signal: AbortSignal): Promise<Closing | undefined>;
 
@@ -196,6 +196,8 @@ export interface MergedState {
    * by hand in spite of a schedule cannot be distinguished from it.
    */
   readonly scheduled?: ScheduledMerge;
+  /** Why the user whom the host reports as who merged may have decided nothing about it; undefined where that user merged. */
+  readonly unsureMerger?: string;
 }
 
 /** A merge that the host makes by itself, once its rules permit it. */

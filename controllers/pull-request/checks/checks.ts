@@ -76,7 +76,9 @@ function readyCheck(gates: readonly GateExplanation[], enforcement: string): Che
 /** Rules hold it up whether or not the repository enforces its gates. */
 function withRules(check: Check, rules: readonly BlockingRule[]): Check {
   if (rules.length === 0 || check.state !== 'success') return check;
-  return { ...check, state: 'pending', title: plainLine(rulesLine(rules), MAX_TITLE_CHARACTERS) };
+  // All others end by themselves, or by an act that the proposal outlives.
+  const state = rules.some(({ rule }) => rule === 'RecordLost') ? 'failure' : 'pending';
+  return { ...check, state, title: plainLine(rulesLine(rules), MAX_TITLE_CHARACTERS) };
 }
 
 /** Who has to merge: not each user whose merge the host permits. */

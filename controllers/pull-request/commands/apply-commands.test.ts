@@ -78,6 +78,15 @@ describe('commands in comments', () => {
     expect(own()).toHaveLength(1);
   });
 
+  test('a condition without a gate is set, and the reply warns that its type may be misspelt', async () => {
+    await start({}, REQUIRED);
+    await comment('bob', `/sluice set ${GATE}d True fine`);
+    expect(reply()).toMatch(
+      /Done: `example.com\/Testedd is True; apps\.app\.w1 has no gate of type example.com\/Testedd/,
+    );
+    expect(reply()).toContain(`did you mean ${GATE}?`);
+  });
+
   test('a user without a mapping changes nothing, and gets one reply however many comments there are', async () => {
     await start({}, REQUIRED);
     for (const text of [

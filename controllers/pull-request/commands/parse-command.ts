@@ -1,3 +1,4 @@
+import { isCommandComment } from '../../../src/forge/closing-comment.ts';
 import { plainLine } from '../text/quote.ts';
 
 /** A command in a comment. */
@@ -35,7 +36,7 @@ const STATUSES = ['True', 'False', 'Unknown'] as const;
  */
 export function parseCommand(body: string, names: readonly string[] = []): ParsedCommand | undefined {
   const [line = ''] = body.split('\n', 1);
-  if (!/^\/sluice(\s|$)/.test(line)) return undefined;
+  if (!isCommandComment(line)) return undefined;
   if (line.length > MAX_LINE_CHARACTERS)
     return { problem: `the line has more than ${MAX_LINE_CHARACTERS} characters; shorten it` };
   const [, verb = '', ...all] = line.trim().split(/\s+/);
@@ -66,6 +67,11 @@ function parseWords(verb: string, words: readonly string[]): ParsedCommand {
         return { problem: 'it is /sluice set <condition>, then True, False or Unknown, then a message' };
       return { command: { verb, type, status, message: text(2) } };
     }
+    case 'adopt':
+      return {
+        problem:
+          '/sluice adopt is for pull requests of users, whose packages it makes drafts; those of this pull request are proposed already',
+      };
     default:
       return { problem: `there is no such command; the commands are ${USAGE.join(', ')}` };
   }

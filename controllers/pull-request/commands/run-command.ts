@@ -2,6 +2,7 @@ import { type ErrorCode, isSluiceError } from '../../../src/foundation/sluice-er
 import { isComputedType } from '../../../src/package/model/gates/ready-type.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
+import { warnOfGateless } from '../../../src/package/plan/edit/issuer-rights.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
@@ -133,11 +134,12 @@ async function refusalOf(
 
 async function execute(
   { store }: CommandContext,
-  { key, evaluation: { revision }, source, comment, actor }: RequestedCommand,
+  { key, evaluation, source, comment, actor }: RequestedCommand,
   command: Command,
   entry: (outcome: ExecutedCommand['outcome'], message: string) => ExecutedCommand,
 ): Promise<ExecutedCommand> {
   const name = keyText(key);
+  const { revision } = evaluation;
   const by = `comment ${comment.url} of ${plainLine(comment.author)}`;
   const request = (reason: string): RequestContext => ({ actor, face: 'api', reason });
   const done = (message: string) => {
@@ -158,7 +160,11 @@ async function execute(
     }
     case 'set': {
       const { type, status, message } = command;
-      const { made, change } = done(`${type} is ${status}`);
+      // The reply is recorded together with its effect, so that the warning has to be known before.
+      const warnings: string[] = [];
+      const gates = evaluation.gates.map((gate) => gate.type);
+      warnOfGateless({ ...request(by), warn: (text) => warnings.push(text) }, key.name, gates, [type]);
+      const { made, change } = done([`${type} is ${status}`, ...warnings].join('; '));
       const conditions = [{ type, status, reason: 'Comment', message: message === '' ? by : message }];
       await store.change(name, { ...change, conditions }, request(by));
       return made;

@@ -1,5 +1,6 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import { REVIEW_ACTOR } from '../../../src/package/model/policy/review-policy.ts';
@@ -12,14 +13,18 @@ import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
+import { isBatchBranch } from '../batch/batch-name.ts';
 import { repositoryOf, type Shown, type ShownPull } from '../shown-proposals.ts';
-import { describeEnd } from '../text/describe-proposal.ts';
+import { describeEnd, isEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
-import { proposalsIn, withSection } from '../text/section.ts';
+import { proposalsIn, sectionOf, withSection } from '../text/section.ts';
+import { writeComment } from '../write-comment.ts';
 import { awaitMerge, dependenciesOf } from './awaited-merge.ts';
-import { outOfBandNote } from './describe-bypass.ts';
+import { describeNotPublished, NOT_PUBLISHED_TOPIC, outOfBandNote } from './describe-bypass.ts';
 import { decisionForHead, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
+/** In place of a lifecycle. */
+const DELETED = 'deleted';
 /** Until what the host merged is looked for again at first: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
 const MERGE_RETRY_MS = 10_000;
@@ -39,7 +44,7 @@ export interface EndContext extends MergeContext {
 export async function applyEnd(
   context: EndContext,
   merged: MergedPull & { readonly forge: Forge },
-  memory: Pick<Shown, 'awaited'>,
+  memory: Pick<Shown, 'awaited' | 'notPublished'>,
 ): Promise<ReconcileResult | undefined> {
   const { client, store, events, clock, requests, signal } = context;
   const { object, pull, forge } = merged;
@@ -50,9 +55,12 @@ export async function applyEnd(
     // The host reports a merge before it was fetched.
     const [found] = await git.statObjects(isOid(commit) ? [`${commit}:${revision.path}`] : []);
     const isFetched = found !== undefined;
-    if (isFetched && (await publishMerge(context, merged))) return undefined;
+    const refusal = isFetched ? await publishMerge(context, merged) : undefined;
+    if (isFetched && refusal === undefined) return undefined;
     const nowMs = clock.monotonic();
     const before = memory.awaited;
+    // What could not be published at first may be as soon as the repository was read.
+    if (before !== undefined && refusal !== undefined) await reportNotPublished(context, merged, memory, refusal);
     const firstMs = isFetched ? MERGE_RETRY_MS : MERGE_FETCH_MS;
     const awaited = awaitMerge(before, dependenciesOf({ ...merged, mainHead: index.mainHead }), { firstMs, nowMs });
     memory.awaited = awaited;
@@ -70,7 +78,7 @@ export async function applyEnd(
     events.record(object, 'Warning', 'MergedOutside', message, 'ended');
     return undefined;
   }
-  if (isRejected(merged.evaluation.record)) {
+  if (isRejected(merged.evaluation.record) || saysDeleted(pull.body)) {
     const message = `the branch of ${pull.url} was restored after it was closed; open it again on the host to propose it there, or reject the revision`;
     events.record(object, 'Warning', 'PullRequestClosed', message, 'ended');
     return undefined;
@@ -83,6 +91,30 @@ export async function applyEnd(
   await client.subResource('approval').update(packageRevisionKind, rejected, { reason, signal });
   events.record(object, 'Normal', 'Rejected', reason, 'ended');
   return undefined;
+}
+
+/**
+ * Whether the text of a pull request is that of a revision that was deleted: the branch of the proposal was gone, for which hosts close the pull
+ * request in the name of the user who deleted it. Users may edit the text, which at most leaves the proposal as it is.
+ */
+function saysDeleted(body: string): boolean {
+  return isEnd(sectionOf(body) ?? '', DELETED);
+}
+
+/** Of a pull request that other proposals share, the events of each report it. */
+async function reportNotPublished(
+  context: EndContext,
+  merged: MergedPull & { readonly forge: Forge },
+  memory: Pick<Shown, 'notPublished'>,
+  refusal: SluiceError,
+): Promise<void> {
+  const { pull, evaluation } = merged;
+  if (isBatchBranch(pull.head.branch)) return;
+  const about = { name: evaluation.revision.name, pullUrl: pull.url, by: pull.merged?.by };
+  const text = describeNotPublished(about, refusal);
+  if (text === memory.notPublished) return;
+  await writeComment(context, merged, NOT_PUBLISHED_TOPIC, text);
+  memory.notPublished = text;
 }
 
 /** What the reason of a rejection by the end of a pull request begins with. */
@@ -145,17 +177,17 @@ export async function leavePull(
 export function endText(
   { name }: ObjectKey,
   revision: Revision | undefined,
-  lifecycle: string = revision?.lifecycle ?? 'deleted',
+  lifecycle: string = revision?.lifecycle ?? DELETED,
 ): string {
   const last = revision === undefined ? undefined : lastRequestOf(revision);
   const by = last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
   const again =
-    revision !== undefined && isRejectedByEnd(revision)
-      ? ' To propose it again as it is, restore the branch of this pull request, and open it again.'
+    revision === undefined || isRejectedByEnd(revision)
+      ? 'To propose it again as it is, restore the branch of this pull request, and open it again.'
       : '';
   // What came around the gates has no step that counts.
   const reason = revision?.outOfBand === undefined ? by : outOfBandNote(revision.outOfBand);
-  return describeEnd({ name, lifecycle }, `${reason}${again}`);
+  return describeEnd({ name, lifecycle }, `${reason} ${again}`.trim());
 }
 
 /** The step that ended the last proposal of a revision, if none follows it. */

@@ -4,6 +4,8 @@ import type { Refusal } from '../../../src/package/model/revision/revision-state
 import { TransitionRefusedError } from '../../../src/package/plan/transition.ts';
 import { inlineCode } from '../text/quote.ts';
 
+/** Of the comment about a merge that published nothing. */
+export const NOT_PUBLISHED_TOPIC = 'not-published';
 /** Of the comment about it. */
 export const OUT_OF_BAND_TOPIC = 'out-of-band';
 const MAX_BYPASSED = 50;
@@ -16,14 +18,30 @@ export function describeBypass(
   { name, pullUrl, by }: { readonly name: string; readonly pullUrl: string; readonly by: string | undefined },
   refusal: SluiceError,
 ): string {
-  const refusals: readonly Refusal[] =
-    refusal instanceof TransitionRefusedError ? (refusal.details?.refusals ?? []) : [];
-  const lines = refusals.length === 0 ? [`- ${inlineCode(refusal.message, MAX_REASON_CHARACTERS)}`] : [];
-  lines.push(...refusals.map(describeRefusal));
   return comment(
     `${mergerOf(by)} merged ${pullUrl} although package revision ${inlineCode(name)} could not be published. What was merged is recorded as \`OutOfBand\`. **${NEXT}.** What the merge bypassed:`,
-    lines,
+    refusalLines(refusal),
   );
+}
+
+function refusalLines(refusal: SluiceError): string[] {
+  const refusals: readonly Refusal[] =
+    refusal instanceof TransitionRefusedError ? (refusal.details?.refusals ?? []) : [];
+  return refusals.length === 0
+    ? [`- ${inlineCode(refusal.message, MAX_REASON_CHARACTERS)}`]
+    : refusals.map(describeRefusal);
+}
+
+/** The comment about a merge that published nothing, as long as `refusal` holds. */
+export function describeNotPublished(
+  { name, pullUrl, by }: { readonly name: string; readonly pullUrl: string; readonly by: string | undefined },
+  refusal: SluiceError,
+): string {
+  return [
+    '### Not published: Sluice could not record this merge',
+    `${mergerOf(by)} merged ${pullUrl}, and package revision ${inlineCode(name)} is not published as long as this holds:`,
+    refusalLines(refusal).slice(0, MAX_BYPASSED).join('\n'),
+  ].join('\n\n');
 }
 
 /** The comment about packages that are out of band after the merge of a pull request that they share. */

@@ -91,6 +91,30 @@ describe('the pull request of a proposal that has ended', () => {
     });
   });
 
+  test('because its branch was deleted, is no rejection once that is restored, also by another process', async () => {
+    const { commit } = at.revision(name);
+    at.forge.closings.set(1, { by: 'bob', comment: 'later' });
+    git(at.path, ['update-ref', '-d', 'refs/heads/proposed/app/w1']);
+    await at.world.store.repository('apps').sync();
+    closeByHost();
+    await at.settle();
+    expect(at.world.store.find(name)).toBeUndefined();
+    expect(bodyOf(1)).toContain('is deleted now. To propose it again as it is, restore the branch');
+    at.restart();
+    git(at.path, ['update-ref', 'refs/heads/proposed/app/w1', commit]);
+    await at.world.store.repository('apps').sync();
+    await at.settle();
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Proposed', commit });
+    expect((await at.world.events(name)).at(-1)).toMatch(/^PullRequestClosed: .*open it again on the host/);
+    at.forge.change(1, { state: 'open' });
+    await at.settle(60_000);
+    expect(at.forge.pulls.map(({ state }) => state)).toEqual(['open']);
+    expect(bodyOf(1)).toContain('Closing this pull request rejects the proposal');
+    at.forge.change(1, { state: 'closed' });
+    await at.settle();
+    expect(at.revision(name).record?.steps.at(-1)?.reason).toMatch(/was closed by bob: later$/);
+  });
+
   test('gets its last text from the next process if one ends before, once', async () => {
     at.forge.before = (method) => {
       if (method === 'update') throw new Error('the process ends');

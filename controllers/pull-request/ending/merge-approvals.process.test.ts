@@ -134,6 +134,30 @@ describe('the approvals of a merge with publishOn: merge', () => {
     expect(at.revision(name).outOfBand?.reason).toBe('NotApproved');
   });
 
+  describe('of a merge that the host may only have detected', () => {
+    beforeEach(() => {
+      at.forge.unsureMerger = 'the host names the last user who pushed';
+    });
+
+    test('it is none of the user whom the host reports', async () => {
+      const name = await proposed({});
+      await merged(name, 'bob');
+      const message = expect.stringMatching(
+        /another user may have made it: the host names the last.*by a review before/,
+      );
+      expect(at.revision(name).outOfBand).toMatchObject({ reason: 'NotApproved', message });
+      expect(statement(name)?.approvals).toMatchObject([{ face: 'controller' }]);
+    });
+
+    test('a review of what was merged is the approval then', async () => {
+      const name = await proposed(SECOND_USER);
+      await approve(name, 'bob');
+      await merged(name, 'bob');
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+      expect(statement(name)?.approvals).toMatchObject([{ subject: BOB.subject, evidence: addressOf(1) }]);
+    });
+  });
+
   describe('of a scheduled merge', () => {
     const AT = '2030-01-01T00:00:01Z';
     const change = async (name: string) => {

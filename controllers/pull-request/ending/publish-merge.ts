@@ -50,10 +50,10 @@ export function decisionForHead({ pull, evaluation }: Pick<MergedPull, 'pull' | 
 
 /**
  * Publishes a proposal at the commit to which the host merged it, if the kernel allows it. What was merged in spite of closed gates or missing
- * approvals is on the main branch all the same: it is recorded as out of band, which targets do not deliver. Returns false if the repository has
- * to be read before.
+ * approvals is on the main branch all the same: it is recorded as out of band, which targets do not deliver. Returns why it
+ * was not published: the repository may have to be read before.
  */
-export async function publishMerge(context: MergeContext, proposal: MergedPull): Promise<boolean> {
+export async function publishMerge(context: MergeContext, proposal: MergedPull): Promise<SluiceError | undefined> {
   const { object, evaluation, review, pull, forge } = proposal;
   const { store, events, mayApprove, signal } = context;
   const { revision } = evaluation;
@@ -105,17 +105,17 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
     case 'published': {
       const message = `published at ${commit}: ${requestFor(published).reason}`;
       count(events.record(object, 'Normal', 'Approved', message, 'ended'));
-      return true;
+      return undefined;
     }
     case 'out_of_band': {
       const message = `${reason} although it could not be published, so that it is out of band and is not delivered: ${published.refusal.message}`;
       count(events.record(object, 'Warning', 'OutOfBand', message, 'ended'));
-      return true;
+      return undefined;
     }
     case 'not_published': {
       const message = `${reason}: ${published.refusal.message}`;
       count(events.record(object, 'Warning', 'MergeNotPublished', message, 'ended'));
-      return false;
+      return published.refusal;
     }
   }
 
@@ -159,14 +159,14 @@ async function verdictsAtMerge(
 }> {
   const { evaluation, pull, review } = proposal;
   const isShown = evaluation.gates.some(({ type, state }) => type === REVIEWED_TYPE && state === 'NotTrue');
-  const { reviews, scheduled }: MergedState =
+  const { reviews, ...state }: MergedState =
     review.publishOn === 'merge' ? await proposal.readMerged(pull) : { reviews: await proposal.readReviews() };
   const verdicts = await verdictsOf(context, proposal, reviewsUntilMerge(reviews, pull));
   const withdrawn = decided === undefined ? undefined : await withdrawnApproval(context, proposal, decided, verdicts);
   const { git } = context.store.repositoryOf(evaluation.revision);
   const isCurrent = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).has(commit);
   const { approvers } = review;
-  const merge = await mergeAsApproval(pull, scheduled, {
+  const merge = await mergeAsApproval(pull, state, {
     ...{ approvers, isCurrent, rejectedAt: rejectedAt(evaluation.record) },
   });
   const { changesRequested } = verdicts;

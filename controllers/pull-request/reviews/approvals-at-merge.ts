@@ -1,4 +1,4 @@
-import type { PullRequest, Review, ScheduledMerge } from '../../../src/forge/forge.ts';
+import type { MergedState, PullRequest, Review } from '../../../src/forge/forge.ts';
 import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
 import {
   approverOf,
@@ -36,12 +36,12 @@ export function reviewsUntilMerge(reviews: readonly Review[], { closedAt = '' }:
 }
 
 /**
- * The merge as an approval of the user who merged. A scheduled merge is one of what that user had scheduled, as a review is of what was reviewed:
- * `uncounted` says why another one is none. `isCurrent` returns whether the package at a commit has the content that was merged.
+ * The merge as an approval of the user who merged, where the host reports that user for sure. A scheduled merge is one of what that user had
+ * scheduled, as a review is of what was reviewed: `uncounted` says why another one is none. `isCurrent` returns whether the package at a commit has the content that was merged.
  */
 export async function mergeAsApproval(
   { merged, closedAt, updatedAt, url }: PullRequest,
-  scheduled: ScheduledMerge | undefined,
+  { scheduled, unsureMerger }: Pick<MergedState, 'scheduled' | 'unsureMerger'>,
   {
     approvers,
     isCurrent,
@@ -54,7 +54,12 @@ export async function mergeAsApproval(
 ): Promise<{ readonly candidates: readonly ApprovalCandidate[]; readonly uncounted?: string }> {
   const { by } = merged ?? {};
   const merge = { candidates: [{ login: by, at: closedAt ?? updatedAt, evidence: url }] };
-  if (scheduled === undefined || approverOf(approvers, by) === undefined) return merge;
+  if (approverOf(approvers, by) === undefined) return merge;
+  if (unsureMerger !== undefined) {
+    const uncounted = `the merge is no approval, since another user may have made it: ${unsureMerger}; approve a pull request by a review before it is merged`;
+    return { candidates: [], uncounted };
+  }
+  if (scheduled === undefined) return merge;
   const { by: user, at, commit } = scheduled;
   const problem =
     user === undefined || user.toLowerCase() !== by?.toLowerCase()

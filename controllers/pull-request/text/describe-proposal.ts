@@ -99,9 +99,10 @@ export function describeEnd(
   return `Package revision ${inlineCode(name)} is ${lifecycle} now. ${reason}`.trimEnd();
 }
 
-/** Whether the text of a section is that of a proposal that has ended. */
-export function isEnd(text: string): boolean {
-  return /^Package revision `[^`\n]+` is \w+ now\./.test(text);
+/** Whether the text of a section is that of a proposal that has ended, in a certain state if one is given. */
+export function isEnd(text: string, lifecycle?: string): boolean {
+  const found = /^Package revision `[^`\n]+` is (\w+) now\./.exec(text)?.[1];
+  return found !== undefined && (lifecycle === undefined || found === lifecycle);
 }
 
 type GateRow = Pick<GateExplanation, 'type' | 'open' | 'state' | 'since' | 'settledBy' | 'explanation'>;
@@ -131,7 +132,8 @@ function blockedBy({ rules, review }: Proposal, maxCharacters?: number): readonl
   if (rules.length === 0) return [];
   // Users may be ahead of the wave of a plan.
   const isBypass = review.publishOn === 'merge' && rules.some(({ rule }) => rule !== 'Wave');
-  const bypass = isBypass ? ', so that a merge now would be out of band' : '';
+  const isLost = rules.some(({ rule }) => rule === 'RecordLost');
+  const bypass = isBypass ? `, so that a merge now would ${isLost ? 'publish nothing' : 'be out of band'}` : '';
   return [`**Rules keep it from being published${bypass}:**`, rulesTable(rules, maxCharacters)];
 }
 

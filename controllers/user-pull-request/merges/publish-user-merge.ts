@@ -239,7 +239,7 @@ async function approvalsOf(
   { path, commit, name }: { readonly path: string; readonly commit: string; readonly name: string },
   pull: PullRequest,
   { review }: Pick<JudgedPackage, 'review'>,
-  { reviews: all, scheduled }: UserMergeState,
+  { reviews: all, ...merged }: UserMergeState,
 ): Promise<{
   readonly approvals: readonly UserApproval[];
   readonly missing: string;
@@ -258,9 +258,7 @@ async function approvalsOf(
   const isCurrent = async (one: string) =>
     (await commitsWithContent(repository.git, { revision: { commit, path }, content: { content } }, [one])).has(one);
   const merge: Awaited<ReturnType<typeof mergeAsApproval>> =
-    review?.publishOn === 'merge'
-      ? await mergeAsApproval(pull, scheduled, { approvers, isCurrent })
-      : { candidates: [] };
+    review?.publishOn === 'merge' ? await mergeAsApproval(pull, merged, { approvers, isCurrent }) : { candidates: [] };
   const candidates = [...merge.candidates, ...reviewsAsCandidates(verdicts)];
   const key = { namespace: repository.namespace, name };
   const { approvals, refused } =
@@ -280,7 +278,7 @@ async function approvalsOf(
 }
 
 /** `reviews` is undefined where there are too many, which closes the gate for them. */
-type UserMergeState = Pick<MergedState, 'scheduled'> & { readonly reviews: MergedState['reviews'] | undefined };
+type UserMergeState = Omit<MergedState, 'reviews'> & { readonly reviews: MergedState['reviews'] | undefined };
 
 async function readState(forge: Forge, pull: PullRequest, signal: AbortSignal): Promise<UserMergeState> {
   try {

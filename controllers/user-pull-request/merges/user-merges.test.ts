@@ -104,6 +104,18 @@ describe('merges of pull requests that users open', () => {
     expect(revision('apps.web.merge-2')?.outOfBand?.message).toContain('may not update packagerevisions/approval');
   });
 
+  test('that the host may only have detected are no approval of the user whom it reports', async () => {
+    await at.policy({ publishOn: 'merge' });
+    at.forge.unsureMerger = 'the host names the last user who pushed';
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    await at.poll();
+    await at.merge(1, 'bob');
+    await at.poll();
+    expect(revision('apps.web.merge-1')?.outOfBand).toMatchObject({
+      ...{ reason: 'NotApproved', message: expect.stringContaining('the host names the last user who pushed') },
+    });
+  });
+
   test('that were scheduled are an approval of each package that is as it was then, and of no other', async () => {
     await at.policy({ publishOn: 'merge' });
     const commit = await at.pull({ 'web/Kptfile': KPTFILE(), 'db/Kptfile': KPTFILE() });

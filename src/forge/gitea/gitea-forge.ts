@@ -2,6 +2,7 @@ import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import type { BudgetUsage } from '../budget-usage.ts';
 import { cleanAddress } from '../clean-address.ts';
+import { closingOf } from '../closing-comment.ts';
 import {
   type Check,
   type Closing,
@@ -34,7 +35,7 @@ import { teamName } from '../team-name.ts';
 import { GiteaComments } from './gitea-comments.ts';
 import { GiteaIssues } from './gitea-issues.ts';
 import { GiteaLabels } from './gitea-labels.ts';
-import { branchRulesOf, mergePull, methodsOf } from './gitea-merge.ts';
+import { branchRulesOf, mergePull, methodsOf, unsureMergerOf } from './gitea-merge.ts';
 import { GiteaOpening, type OpeningRequests } from './gitea-opening.ts';
 import { scheduledIn } from './gitea-schedule.ts';
 import {
@@ -43,6 +44,7 @@ import {
   combinedStatusSchema,
   type GiteaPull,
   type GiteaReview,
+  manualMergesSchema,
   memberSchema,
   methodsSchema,
   pullSchema,
@@ -146,12 +148,17 @@ export class GiteaForge implements Forge {
   async mergedState({ number }: PullRequest, signal: AbortSignal): Promise<MergedState> {
     // Without the number of a page, Gitea returns all entries: a part of them would hide a push.
     const path = `${this.#path}/issues/${number}/timeline`;
-    const [reviews, entries] = await Promise.all([
+    const [reviews, entries, repository] = await Promise.all([
       this.reviews(number, signal),
       this.#http.json(timelineSchema, 'GET', path, { signal }),
+      this.#http.json(manualMergesSchema, 'GET', this.#path, { signal }),
     ]);
     const scheduled = scheduledIn(entries);
-    return { reviews, ...(scheduled === undefined ? {} : { scheduled }) };
+    const unsureMerger = unsureMergerOf(repository);
+    return {
+      ...{ reviews, ...(scheduled === undefined ? {} : { scheduled }) },
+      ...(unsureMerger === undefined ? {} : { unsureMerger }),
+    };
   }
 
   async closing(
@@ -170,8 +177,13 @@ export class GiteaForge implements Forge {
     }
     const by = entries.findLast(({ type }) => type === 'close')?.user?.login;
     if (by === undefined) return undefined;
-    const comment = entries.findLast(({ type, user }) => type === 'comment' && user?.login === by)?.body;
-    return { by, comment: comment ?? undefined };
+    const comments = entries.filter(({ type }) => type === 'comment');
+    const reopened = entries.findLast(({ type }) => type === 'reopen')?.created_at;
+    return closingOf(
+      by,
+      comments.map(({ user, created_at: at, body }) => ({ author: user?.login, at, body })),
+      reopened,
+    );
   }
 
   async requestReviewers(

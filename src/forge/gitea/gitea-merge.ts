@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { ForgeErrorDetails, PullRequest } from '../forge.ts';
 import type { BranchRules, MergeMethod, MergeObstacle, MergeOutcome, MergeRequest } from '../forge-merging.ts';
-import type { branchSchema, methodsSchema } from './gitea-schemas.ts';
+import type { branchSchema, manualMergesSchema, methodsSchema } from './gitea-schemas.ts';
 
 /** Texts of Gitea's and Forgejo's refusals, in the order in which they are looked for. */
 const OBSTACLES: readonly (readonly [RegExp, MergeObstacle])[] = [
@@ -61,4 +61,18 @@ export function methodsOf(repository: z.infer<typeof methodsSchema>): readonly M
     ...(squash ? ['squash' as const] : []),
     ...(rebase ? ['rebase' as const] : []),
   ];
+}
+
+/**
+ * Why the user whom Gitea reports as who merged may not be the one. A merge that it detects, as the commits are in the branch, it ascribes to the last
+ * user who pushed to the branch, which may be another one than pushed these commits. No response says which merges were detected or marked.
+ */
+export function unsureMergerOf(repository: z.infer<typeof manualMergesSchema>): string | undefined {
+  const { autodetect_manual_merge: detects, allow_manual_merge: marks } = repository;
+  const effect = 'with which it names the last user who pushed to the branch';
+  if (detects === true) return `the host has the option autodetect_manual_merge for this repository, ${effect}`;
+  if (typeof detects !== 'boolean')
+    return `the host does not report whether the repository has the option autodetect_manual_merge, ${effect}`;
+  if (marks === false) return undefined;
+  return 'the host permits to mark a pull request as merged (allow_manual_merge) by any commit that the branch has';
 }

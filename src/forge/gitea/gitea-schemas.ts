@@ -124,3 +124,8 @@ export const methodsSchema = z.object({
   allow_squash_merge: z.boolean(),
   allow_rebase: z.boolean(),
 });
+/** How a pull request can be merged without a merge by the host. Forgejo and earlier versions report none of it. */
+export const manualMergesSchema = z.object({
+  allow_manual_merge: z.boolean().nullish(),
+  autodetect_manual_merge: z.boolean().nullish(),
+});

@@ -1,6 +1,7 @@
 import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import type { BudgetUsage } from '../budget-usage.ts';
 import { cleanAddress } from '../clean-address.ts';
+import { closingOf } from '../closing-comment.ts';
 import {
   type Check,
   type Closing,
@@ -183,7 +184,11 @@ export class GitHubForge implements Forge {
         issues.listComments({ ...issue, ...since, page, ...options }),
       ),
     );
-    return { by, comment: comments.findLast(({ user }) => user?.login === by)?.body ?? undefined };
+    return closingOf(
+      by,
+      comments.map(({ user, created_at: at, body }) => ({ author: user?.login, at, body })),
+      events.findLast(({ event }) => event === 'reopened')?.created_at,
+    );
   }
 
   requestReviewers(

@@ -37,7 +37,7 @@ const reviewSchema = z.object({
 export const reviewsSchema = z.array(reviewSchema);
 export type GitHubReview = z.infer<typeof reviewSchema>;
 
-export const eventsSchema = z.array(z.object({ event: z.string(), actor: user }));
+export const eventsSchema = z.array(z.object({ event: z.string(), actor: user, created_at: z.string() }));
 export const commentSchema = z.object({
   id: z.int().positive(),
   node_id: z.string().optional(),

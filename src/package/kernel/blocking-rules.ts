@@ -40,6 +40,22 @@ export function blockingRules(
   return [...stops, ...policy.approvalRules.flatMap((rule) => rulesOf(rule, facts, time))];
 }
 
+/**
+ * The rule of a proposal whose record was removed or replaced. No merge is recorded in spite of it, not even as out of band, and no break-glass
+ * ends it.
+ */
+export function lostRecord(
+  name: string,
+  record: { readonly proposal?: { readonly lost?: boolean | undefined } | undefined } | undefined,
+): BlockingRule | undefined {
+  if (record?.proposal?.lost !== true) return undefined;
+  return {
+    rule: 'RecordLost',
+    message: `the record of the proposal of ${name} was removed or replaced, so that it is not known which gates were required; reject it, then propose it again`,
+    resolvedBy: 'users who may reject it and propose it again',
+  };
+}
+
 function countPeriods(rules: readonly ApprovalRule[]): number {
   return rules.reduce((sum, { windows, freezes }) => sum + windows.length + freezes.length, 0);
 }

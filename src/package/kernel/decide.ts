@@ -29,7 +29,7 @@ import {
   refuseObjection,
   refuseUnapproved,
 } from './approver.ts';
-import { blockingRules } from './blocking-rules.ts';
+import { blockingRules, lostRecord } from './blocking-rules.ts';
 import { refuseEdited, refuseOvertaken } from './main-edit.ts';
 import { refusePolicyChange } from './policy-folder.ts';
 
@@ -127,12 +127,8 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
       message: `${state.refs.main} does not exist; create the branch, then approve again`,
     });
   }
-  if (state.facts.record?.proposal?.lost === true) {
-    refusals.push({
-      code: 'WrongState',
-      message: `the record of the proposal of ${state.name} was removed or replaced, so that it is not known which gates were required; reject it, then propose it again`,
-    });
-  }
+  const lost = lostRecord(state.name, state.facts.record);
+  if (lost !== undefined) refusals.push({ code: 'WrongState', message: lost.message });
   if (request.isUnseen === true && state.pushedSince !== undefined)
     refusals.push(refuseUnseen(state, state.pushedSince));
   const { merged } = request;

@@ -1,5 +1,5 @@
 import { type ApprovalStatus, approvalStatus } from '../kernel/approvals.ts';
-import { blockingRules } from '../kernel/blocking-rules.ts';
+import { blockingRules, lostRecord } from '../kernel/blocking-rules.ts';
 import { missingApprovals } from '../kernel/missing-approvals.ts';
 import { proposalOf, proposerOf } from '../kernel/revision-state.ts';
 import { approvalsElsewhere, approvalsIn } from '../model/record/record.ts';
@@ -36,7 +36,8 @@ export function unmetRules(
   const { revision, record, policy } = evaluation;
   const proposal = proposalOf(record);
   const facts = { name: revision.name, proposal, lastPublishedAt: lastPublishedAt(siblings) };
-  const blocking = blockingRules(facts, policy, at);
+  const lost = lostRecord(revision.name, record);
+  const blocking = [...(lost === undefined ? [] : [lost]), ...blockingRules(facts, policy, at)];
   const missing = missingApprovals(recordedApprovals(evaluation), policy.forbidSelfApproval, proposal?.at);
   return { blocking, all: [...blocking, ...missing, ...(hold === undefined ? [] : [hold])] };
 }

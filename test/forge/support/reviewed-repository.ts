@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { openForges } from '../../../src/app/controllers/forges.ts';
@@ -11,6 +13,7 @@ import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-po
 import { type Fixture, fixture } from '../../support/fixture.ts';
 import { type Gitea, type Login, OWNER } from './gitea.ts';
 
+const run = promisify(execFile);
 const SCOPES = ['write:repository', 'write:issue', 'read:user', 'read:organization'];
 const PROPOSER = { actor: { name: 'berta' }, face: 'cli' } as const;
 
@@ -151,6 +154,24 @@ export class ReviewedRepository implements AsyncDisposable {
   /** Calls the API for a path below that of the repository, as a user of the host or its owner. */
   api(method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown, user?: string): Promise<unknown> {
     return this.#gitea.api(method, `${this.path}${path}`, body, user === undefined ? OWNER : this.#logins.get(user));
+  }
+
+  /** A user moves a branch to a commit with git, as a force push where it is none of its line. */
+  async push(user: string, commit: string, branch: string): Promise<void> {
+    const { username, password } = this.#logins.get(user) ?? OWNER;
+    const address = new URL(this.#gitea.addressOf(this.#name));
+    Object.assign(address, { username, password });
+    await run('git', [
+      '-c',
+      'safe.directory=*',
+      '-C',
+      this.gitDir,
+      'push',
+      '--quiet',
+      '--force',
+      address.href,
+      `${commit}:refs/heads/${branch}`,
+    ]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -251,6 +251,7 @@ export interface BlockingRule {
     | 'Soak'
     | 'InFlight'
     | 'InvalidRule'
+    | 'RecordLost'
     | 'SelfApproval'
     | 'Quorum'
     | 'Wave';
