@@ -53,3 +53,20 @@ test.each(['first?>>half-second~half', 'short&ü8', 'a b+c/d=e%f'])('encoded for
   }
   expect(hideSecrets('nothing of it: Zmlyc3Q= %66%69', [secret])).toBe('nothing of it: Zmlyc3Q= %66%69');
 });
+
+test('a long secret is hidden, also one that is cut, and what resembles it costs little', () => {
+  const token = `${'ab'.repeat(50_000)}c`;
+  const base64 = Buffer.from(token).toString('base64');
+  expect(hideSecrets([`is ${token}!`, base64, token.slice(0, 500)], [token])).toEqual(['is ***!', '***', '***']);
+  // The length of the text times the length of the secret would be minutes, and end this test.
+  hideSecrets(
+    ['a'.repeat(1_000_000), `b${'a'.repeat(60)}`.repeat(16_000)],
+    [`${'a'.repeat(100_000)}b`, `b${'a'.repeat(900)}`],
+  );
+});
+
+test('texts around a secret stay as they are, whatever their encoding', () => {
+  expect(hideSecrets(`%zz%4 ü %C3%BC ${TOKEN} \u{1f600}%41 ${encodeURIComponent(TOKEN)}`, [TOKEN])).toBe(
+    '%zz%4 ü %C3%BC *** \u{1f600}%41 ***',
+  );
+});

@@ -28,3 +28,16 @@ test.each([
   // Nothing that happens there has an effect.
   expect(await explain(['pull-request'])).toEqual(byCommand);
 });
+
+test('where a merge is not the only approval that is missing, the next step has the others before it', async () => {
+  const at = open();
+  await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 2 } } });
+  const evaluation = { ...(await at.world.store.evaluate(await at.propose())), gates: [] };
+  const { next } = await approvalExplainer.explain(
+    { evaluation, siblings: [], refusals: [], recordFlaw: undefined },
+    SURROUNDINGS,
+  );
+  expect(next).toEqual([
+    'merge its pull request as a user whom the policy maps, after approving reviews there by 1 other mapped user',
+  ]);
+});

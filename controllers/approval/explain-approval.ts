@@ -1,3 +1,4 @@
+import { counted } from '../../src/foundation/text/counted.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import type { ApprovalStatus } from '../../src/package/kernel/approvals.ts';
@@ -74,7 +75,7 @@ export const approvalExplainer: Explainer = {
       const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
       const commit = isPushedSince(evaluation) ? ['--commit', revision.commit] : [];
       const approve = sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as);
-      const onHost = actOnHost(policy, surroundings);
+      const onHost = actOnHost(policy, needed - given.length, surroundings);
       // Of those whom quorums count, enough have approved.
       const isDone = isByController && status.quorums.length > 0;
       if (evaluation.overtaken !== undefined) alternatives.unshift(approve);
@@ -94,9 +95,17 @@ export const approvalExplainer: Explainer = {
 };
 
 /** What users do in the pull request of a proposal to publish it; its address is in the reason of the pull request. */
-function actOnHost({ review, reviewProblem }: EffectivePolicy, { disabled }: Surroundings): string | undefined {
+function actOnHost(
+  { review, reviewProblem }: EffectivePolicy,
+  missing: number,
+  { disabled }: Surroundings,
+): string | undefined {
   if (review === undefined || reviewProblem !== undefined || disabled.includes('pull-request')) return undefined;
-  if (review.publishOn === 'merge') return 'merge its pull request';
+  // The merge is an approval too, of another user than those who reviewed.
+  if (review.publishOn === 'merge')
+    return missing < 2
+      ? 'merge its pull request'
+      : `merge its pull request as a user whom the policy maps, after approving reviews there by ${counted(missing - 1, 'other mapped user')}`;
   const isByReview = review.publishOn === 'review' && review.approvers.length > 0;
   return isByReview ? 'approve it by a review of its pull request' : undefined;
 }

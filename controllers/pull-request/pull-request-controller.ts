@@ -24,6 +24,7 @@ import { isBatchBranch } from './batch/batch-name.ts';
 import { Batches, isBatchesKey, leftBatches } from './batch/batches.ts';
 import { placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
+import { NOTHING_MISSING } from './checks/missing-until-merge.ts';
 import { closedBy, missingForMerge, unmetPublication, whenRulesChange } from './checks/unmet-publication.ts';
 import { applyCommands, type CommandState, updateReply } from './commands/apply-commands.ts';
 import { sharedComments } from './commands/shared-comments.ts';
@@ -45,7 +46,7 @@ import { linkNext, openPull } from './opening/open-pull.ts';
 import { isPermanent, pauseAfter } from './pause-after.ts';
 import type { PullRequests } from './pull-requests.ts';
 import { RepositoryPolls } from './repository-polls.ts';
-import { applyReviews } from './reviews/apply-reviews.ts';
+import { applyReviews, uncountedOf } from './reviews/apply-reviews.ts';
 import { reviewsOf } from './reviews/read-reviews.ts';
 import { commitsWithContent } from './reviews/same-content.ts';
 import { REREAD_MS, waitsByReview } from './reviews/withdraw-reviews.ts';
@@ -264,8 +265,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         : [];
     const by = { forge: pulls.forge, store, mayApprove: options.mayApprove, signal };
     const missing =
-      review.publishOn === 'merge' ? await missingForMerge(by, { object, evaluation, review }, reviewsNow) : [];
-    const about = { explanation, review, rules: [...unmet, ...missing] };
+      review.publishOn === 'merge'
+        ? await missingForMerge(by, { object, evaluation, review }, reviewsNow)
+        : NOTHING_MISSING;
+    const { progress } = missing;
+    const counted = progress && `with the reviews of its pull request it has ${progress}`;
+    store.repositoryOf(revision).noteReviews(revision.name, 'ReviewsCounted', counted);
+    const uncounted = uncountedOf(store.repositoryOf(revision), revision.name);
+    const about = { explanation, review, rules: [...unmet, ...missing.rules], progress, uncounted };
     const described = await readProposal({ client, store }, object, evaluation, about, signal);
     if (isShared) {
       const annotations = await annotateProposal(evaluation, options.renderer, signal);
@@ -344,7 +351,12 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     const checks = checksOf(described, review.gateChecks, pull.url, annotations);
     await writeChecks(deciding(signal), shownPull, revision.commit, checks, [revision]);
     await updateReply(deciding(signal), commented, explanation);
-    await writePull(deciding(signal), object, shownPull, pull, content);
+    // By what `applyReviews` has found.
+    const text = describeProposal({
+      ...described,
+      uncounted: uncountedOf(store.repositoryOf(revision), revision.name),
+    });
+    await writePull(deciding(signal), object, shownPull, pull, { ...content, text });
     const rebuilt = await rebuildBranch(deciding(signal), evaluation, review, { pull, checks, entry: shownPull });
     if (rebuilt === 'rebuilt') return undefined;
     // Last of all: the checks of the commit may be required for it.

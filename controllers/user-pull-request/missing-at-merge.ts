@@ -1,7 +1,6 @@
 import type { Forge, Review } from '../../src/forge/forge.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
-import { approvalStatus } from '../../src/package/kernel/approvals.ts';
-import { missingApprovals } from '../../src/package/kernel/missing-approvals.ts';
+import { approvalStatus, areEnough } from '../../src/package/kernel/approvals.ts';
 import { PUSH_ACTOR } from '../../src/package/model/gates/verdict.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
@@ -10,7 +9,8 @@ import type { PolicySubject } from '../../src/package/model/revision/package-rev
 import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
 import { recordWithReviews } from '../../src/package/plan/merged-facts.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
-import { approvalsAtMerge, givenBy, reviewsAsCandidates } from '../pull-request/reviews/approvals-at-merge.ts';
+import { missingUntilMerge } from '../pull-request/checks/missing-until-merge.ts';
+import { approvalsAtMerge, reviewsAsCandidates } from '../pull-request/reviews/approvals-at-merge.ts';
 import { commitsWithContent, contentAt } from '../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../pull-request/rights.ts';
@@ -50,19 +50,24 @@ export async function missingAtMerge(
   const content = isOfHead ? ((await contentAt(git, `${head}:${path}`)) ?? '') : '';
   const record = emptyRecord('');
   const contributors = [{ name: PUSH_ACTOR, face: 'git', since: '' }];
-  const missingWith = ({ approvals = [] }: RevisionRecord) => {
-    const status = approvalStatus({ content, proposedBy: undefined, contributors, approvals }, policy);
-    return missingApprovals(status, forbidSelfApproval, undefined, approvers.length === 0 ? 0 : 1);
-  };
-  const missing = missingWith(record);
-  if (missing.length === 0 || content === '') return missing;
-  const reviews = await readReviews();
-  const at = { revision: { commit: head, path }, content: { content } };
-  const current = await commitsWithContent(git, at, approvedCommits(reviews, approvers));
-  const verdicts = evaluateReviews(reviews, approvers, (commit) => current.has(commit));
+  const statusOf = ({ approvals = [] }: RevisionRecord) =>
+    approvalStatus({ content, proposedBy: undefined, contributors, approvals }, policy);
+  if (areEnough(statusOf(record), policy)) return [];
   const rights = { forge: teamsOf(review), mayApprove, signal };
-  const { approvals } = await approvalsAtMerge(rights, review, reviewsAsCandidates(verdicts), { namespace, name });
-  return missingWith(
-    recordWithReviews(record, approvals.map(givenBy), { content: { content, tree: head }, policy, namespace }),
-  );
+  const revision = { namespace, name };
+  const reviewed = async () => {
+    const reviews = await readReviews();
+    const at = { revision: { commit: head, path }, content: { content } };
+    const current = await commitsWithContent(git, at, approvedCommits(reviews, approvers));
+    const verdicts = evaluateReviews(reviews, approvers, (commit) => current.has(commit));
+    return (await approvalsAtMerge(rights, review, reviewsAsCandidates(verdicts), revision)).approvals;
+  };
+  const { rules } = await missingUntilMerge(rights, review, {
+    // Reviews of the head are none of another content.
+    ...{ approvals: content === '' ? [] : await reviewed(), revision },
+    rules: { forbidSelfApproval, since: undefined },
+    statusWith: (given) =>
+      statusOf(recordWithReviews(record, given, { content: { content, tree: head }, policy, namespace })),
+  });
+  return rules;
 }

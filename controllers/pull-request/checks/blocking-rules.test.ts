@@ -72,11 +72,44 @@ describe('the check of a proposal that a rule blocks', () => {
     expect(ready(name)).toMatchObject({ state: 'pending', title: expect.stringContaining('Quorum of policy review') });
     await at.review(1, 'carl', 'approved', at.revision(name).commit);
     await at.reconcile(name);
-    // The merge is the second one.
-    expect(ready(name)?.state).toBe('success');
+    // The merge is the second one, of another user.
+    const progress = '1 of 2 approvals, by carl@example.com; another mapped user has to merge';
+    expect(ready(name)).toMatchObject({ state: 'success', title: `It has no gates; ${progress}` });
+    expect(body()).toContain(progress);
+    const notes = () => at.world.store.repository('apps').refusalsOf(name);
+    expect(notes()).toMatchObject([{ reason: 'ReviewsCounted', message: expect.stringContaining(progress) }]);
     await at.mergeHead(name, 'bob');
     await at.readMerge(name);
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
+  const bob = { user: 'bob', subject: 'bob@example.com' };
+  test.each([
+    ['has approved already', [bob], undefined],
+    ['may not approve', [bob, { user: 'carl', subject: 'carl@example.com' }], 'bob@example.com'],
+    ['is a second time the same one', [bob, { user: 'bobby', subject: 'bob@example.com' }], undefined],
+  ])('waits where each mapped user who could merge %s', async (_, approvers, permitted) => {
+    if (permitted !== undefined) at.restart({ mayApprove: async ({ name }) => name === permitted });
+    await at.policy({ publishOn: 'merge', approvers }, { approval: { quorum: { required: 2 } } });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    const text = expect.stringContaining('of which 1 are recorded (bob@example.com');
+    expect(ready(name)).toMatchObject({ state: 'pending', text });
+    const message = expect.stringContaining('1 of 2 approvals, by bob@example.com; no merge by another mapped user');
+    expect(at.world.store.repository('apps').refusalsOf(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);
+  });
+
+  test('counts users of teams as possible, whose members are known when they act', async () => {
+    const teams = [{ team: 'org/sre', groups: ['sre'] }];
+    const quorum = { required: 2, from: ['group:sre', 'bob@example.com'] };
+    await at.policy({ publishOn: 'merge', teams }, { approval: { quorum } });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(ready(name)?.state).toBe('success');
   });
 
   test('is not held up by the approvals that reviews publish', async () => {

@@ -27,9 +27,11 @@ export function checksOf(
   {
     explanation: { gates, enforcement, next, reasons },
     rules,
+    progress,
   }: {
     readonly explanation: Pick<Explanation, 'gates' | 'enforcement' | 'next' | 'reasons'>;
     readonly rules: readonly BlockingRule[];
+    readonly progress?: string | undefined;
   },
   gateTypes: readonly string[],
   url: string,
@@ -46,7 +48,7 @@ export function checksOf(
   const text = [...(rules.length === 0 ? [] : [rulesTable(rules)]), textOf(gates, steps)].join('\n\n');
   const ready =
     conflict === undefined
-      ? { ...withRules(readyCheck(gates, enforcement), rules), text }
+      ? { ...withProgress(withRules(readyCheck(gates, enforcement), rules), progress), text }
       : { ...CONFLICT_CHECK, text: `${inlineCode(conflict.message, MAX_CONFLICT_CHARACTERS)}\n\n${text}` };
   return [annotations.length === 0 ? ready : { ...ready, annotations }, ...own].map((check) => ({ ...check, url }));
 }
@@ -77,6 +79,12 @@ function withRules(check: Check, rules: readonly BlockingRule[]): Check {
   // All others end by themselves, or by an act that the proposal outlives.
   const state = rules.some(({ rule }) => rule === 'RecordLost') ? 'failure' : 'pending';
   return { ...check, state, title: plainLine(rulesLine(rules), MAX_TITLE_CHARACTERS) };
+}
+
+/** Who has to merge: not each user whose merge the host permits. */
+function withProgress(check: Check, progress: string | undefined): Check {
+  if (progress === undefined || check.state !== 'success') return check;
+  return { ...check, title: plainLine(`${check.title}; ${progress}`, MAX_TITLE_CHARACTERS) };
 }
 
 function gateCheck(gate: GateExplanation): Check {

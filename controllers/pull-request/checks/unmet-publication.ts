@@ -1,7 +1,7 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import { timestamp } from '../../../src/foundation/time/clock.ts';
+import { areEnough } from '../../../src/package/kernel/approvals.ts';
 import { nextRuleChange } from '../../../src/package/kernel/blocking-rules.ts';
-import { missingApprovals } from '../../../src/package/kernel/missing-approvals.ts';
 import { proposalOf } from '../../../src/package/kernel/revision-state.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { BlockingRule } from '../../../src/package/model/revision/revision-state.ts';
@@ -11,9 +11,10 @@ import type { RevisionEvaluation } from '../../../src/package/store/revision-sto
 import { type ApprovalHolds, recordedApprovals, unmetRules } from '../../../src/package/store/unmet-rules.ts';
 import { keyOf } from '../../../src/resource/object/object.ts';
 import { verdictsOf } from '../reviews/apply-reviews.ts';
-import { approvalsAtMerge, givenBy, reviewsAsCandidates } from '../reviews/approvals-at-merge.ts';
+import { approvalsAtMerge, reviewsAsCandidates } from '../reviews/approvals-at-merge.ts';
 import type { ApproverContext } from '../reviews/approver-at.ts';
 import type { ReviewedProposal } from '../reviews/reviewed-proposal.ts';
+import { type MissingUntilMerge, missingUntilMerge, NOTHING_MISSING } from './missing-until-merge.ts';
 
 /** The shortest and longest wait for a rule, in milliseconds. */
 const MIN_WAIT_MS = 1000;
@@ -65,27 +66,26 @@ export function lasting({ since, ...rule }: BlockingRule): BlockingRule {
 }
 
 /**
- * The approvals that are missing even once a user whom the policy maps has merged, which is an approval too: a required check that waited for that
- * one could hold up the merge that gives it. `read` returns the reviews, and is called only if the recorded approvals are not enough.
+ * The approvals of a proposal that its merge lacks; see `missingUntilMerge`. `read` returns the reviews, and is called only if the recorded approvals
+ * are not enough.
  */
 export async function missingForMerge(
   context: ApproverContext & Parameters<typeof verdictsOf>[0],
   proposal: Pick<ReviewedProposal, 'evaluation' | 'object' | 'review'>,
   read: () => Promise<ReviewedProposal['reviews']>,
-): Promise<readonly BlockingRule[]> {
+): Promise<MissingUntilMerge> {
   const { evaluation, object, review } = proposal;
   const { content, policy, record, revision } = evaluation;
-  const coming = review.approvers.length === 0 ? 0 : 1;
-  const missingWith = (one: RevisionEvaluation['record']) => {
-    const status = recordedApprovals({ ...evaluation, record: one });
-    return missingApprovals(status, policy.forbidSelfApproval, proposalOf(record)?.at, coming);
-  };
-  const missing = missingWith(record);
-  if (missing.length === 0) return missing;
+  if (areEnough(recordedApprovals(evaluation), policy)) return NOTHING_MISSING;
   const candidates = reviewsAsCandidates(await verdictsOf(context, proposal, await read()));
   const { approvals } = await approvalsAtMerge(context, review, candidates, keyOf(object));
   const { namespace } = revision;
-  return missingWith(recordWithReviews(record, approvals.map(givenBy), { content, policy, namespace }));
+  return missingUntilMerge(context, review, {
+    ...{ approvals, revision: keyOf(object) },
+    rules: { forbidSelfApproval: policy.forbidSelfApproval, since: proposalOf(record)?.at },
+    statusWith: (given) =>
+      recordedApprovals({ ...evaluation, record: recordWithReviews(record, given, { content, policy, namespace }) }),
+  });
 }
 
 /** Reconciles again when a rule may begin or end to block by itself, which no event of the host reports. */

@@ -103,8 +103,24 @@ describe('reviews of pull requests', () => {
     expect(asked).toEqual([[{ name: 'bob@example.com' }, name]]);
     expect(at.revision(name).lifecycle).toBe('Proposed');
     expect((await at.world.events(name)).at(-1)).toMatch(
-      /^ReviewNotCounted: .*User "bob@example.com" may not update packagerevisions\/approval/,
+      /^ReviewNotCounted: the review \S+ of bob does not count: User "bob@example.com" may not update packagerevisions\/approval .*ClusterRole sluice:approver/,
     );
+  });
+
+  test.each(['review', 'merge'])('says what does not count where users look, until it does: %s', async (publishOn) => {
+    await at.policy({ publishOn }, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'carol', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    const notes = () => at.world.store.repository('apps').refusalsOf(name);
+    const message = expect.stringMatching(/of carol does not count: spec.review.approvers of the policy does not list/);
+    expect(notes()).toMatchObject([{ reason: 'ReviewNotCounted', message }]);
+    expect((await at.forge.get(1)).body).toMatch(/Reviews that do not count:.*of carol does not count/);
+    await at.review(1, 'carol', 'dismissed', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(notes()).toEqual([]);
+    expect((await at.forge.get(1)).body).not.toContain('Reviews that do not count');
   });
 
   test('nobody approves their own change through a review', async () => {

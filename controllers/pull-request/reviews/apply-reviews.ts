@@ -4,6 +4,7 @@ import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { type QuorumStatus, quorumProblem } from '../../../src/package/kernel/approvals.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { RevisionRecord } from '../../../src/package/model/record/record.ts';
+import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { recordedApprovals } from '../../../src/package/store/unmet-rules.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
@@ -21,34 +22,53 @@ import { endedApprovals, withdrawReviews } from './withdraw-reviews.ts';
  * is withdrawn with its review. Returns whether it has changed the revision, which is reconciled again then.
  */
 export async function applyReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<boolean> {
-  const unread = new Set<string>();
-  const isChanged = await applyVerdicts(context, proposal, unread);
+  const notes = { unread: new Set<string>(), uncounted: new Set<string>() };
+  const isChanged = await applyVerdicts(context, proposal, notes);
   const { revision } = proposal.evaluation;
-  const message = isChanged || unread.size === 0 ? undefined : [...unread].join('; ');
-  context.store.repositoryOf(revision).noteUnreadTeams(revision.name, message);
+  const repository = context.store.repositoryOf(revision);
+  const textOf = (lines: ReadonlySet<string>) => (isChanged || lines.size === 0 ? undefined : [...lines].join('; '));
+  repository.noteUnreadTeams(revision.name, textOf(notes.unread));
+  repository.noteReviews(
+    revision.name,
+    'ReviewNotCounted',
+    textOf(new Set([...notes.uncounted].slice(-MAX_UNCOUNTED))),
+  );
   return isChanged;
 }
 
-/** `unread` gets the reviewers whose teams cannot be read, with the reason. */
-async function applyVerdicts(
-  context: ReviewContext,
-  proposal: ReviewedProposal,
-  unread: Set<string>,
-): Promise<boolean> {
+/** The last reviews that "sluice why" and the pull request explain. */
+const MAX_UNCOUNTED = 5;
+
+interface ReviewNotes {
+  /** The reviewers whose teams cannot be read, with the reason. */
+  readonly unread: Set<string>;
+  /** Approving reviews that do not count, with the reason. */
+  readonly uncounted: Set<string>;
+}
+
+async function applyVerdicts(context: ReviewContext, proposal: ReviewedProposal, notes: ReviewNotes): Promise<boolean> {
   const { events } = context;
   const { object, evaluation, review } = proposal;
   if (await withdrawReviews(context, proposal)) return true;
   const { approvals, changesRequested, uncounted } = await verdictsOf(context, proposal, proposal.reviews);
   if (await reportChanges(context, proposal, changesRequested)) return true;
-  if (review.publishOn !== 'review') return false;
+  if (review.publishOn === 'approval') return false;
   for (const { review: one, reason } of uncounted) {
     const message = `the review ${one.url} of ${plainLine(one.author)} does not count: ${reason}`;
-    events.record(object, 'Normal', 'ReviewNotCounted', message, `review of ${one.author}`);
+    if (review.publishOn === 'review')
+      events.record(object, 'Normal', 'ReviewNotCounted', message, `review of ${one.author}`);
+    notes.uncounted.add(message);
   }
+  if (review.publishOn === 'merge') return false;
   if (changesRequested.length > 0 || approvals.length === 0) return false;
   const { enforcement } = evaluation.policy;
   if (enforcement === 'enforce' && evaluation.gates.some(({ state }) => state !== 'Open')) return false;
-  return approve(context, proposal, approvals, unread);
+  return approve(context, proposal, approvals, notes);
+}
+
+/** The approving reviews that do not count, with the reasons, as `applyReviews` has found them. */
+export function uncountedOf(repository: Pick<PackageRepository, 'refusalsOf'>, revision: string): string | undefined {
+  return repository.refusalsOf(revision).find(({ reason }) => reason === 'ReviewNotCounted')?.message;
 }
 
 export async function verdictsOf(
@@ -111,7 +131,7 @@ async function approve(
   context: ReviewContext,
   proposal: ReviewedProposal,
   approvals: ReviewVerdicts['approvals'],
-  unread: Set<string>,
+  { unread, uncounted }: ReviewNotes,
 ): Promise<boolean> {
   const { client, events, mayApprove, signal } = context;
   const { object, evaluation } = proposal;
@@ -132,11 +152,11 @@ async function approve(
   const candidates: { readonly actor: Actor; readonly review: Review }[] = [];
   for (const { subject, review } of approvals) {
     if (decided.has(review.url) || (counted.has(subject) && !replaceable.has(subject))) continue;
-    const refuse = (why: string) =>
-      events.record(
-        ...([object, 'Warning', 'ReviewNotCounted', `the review ${review.url} does not count: ${why}`] as const),
-        `review of ${review.author}`,
-      );
+    const refuse = (why: string) => {
+      const message = `the review ${review.url} of ${plainLine(review.author)} does not count: ${why}`;
+      events.record(object, 'Warning', 'ReviewNotCounted', message, `review of ${review.author}`);
+      uncounted.add(message);
+    };
     const by = { forge: proposal.forge, mayApprove, signal };
     const approver = await revisionApprover(by, proposal.review, review.author, keyOf(object));
     if (approver === undefined) continue;
@@ -151,7 +171,7 @@ async function approve(
       refuse(`${subject} ${problems[0]}${problem}`);
     } else if (!(await approver.mayApprove())) {
       refuse(
-        `User "${subject}" may not update packagerevisions/approval in this namespace; grant that right, or change the policy${problem}`,
+        `User "${subject}" may not update packagerevisions/approval in this namespace; grant that right, as the ClusterRole sluice:approver has it, or change the policy${problem}`,
       );
     } else candidates.push({ actor, review });
   }

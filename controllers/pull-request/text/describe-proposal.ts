@@ -20,6 +20,10 @@ export interface Proposal {
   readonly review: ReviewPolicy;
   /** What keeps it from being published now, besides gates. */
   readonly rules: readonly BlockingRule[];
+  /** How many approvals its merge has, and who has to merge; undefined if that is nothing special. */
+  readonly progress?: string | undefined;
+  /** Approving reviews that do not count, with the reasons. */
+  readonly uncounted?: string | undefined;
   /** Where the package was copied from; undefined if it was not. */
   readonly upstream: string | undefined;
 }
@@ -31,6 +35,7 @@ const MAX_OTHER_CHARACTERS = 10_000;
 const MAX_FILE_CHARACTERS = 10_000;
 const MAX_FILES = 100;
 const MAX_CONFLICT_CHARACTERS = 2000;
+const MAX_REVIEWS_CHARACTERS = 1000;
 const MAX_GATES = 100;
 const MAX_TABLE_CHARACTERS = 12_000;
 
@@ -41,6 +46,7 @@ export function describeProposal(proposal: Proposal): string {
     ...about(proposal),
     gateTable(explanation.gates),
     ...blockedBy(proposal),
+    ...reviewed(proposal),
     publication(explanation, review),
     ...commands(review),
     ...changed(proposal, MAX_DIFF_CHARACTERS),
@@ -53,7 +59,7 @@ export function describeMember(proposal: Proposal, maxCharacters: number): strin
   const table = gateTable(gates, maxCharacters / 2);
   const head = [
     ...[`### ${inlineCode(name)}`, ...about(proposal), table],
-    ...[...blockedBy(proposal, maxCharacters / 4), ...approvalRules(proposal.explanation)],
+    ...[...blockedBy(proposal, maxCharacters / 4), ...reviewed(proposal), ...approvalRules(proposal.explanation)],
   ].join('\n\n');
   return [head, ...changed(proposal, Math.max(0, maxCharacters - head.length))].join('\n\n');
 }
@@ -128,6 +134,16 @@ function blockedBy({ rules, review }: Proposal, maxCharacters?: number): readonl
   const isLost = rules.some(({ rule }) => rule === 'RecordLost');
   const bypass = isBypass ? `, so that a merge now would ${isLost ? 'publish nothing' : 'be out of band'}` : '';
   return [`**Rules keep it from being published${bypass}:**`, rulesTable(rules, maxCharacters)];
+}
+
+/** What its reviews have brought so far. */
+function reviewed({ progress, uncounted }: Proposal): readonly string[] {
+  return [
+    ...(progress === undefined ? [] : [`**With its reviews:** ${inlineCode(progress, MAX_REVIEWS_CHARACTERS)}.`]),
+    ...(uncounted === undefined
+      ? []
+      : [`**Reviews that do not count:** ${inlineCode(uncounted, MAX_REVIEWS_CHARACTERS)}.`]),
+  ];
 }
 
 /** How many approvals it needs, and who may not approve. */

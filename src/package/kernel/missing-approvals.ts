@@ -3,29 +3,24 @@ import type { ApprovalStatus, QuorumStatus } from './approvals.ts';
 
 /**
  * The approvals by users that policies require and that are missing, as rules that keep a revision from being published. An approval meets them,
- * so that they refuse none; see `blockingRules` for those that do. `since`: when it was proposed, RFC 3339, if known. `coming`: the number of
- * approvals in this namespace that still come by themselves; what is missing then is reported.
+ * so that they refuse none; see `blockingRules` for those that do. `since`: when it was proposed, RFC 3339, if known.
  */
 export function missingApprovals(
   status: ApprovalStatus,
   forbidSelfApproval: boolean,
   since: string | undefined,
-  coming = 0,
 ): BlockingRule[] {
   const waiting = since === undefined ? {} : { since };
-  const independent = forbidSelfApproval ? independentApprovals(status, coming) : [];
-  const quorums = status.quorums.flatMap((quorum) => missingOfQuorum(quorum, coming));
+  const independent = forbidSelfApproval ? independentApprovals(status) : [];
+  const quorums = status.quorums.flatMap(missingOfQuorum);
   return [...independent, ...quorums].map((rule) => ({ ...rule, ...waiting }));
 }
 
-function independentApprovals(
-  { needed, given, elsewhere, barred, isUnknown }: ApprovalStatus,
-  coming: number,
-): BlockingRule[] {
+function independentApprovals({ needed, given, elsewhere, barred, isUnknown }: ApprovalStatus): BlockingRule[] {
   const others = barred.map(({ name }) => name).join(', ');
   const rule = { rule: 'SelfApproval' } as const;
   const here: BlockingRule[] = [];
-  if (given.length + coming < needed) {
+  if (given.length < needed) {
     const why = isUnknown
       ? 'content or the proposal was pushed with git by an unknown user'
       : 'a policy forbids self-approval';
@@ -52,8 +47,8 @@ function independentApprovals(
 }
 
 /** What a policy requires of users, who they are, and who has approved. */
-function missingOfQuorum({ policy, quorum, needed, given }: QuorumStatus, coming: number): BlockingRule[] {
-  if (given.length + (quorum.namespace === undefined ? coming : 0) >= needed) return [];
+function missingOfQuorum({ policy, quorum, needed, given }: QuorumStatus): BlockingRule[] {
+  if (given.length >= needed) return [];
   const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
   const from = quorum.from.length === 0 ? 'all users who may approve' : quorum.from.join(', ');
   const where = quorum.namespace === undefined ? '' : ` in the namespace ${quorum.namespace}`;

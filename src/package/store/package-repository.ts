@@ -252,6 +252,11 @@ export class PackageRepository implements RepositoryContext {
     this.#refs.noteRefusal(revision, 'TeamNotRead', message === undefined ? undefined : { message });
   }
 
+  /** Notes which approving reviews do not count, with the reasons, or how many do for its merge; undefined ends it. */
+  noteReviews(revision: string, reason: 'ReviewNotCounted' | 'ReviewsCounted', message: string | undefined): void {
+    this.#refs.noteRefusal(revision, reason, message === undefined ? undefined : { message });
+  }
+
   /** Notes why the pull request of a revision cannot be opened or read; undefined ends it. */
   noteFailedPull(revision: string, message: string | undefined): void {
     this.#refs.noteRefusal(revision, 'PullRequestFailed', message === undefined ? undefined : { message });

@@ -10,10 +10,18 @@ const MIN_APPENDED = 100;
 /**
  * `PushRefused`: a rule of the remote refused the last write. `NotMerged`: the pull request of an approved revision is not merged.
  * `PullRequestFailed`: the Git host did not accept what its pull request needs. `TeamNotRead`: the members of a team cannot be read, whose groups an
- * approving review may need. `MergeQueued`: its pull request waits in a merge queue, which removes it when its branch gets a commit: this one decides what
+ * approving review may need. `ReviewNotCounted`: an approving review does not count. `ReviewsCounted`: how many approvals its merge has. `MergeQueued`: its pull request waits in a merge queue, which removes it when its branch gets a commit: this one decides what
  * may be written.
  */
-const reasons = z.enum(['PushRefused', 'NotMerged', 'PullRequestFailed', 'TeamNotRead', 'MergeQueued']);
+const reasons = z.enum([
+  'PushRefused',
+  'NotMerged',
+  'PullRequestFailed',
+  'TeamNotRead',
+  'ReviewNotCounted',
+  'ReviewsCounted',
+  'MergeQueued',
+]);
 export type RefusalReason = z.infer<typeof reasons>;
 
 const noteSchema = z.strictObject({
