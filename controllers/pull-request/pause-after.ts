@@ -4,12 +4,14 @@ import { type ErrorCode, isSluiceError } from '../../src/foundation/sluice-error
 /** Only an operator can change what these say; they are tried again now and then. */
 const PERMANENT: readonly ErrorCode[] = ['Refused', 'NotFound', 'Unauthenticated', 'InvalidInput', 'Unsupported'];
 const PERMANENT_RETRY_MS = 60_000;
+/** A host that says "at once" has just refused. */
+const MIN_PAUSE_MS = 1000;
 
 /** Milliseconds until the next attempt after a failure that a repetition at once cannot mend; undefined for others. */
 export function pauseAfter(error: unknown): number | undefined {
   if (!isSluiceError(error)) return undefined;
   if (error.code === 'TooManyRequests')
-    return (error.details as ForgeErrorDetails | undefined)?.retryAfterMs ?? PERMANENT_RETRY_MS;
+    return Math.max(MIN_PAUSE_MS, (error.details as ForgeErrorDetails | undefined)?.retryAfterMs ?? PERMANENT_RETRY_MS);
   return PERMANENT.includes(error.code) ? PERMANENT_RETRY_MS : undefined;
 }
 

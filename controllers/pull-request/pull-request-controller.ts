@@ -269,7 +269,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         ? await missingForMerge(by, { object, evaluation, review }, reviewsNow)
         : NOTHING_MISSING;
     const { progress } = missing;
-    const counted = progress && `with the reviews of its pull request it has ${progress}`;
+    const counted = progress && `by the reviews of its pull request: ${progress}`;
     store.repositoryOf(revision).noteReviews(revision.name, 'ReviewsCounted', counted);
     const uncounted = uncountedOf(store.repositoryOf(revision), revision.name);
     const about = { explanation, review, rules: [...unmet, ...missing.rules], progress, uncounted };

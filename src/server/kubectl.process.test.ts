@@ -123,7 +123,7 @@ describe('kubectl', skipFor(!isInstalled() && 'kubectl is not installed'), () =>
       'unknown field "spec.colour"',
     );
     expect(await kubectl('create --validate=warn -f -', manifest('w', { colour: 'red' }))).toMatch(
-      /^widget.test.sluice.dev\/w created\nWarning: unknown field "spec.colour"$/,
+      /^widget.test.sluice.dev\/w created\nWarning: unknown field "spec.colour"; did you mean color\?$/,
     );
     expect(await kubectl('create --validate=ignore -f -', manifest('v', { size: 'x', color: 'pink' }))).toBe(
       'The Widget "v" is invalid: \n* spec.size: Invalid value: "x": expected number\n' +

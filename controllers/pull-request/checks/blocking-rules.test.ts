@@ -101,6 +101,18 @@ describe('the check of a proposal that a rule blocks', () => {
     expect(at.world.store.repository('apps').refusalsOf(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);
   });
 
+  test('names mapped users whose reviews do not count without the right to approve', async () => {
+    at.restart({ mayApprove: async ({ name }) => name !== 'carl@example.com' });
+    await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 2 } } });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.review(1, 'carl', 'approved', at.revision(name).commit);
+    await at.reconcile(name);
+    expect(ready(name)?.state).toBe('pending');
+    const message = expect.stringMatching(/reviews by carl@example.com do not count, .* ClusterRole sluice:approver/);
+    expect(at.world.store.repository('apps').refusalsOf(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);
+  });
+
   test('counts users of teams as possible, whose members are known when they act', async () => {
     const teams = [{ team: 'org/sre', groups: ['sre'] }];
     const quorum = { required: 2, from: ['group:sre', 'bob@example.com'] };

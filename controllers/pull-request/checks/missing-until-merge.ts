@@ -14,7 +14,7 @@ const MAX_ASKED = 10;
 export interface MissingUntilMerge {
   /** Those that no merge completes. */
   readonly rules: readonly BlockingRule[];
-  /** Which approvals there are with those in reviews, and who has to merge; undefined if that says nothing new. */
+  /** Which approvals there are with those in reviews, who has to merge, and which reviews do not count; undefined if that says nothing new. */
   readonly progress: string | undefined;
 }
 

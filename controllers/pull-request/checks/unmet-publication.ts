@@ -78,14 +78,17 @@ export async function missingForMerge(
   const { content, policy, record, revision } = evaluation;
   if (areEnough(recordedApprovals(evaluation), policy)) return NOTHING_MISSING;
   const candidates = reviewsAsCandidates(await verdictsOf(context, proposal, await read()));
-  const { approvals } = await approvalsAtMerge(context, review, candidates, keyOf(object));
+  const { approvals, refused } = await approvalsAtMerge(context, review, candidates, keyOf(object));
   const { namespace } = revision;
-  return missingUntilMerge(context, review, {
+  const missing = await missingUntilMerge(context, review, {
     ...{ approvals, revision: keyOf(object) },
     rules: { forbidSelfApproval: policy.forbidSelfApproval, since: proposalOf(record)?.at },
     statusWith: (given) =>
       recordedApprovals({ ...evaluation, record: recordWithReviews(record, given, { content, policy, namespace }) }),
   });
+  if (refused.length === 0) return missing;
+  const without = `reviews by ${refused.join(', ')} do not count, without the right to update packagerevisions/approval, as the ClusterRole sluice:approver has it`;
+  return { ...missing, progress: missing.progress === undefined ? without : `${missing.progress}; ${without}` };
 }
 
 /** Reconciles again when a rule may begin or end to block by itself, which no event of the host reports. */

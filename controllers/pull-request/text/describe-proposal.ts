@@ -140,7 +140,7 @@ function blockedBy({ rules, review }: Proposal, maxCharacters?: number): readonl
 /** What its reviews have brought so far. */
 function reviewed({ progress, uncounted }: Proposal): readonly string[] {
   return [
-    ...(progress === undefined ? [] : [`**With its reviews:** ${inlineCode(progress, MAX_REVIEWS_CHARACTERS)}.`]),
+    ...(progress === undefined ? [] : [`**By its reviews:** ${inlineCode(progress, MAX_REVIEWS_CHARACTERS)}.`]),
     ...(uncounted === undefined
       ? []
       : [`**Reviews that do not count:** ${inlineCode(uncounted, MAX_REVIEWS_CHARACTERS)}.`]),

@@ -19,7 +19,7 @@ test('a demo of a fleet that a user stops says that only a new run finishes it, 
       output += chunk;
     });
     const [code] = await once(demo, 'close');
-    expect(output).toMatch(/only a new run in another --data finishes it: \S+ demo fleet\n$/);
+    expect(output).toMatch(/only a new run in another --data finishes it: (?:npx )?\S+ demo fleet\n$/);
     expect(code).toBe(130);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -33,6 +33,12 @@ test('names that nothing has and a missing Secret are reasons, and the status ha
     /^Secret forge of spec.review.forge.secretRef does not exist, .*: create it with a token of the Git host/;
   expect(await reasons()).toEqual(expect.arrayContaining([...unknown, expect.stringMatching(missing)]));
 
+  const without = JSON.parse((await cli.run('why', 'packagepolicy/strict', '-o', 'json')).stdout);
+  expect(without).toMatchObject({
+    state: 'in force, but pull requests cannot be opened or read',
+    commands: [expect.stringMatching(/^kubectl create secret generic forge --namespace default /)],
+  });
+
   expect((await reasons()).join('\n')).toMatch(
     /no proposal in \S+ gets a pull request: the repository is not on git.invalid, which spec.review.forge.api of policy strict names/,
   );

@@ -5,7 +5,7 @@ import { QUORUM_REACHABLE } from '../../../controllers/package-policy/quorum-rig
 import type { ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
 import { readUnknownNames } from '../../../controllers/unknown-names.ts';
 import { forgeProblem } from '../../app/controllers/forge-repository.ts';
-import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import { unlessMissing } from '../../foundation/sluice-error.ts';
 import { listed } from '../../foundation/text/counted.ts';
 import type { SourcedPolicy } from '../../package/store/policies/policy-objects.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
@@ -24,11 +24,13 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { withStatus } from '../access/repository-status.ts';
 import { missingObject } from './expect-object.ts';
+import { type HostFailures, hostFailures, secretCommand } from './host-access.ts';
+import { unlessUnreadable } from './unless-unreadable.ts';
 
 /** Repositories that are named. */
 const MAX_NAMED = 5;
-/** Refusals of a server that does not have a kind, or whose caller may not read it. */
-const UNREADABLE = ['Refused', 'NotFound', 'Unsupported'] as const;
+
+const NO_FAILURES: HostFailures = { messages: [], revisions: [] };
 
 /** A policy in a folder that a Repository names, as the status of the Repository reports it. */
 interface Found {
@@ -81,8 +83,17 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
   const { selector } = policy.spec;
   const types = new Set(revisions.items.flatMap(typesOf));
   const groups = await unlessUnreadable(boundGroups(client, namespace));
+  const missing = await missingSecret(access, policy.spec);
+  const failures = policy.spec.review === undefined ? NO_FAILURES : await hostFailures(access, explanation.next);
+  // An App has no token that a command could replace.
+  const ofToken = failures.messages.filter((message) => !message.includes('App'));
+  const commands = secretCommands(namespace, policy.spec, [...missing, ...ofToken]);
+  // With the access of the host those that report that it is missing can go on.
+  const waiting = commands.length === 0 ? [] : failures.revisions;
+  const isFailing = missing.length + failures.messages.length > 0;
   return {
     ...explanation,
+    state: isFailing ? `${explanation.state}, but pull requests cannot be opened or read` : explanation.state,
     reasons: [
       ...(isOfRepository && first.policy.spec === undefined
         ? [...explanation.reasons.slice(0, 1), unshown]
@@ -93,9 +104,14 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
       ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
       ...quorumNotes(object),
       ...foreignRepositories(policy, selectedRepositories(policy, from), all.items),
-      ...(await missingSecret(access, policy.spec)),
+      ...missing,
+      ...failures.messages.map(
+        (message) =>
+          `${message}; this is tried again within a minute, and reported by ${listed(failures.revisions, MAX_NAMED)}`,
+      ),
     ],
-    next: [...explanation.next, ...further],
+    next: [...explanation.next.filter((one) => !waiting.includes(one)), ...further],
+    ...(commands.length === 0 ? {} : { commands }),
   };
 }
 
@@ -146,18 +162,21 @@ async function missingSecret(
   if (data !== undefined && (Object.hasOwn(data, key) || Object.hasOwn(data, 'githubAppID'))) return [];
   const what = found.secret === undefined ? 'does not exist' : `has neither ${key} nor githubAppID`;
   return [
-    `Secret ${name} of spec.review.forge.secretRef ${what}, so that no proposal gets a pull request: create it with a token of the Git host, as "kubectl create secret generic ${name} --from-literal=${key}=..."`,
+    `Secret ${name} of spec.review.forge.secretRef ${what}, so that no proposal gets a pull request: create it with a token of the Git host, which Sluice reads within a minute`,
   ];
 }
 
-/** Undefined where the server does not have a kind, or the caller may not read it. */
-async function unlessUnreadable<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (UNREADABLE.some((code) => isSluiceError(error, code))) return undefined;
-    throw error;
-  }
+/** What mends problems with the Secret of the policy; none for others. */
+function secretCommands(
+  namespace: string,
+  { review }: Pick<SourcedPolicy['spec'], 'review'>,
+  problems: readonly string[],
+): string[] {
+  if (review === undefined) return [];
+  const { secretRef } = review.forge;
+  const names = [`Secret ${secretRef.name} `, `Secret ${namespace}/${secretRef.name}`];
+  const isOfSecret = problems.some((problem) => names.some((name) => problem.includes(name)));
+  return isOfSecret ? [secretCommand(namespace, secretRef)] : [];
 }
 
 function reference({ repository, policy }: Found): string {

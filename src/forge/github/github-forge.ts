@@ -148,10 +148,11 @@ export class GitHubForge implements Forge {
   }
 
   async mergedState({ number }: PullRequest, signal: AbortSignal): Promise<MergedState> {
-    const { scheduled, reviews } = await this.#states.merged(number, signal);
+    const { scheduled, reviews, unsureMerger } = await this.#states.merged(number, signal);
     return {
       reviews: reviews ?? (await this.reviews(number, signal)),
       ...(scheduled === undefined ? {} : { scheduled }),
+      ...(unsureMerger === undefined ? {} : { unsureMerger }),
     };
   }
 

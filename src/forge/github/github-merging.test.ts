@@ -184,3 +184,13 @@ test('an App has no right to write content unless it merges', async () => {
   const wanted = { headCommit: head, method: 'merge', title: 'x', message: 'y' } as const;
   await expect(connect(name, false).merge(number, wanted, NO_SIGNAL)).rejects.toMatchObject({ code: 'Refused' });
 });
+
+test('the user who merged is sure for a commit that GitHub made, not for the head that a push brought to the branch', async () => {
+  const { repository, forge, head, number, merge } = await open();
+  expect(await merge()).toMatchObject({ state: 'merged' });
+  const state = async () => forge.mergedState(await forge.get(number, NO_SIGNAL), NO_SIGNAL);
+  expect((await state()).unsureMerger).toBeUndefined();
+  const [pull] = repository.pulls;
+  if (pull?.merged !== undefined) pull.merged = { ...pull.merged, commit: head };
+  expect((await state()).unsureMerger).toContain('by a push, or by the merge of another pull request');
+});

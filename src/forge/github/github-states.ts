@@ -79,6 +79,7 @@ type ReadState = Pick<PullState, 'pull' | 'isQueued'> & { readonly reviews: read
 interface ReadMerge {
   readonly reviews: readonly Review[] | undefined;
   readonly scheduled: ScheduledMerge | undefined;
+  readonly unsureMerger: string | undefined;
 }
 
 /** What a query reads of each pull request. */
@@ -191,7 +192,12 @@ function mergeOf({
 }: z.infer<typeof stateSchema> & { readonly timelineItems: z.infer<typeof scheduleSchema> }): ReadMerge {
   const { pull, reviews } = stateOf(state);
   const merge = { mergedAt: pull.closedAt ?? '', head: pull.head.commit };
-  return { reviews, scheduled: scheduledIn(timelineItems, merge) };
+  // Each method of merging of GitHub makes commits of its own. The head itself is in the branch by a push, or by the merge of another pull request.
+  const isIndirect = pull.merged !== undefined && pull.merged.commit === pull.head.commit;
+  const unsureMerger = isIndirect
+    ? 'the commits came to the branch by a push, or by the merge of another pull request, whose last state that user may have seen alone'
+    : undefined;
+  return { reviews, scheduled: scheduledIn(timelineItems, merge), unsureMerger };
 }
 
 function reviewOf(review: z.infer<typeof reviewSchema>): Review | undefined {

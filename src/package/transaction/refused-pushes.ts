@@ -10,8 +10,8 @@ const MIN_APPENDED = 100;
 /**
  * `PushRefused`: a rule of the remote refused the last write. `NotMerged`: the pull request of an approved revision is not merged.
  * `PullRequestFailed`: the Git host did not accept what its pull request needs. `TeamNotRead`: the members of a team cannot be read, whose groups an
- * approving review may need. `ReviewNotCounted`: an approving review does not count. `ReviewsCounted`: how many approvals its merge has. `MergeQueued`: its pull request waits in a merge queue, which removes it when its branch gets a commit: this one decides what
- * may be written.
+ * approving review may need. `ReviewNotCounted`: an approving review does not count. `ReviewsCounted`: how many approvals its merge has.
+ * `MergeQueued`: its pull request waits in a merge queue, which removes it when its branch gets a commit: this one decides what may be written.
  */
 const reasons = z.enum([
   'PushRefused',

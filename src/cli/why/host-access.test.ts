@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { hostFailures, secretCommand } from './host-access.ts';
+
+const EXPLANATION = {
+  ...{ repository: 'apps', package: 'db', workspace: 'v1', lifecycle: 'Proposed', revision: 0, latest: false },
+  ...{ commit: 'c', enforcement: 'enforce', gates: [], contributors: [], resolvers: [], delivery: [], next: [] },
+};
+const message = 'status 401: the token of Secret default/forge is not valid; put a new one there';
+
+function accessWith(reasonsOf: Readonly<Record<string, readonly string[]>>) {
+  const get = async (_kind: unknown, { name }: { readonly name: string }) => {
+    const reasons = reasonsOf[name]?.map((reason) => ({ reason, message }));
+    if (reasons === undefined) throw new SluiceError('NotFound', `${name} not found`);
+    return { explanation: { ...EXPLANATION, name, reasons } };
+  };
+  return { client: { subResource: () => ({ get }) } as never, namespace: 'default', isSluice: true };
+}
+
+test('what the Git host has against proposals is named once, with those that report it', async () => {
+  const access = accessWith({ a: ['PullRequestFailed'], b: ['WaitsForApproval'], c: ['PullRequestFailed'] });
+  expect(await hostFailures(access, ['a', 'deleted', 'b', 'c'])).toEqual({
+    messages: [message],
+    revisions: ['a', 'c'],
+  });
+  expect(await hostFailures({ ...access, isSluice: false }, ['a'])).toEqual({ messages: [], revisions: [] });
+});
+
+test('the command for a new token is one for a Secret that is missing, and for one with other keys too', () => {
+  expect(secretCommand('default', { name: 'forge', key: 'token' })).toBe(
+    'kubectl create secret generic forge --namespace default --from-file=token=TOKEN_FILE --dry-run=client -o yaml | kubectl apply -f -',
+  );
+});

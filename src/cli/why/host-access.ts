@@ -1,0 +1,43 @@
+import { commandLine } from '../../foundation/text/command-line.ts';
+import { explainSchema } from '../../package/model/revision/revision-readings.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import type { Access } from '../access/access.ts';
+import { unlessUnreadable } from './unless-unreadable.ts';
+
+/** Proposals that are asked for what the Git host has against them: a host that gives no access gives it to none. */
+const MAX_ASKED = 5;
+
+/** What keeps the pull requests of proposals from being opened or read, once each, and the proposals that report it. */
+export interface HostFailures {
+  readonly messages: readonly string[];
+  readonly revisions: readonly string[];
+}
+
+/** Reads that of these proposed revisions, as `sluice why` reports it for each. */
+export async function hostFailures(
+  { client, namespace, isSluice }: Pick<Access, 'client' | 'namespace' | 'isSluice'>,
+  proposed: readonly string[],
+): Promise<HostFailures> {
+  const messages = new Set<string>();
+  const revisions: string[] = [];
+  for (const name of isSluice ? proposed.slice(0, MAX_ASKED) : []) {
+    const key = { namespace, name };
+    const read = await unlessUnreadable(client.subResource('explain').get(packageRevisionKind, key, {}));
+    if (read === undefined) continue;
+    const { reasons } = explainSchema.parse(read).explanation;
+    const failed = reasons.filter(({ reason }) => reason === 'PullRequestFailed');
+    for (const { message } of failed) messages.add(message);
+    if (failed.length > 0) revisions.push(name);
+  }
+  return { messages: [...messages], revisions };
+}
+
+/** The command that creates the Secret of a policy, or gives it another token and leaves its other keys. */
+export function secretCommand(
+  namespace: string,
+  { name, key }: { readonly name: string; readonly key: string },
+): string {
+  const create = ['kubectl', 'create', 'secret', 'generic', name, '--namespace', namespace];
+  const file = [`--from-file=${key}=TOKEN_FILE`, '--dry-run=client', '-o', 'yaml'];
+  return `${commandLine([...create, ...file])} | kubectl apply -f -`;
+}
