@@ -60,4 +60,36 @@ describe('a pull request of one proposal', { ...skipFor(missing !== '' && missin
       .poll(async () => JSON.stringify(await at.api('GET', '/issues/1/comments')), WAIT)
       .toContain(`${name} is Published already`);
   });
+
+  test('whose branch was deleted and restored stays proposed, whatever was said at an earlier end', async () => {
+    await using at = await ReviewedRepository.open(gitea, 'restore', [ANNA], { publishOn: 'review' });
+    const [name = ''] = await at.propose('api');
+    const revision = async () => (await at.revisions([name]))[0];
+    const lifecycle = async () => (await revision())?.lifecycle;
+    const proposed = () => git(at.gitDir, ['for-each-ref', '--format=%(objectname)', 'refs/heads/proposed']).trim();
+    const state = async () => (await at.pulls())[0]?.state;
+    const body = async () => (await at.pulls())[0]?.body;
+    await expect.poll(state, WAIT).toBe('open');
+    await expect.poll(async () => Object.keys(await at.statuses(proposed())), WAIT).toContain('sluice/ready');
+    await at.comment(ANNA, 1, 'later');
+    await at.api('PATCH', '/pulls/1', { state: 'closed' }, ANNA);
+    await expect.poll(lifecycle, WAIT).toBe('Draft');
+    await expect.poll(async () => (await revision())?.record?.steps.at(-1)?.reason, WAIT).toMatch(/: later$/);
+    await expect.poll(body, WAIT).toContain('and open it again');
+    await delay(AFTER_REMOVAL_MS);
+    await at.api('PATCH', '/pulls/1', { state: 'open' }, ANNA);
+    await expect.poll(lifecycle, WAIT).toBe('Proposed');
+    await expect.poll(body, WAIT).toContain('Closing this pull request');
+
+    const head = proposed();
+    await at.api('DELETE', '/branches/proposed%2Fapi%2Fw1', undefined, ANNA);
+    await expect.poll(body, WAIT).toContain('is deleted now.');
+    await expect.poll(state, WAIT).toBe('closed');
+    await at.api('POST', '/branches', { new_branch_name: 'proposed/api/w1', old_ref_name: head }, ANNA);
+    await expect.poll(lifecycle, WAIT).toBe('Proposed');
+    await delay(2 * AFTER_REMOVAL_MS);
+    // Of the end by the removal neither the user who closed it earlier nor that comment is a reason.
+    expect(await revision()).toMatchObject({ lifecycle: 'Proposed' });
+    expect((await revision())?.record?.steps.at(-1)?.action).toBe('propose');
+  });
 });

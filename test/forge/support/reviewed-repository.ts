@@ -152,7 +152,7 @@ export class ReviewedRepository implements AsyncDisposable {
   }
 
   /** Calls the API for a path below that of the repository, as a user of the host or its owner. */
-  api(method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown, user?: string): Promise<unknown> {
+  api(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown, user?: string): Promise<unknown> {
     return this.#gitea.api(method, `${this.path}${path}`, body, user === undefined ? OWNER : this.#logins.get(user));
   }
 
