@@ -83,7 +83,10 @@ describe('unknown fields', () => {
   test('cause warnings by default, or on request', async () => {
     for (const query of ['', '?fieldValidation=Warn']) {
       const answer = await place.api.post(`${path()}${query}`, unknown(`warned${query.length}`));
-      expect(answer).toMatchObject({ status: 201, headers: { warning: expect.stringContaining('299 - "unknown field \\"dat\\"') } });
+      expect(answer).toMatchObject({
+        status: 201,
+        headers: { warning: expect.stringContaining('299 - "unknown field \\"dat\\"') },
+      });
       expect(answer.body).not.toHaveProperty('dat');
     }
   });

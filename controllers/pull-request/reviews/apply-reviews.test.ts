@@ -123,7 +123,7 @@ describe('reviews of pull requests', () => {
     expect((await at.forge.get(1)).body).not.toContain('Reviews that do not count');
   });
 
-  test('nobody approves their own change through a review', async () => {
+  test('a user cannot approve their own change through a review', async () => {
     const approvers = [{ user: 'bob', subject: 'berta' }];
     await at.policy({ approvers }, { approval: { forbidSelfApproval: true } });
     const name = await at.propose();
