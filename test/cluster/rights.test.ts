@@ -253,11 +253,19 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     const forge = { provider: 'gitea', api: `${gitServer.url}/api/v1`, secretRef: { name: 'git', key: 'password' } };
     await create(POLICIES, {
       ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'PackagePolicy', metadata: { name: 'merged' } },
-      spec: { selector: { repositories: ['apps'] }, review: { forge, publishOn: 'merge', userPullRequests: 'ignore' } },
+      spec: {
+        // One that does not exist is reported in the status of the policy.
+        selector: { repositories: ['apps', 'unknown'] },
+        review: { forge, publishOn: 'merge', userPullRequests: 'ignore' },
+      },
     });
     await eventually(
       () => installation.admin.get(`${REPOSITORIES}/apps`),
       ({ body }) => (body.status as { mergePublication?: unknown[] } | undefined)?.mergePublication?.length === 1,
+    );
+    await eventually(
+      () => installation.admin.get(`${POLICIES}/merged`),
+      ({ body }) => body.status !== undefined,
     );
     expect(await standby.stop()).toBe(0);
 
