@@ -5,6 +5,7 @@ import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { repositoryControllerOf } from '../../test/support/repository-controller.ts';
+import { RepositoryObjects } from './repository-objects.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 
@@ -42,6 +43,29 @@ describe('objects of repositories', () => {
     await reconcile();
     expect(await version()).not.toBe(first);
     expect(await lastSync()).toBe('2026-01-01T00:05:00Z');
+  });
+
+  test('a report is not lost when others write the status at the same time', async () => {
+    await register();
+    const { client } = world;
+    let writes = 0;
+    const raced = {
+      find: client.find.bind(client),
+      updateStatus: async (...args: Parameters<typeof client.updateStatus>) => {
+        writes += 1;
+        const current = await read();
+        const mergePublication = [{ policy: `p${writes}`, uid: 'u', publishOn: 'merge' as const }];
+        if (writes < 4)
+          await client.updateStatus(repositoryKind, { ...current, status: { ...current.status, mergePublication } });
+        return client.updateStatus(...args);
+      },
+    } as unknown as typeof client;
+    const objects = new RepositoryObjects({ client: raced, clock });
+    await objects.report({ namespace: 'default', name: 'apps' }, { reason: 'Ready', message: '' });
+    const { status } = await read();
+    expect(findCondition(status?.conditions, 'Ready')).toMatchObject({ status: 'True' });
+    expect(status?.mergePublication).toEqual([{ policy: 'p3', uid: 'u', publishOn: 'merge' }]);
+    await objects.report({ namespace: 'default', name: 'missing' }, { reason: 'Ready', message: '' });
   });
 
   test('with an informer it reads objects from there, and what the informer does not show yet is not lost', async () => {

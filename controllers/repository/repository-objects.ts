@@ -1,4 +1,5 @@
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { retryConflicts } from '../../src/foundation/concurrency/retry-conflicts.ts';
+import { unlessMissing } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
@@ -43,25 +44,21 @@ export class RepositoryObjects {
 
   /** Writes the status if it changed. Status writes wake only controllers that watch the status. */
   async report(key: ObjectKey, next: RepositoryReport): Promise<void> {
-    const { client, shown } = this.#options;
-    const isDone = await this.#write(await this.find(key), next);
-    // The informer was behind another writer, whose change of the status alone does not wake this controller.
-    if (!isDone && shown !== undefined) await this.#write(await client.find(repositoryKind, key), next);
+    const { client } = this.#options;
+    let latest = await this.find(key);
+    await retryConflicts(async () => {
+      const current = latest ?? (await client.find(repositoryKind, key));
+      // Another writer of the status does not wake this controller: what it reports must not wait for the next sync.
+      latest = undefined;
+      if (current !== undefined) await this.#write(current, next);
+    });
   }
 
-  /** Returns false if the object was changed or deleted meanwhile. */
-  async #write(current: Stored<Repository> | undefined, next: RepositoryReport): Promise<boolean> {
+  async #write(current: Stored<Repository>, next: RepositoryReport): Promise<void> {
     const { client, clock, shown } = this.#options;
-    const status = current === undefined ? undefined : repositoryStatusAfter(current, next, clock.now());
-    if (current === undefined || status === undefined) return true;
-    try {
-      const stored = await client.updateStatus(repositoryKind, { ...current, status });
-      if (shown !== undefined) this.#written.set(keyText(keyOf(current)), stored);
-      return true;
-    } catch (error) {
-      // Changed or deleted meanwhile, which wakes this controller again.
-      if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
-      return false;
-    }
+    const status = repositoryStatusAfter(current, next, clock.now());
+    if (status === undefined) return;
+    const stored = await unlessMissing(client.updateStatus(repositoryKind, { ...current, status }));
+    if (stored !== undefined && shown !== undefined) this.#written.set(keyText(keyOf(current)), stored);
   }
 }
