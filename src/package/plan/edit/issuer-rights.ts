@@ -57,11 +57,15 @@ export function checkRequestedTypes(
   const there = new Set(kptfile === undefined ? [] : [...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
   const known = typesOf(policy);
   const [wrong] = types.filter((type) => !there.has(type) && !known.has(type));
-  if (wrong !== undefined)
-    throw new SluiceError(
-      'InvalidInput',
-      `the condition type ${JSON.stringify(wrong)} must be a name such as Tested, or a DNS name, "/" and a name, such as example.com/Tested`,
-    );
+  if (wrong === undefined) return;
+  // An invisible character is not seen in a message about the form.
+  const problem = lookalikeProblem(wrong);
+  throw new SluiceError(
+    'InvalidInput',
+    problem === undefined
+      ? `the condition type ${JSON.stringify(wrong)} must be a name such as Tested, or a DNS name, "/" and a name, such as example.com/Tested`
+      : `${problem}; use another one`,
+  );
 }
 
 /** Warns the caller that conditions in a Kptfile were kept and do not count. */
