@@ -23,7 +23,7 @@ export function mergeKptfile(
   overwritten: OverwrittenFields,
 ): PackageFile | undefined {
   if (path !== 'Kptfile' && sameFile(local, original)) return updated;
-  if (local === undefined || updated === undefined) return local;
+  if (local === undefined || updated === undefined || sameFile(local, updated)) return local;
   if (Math.max(local.data.length, updated.data.length) > MAX_LENGTH) return local;
   const [mine, before, after] = [local, original, updated].map((file) =>
     file === undefined ? undefined : readYamlDocument(file.data.toString('utf8')),
