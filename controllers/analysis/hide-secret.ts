@@ -4,9 +4,7 @@ const MAX_DEPTH = 100;
 const HIDDEN = '***';
 /** A shorter text, or an encoded form of it, may be part of values that have nothing to do with the secret. */
 const MIN_CHARACTERS = 8;
-/**
- * Of a long secret its beginning is searched, which costs a known time in each text; as much as follows of the rest is hidden with it.
- */
+/** Of a long secret its beginning is searched, which costs a known time in each text; as much as follows of the rest is hidden with it. */
 const ANCHOR_BYTES = 64;
 const PERCENT = '%'.charCodeAt(0);
 const PADDING = '='.charCodeAt(0);

@@ -133,7 +133,7 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     refusals.push(refuseUnseen(state, state.pushedSince));
   const { merged } = request;
   if (merged !== undefined) refusals.push(...refuseMerge(state, merged));
-  // What the host merged is on the main branch already, as any push of its users.
+  // Policies of a folder are read from the main branch: a merge of the host has changed them there, by the host's own rights. A refusal could not undo it.
   const ofPolicies = merged === undefined ? refusePolicyChange(state, request, policy) : undefined;
   if (ofPolicies !== undefined) refusals.push(ofPolicies);
   // A merge has combined both sides already, and moves the main branch no more.
