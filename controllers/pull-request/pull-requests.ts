@@ -254,7 +254,9 @@ export class PullRequests {
 
   /** Makes callers who compare look again at pull requests. Returns their branches. */
   lookAgainAt(numbers: ReadonlySet<number>): readonly string[] {
-    return [...numbers].flatMap((number) => this.#known.withNumber(number) ?? []).map((one) => this.#known.lookAgain(one));
+    return [...numbers]
+      .flatMap((number) => this.#known.withNumber(number) ?? [])
+      .map((one) => this.#known.lookAgain(one));
   }
 
   async #readState(number: number, signal: AbortSignal): Promise<string[]> {
