@@ -270,7 +270,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
         : NOTHING_MISSING;
     const { progress } = missing;
     const counted = progress && `by the reviews of its pull request: ${progress}`;
-    store.repositoryOf(revision).noteReviews(revision.name, 'ReviewsCounted', counted);
+    store.repositoryOf(revision).refusals.noteReviews(revision.name, 'ReviewsCounted', counted);
     const uncounted = uncountedOf(store.repositoryOf(revision), revision.name);
     const about = { explanation, review, rules: [...unmet, ...missing.rules], progress, uncounted };
     const described = await readProposal({ client, store }, object, evaluation, about, signal);
@@ -379,7 +379,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   ): Promise<undefined> {
     batches.withdraw(key);
     const revision = store.find(keyText(key));
-    if (revision !== undefined) store.repositoryOf(revision).noteQueued(revision.name, undefined);
+    if (revision !== undefined) store.repositoryOf(revision).refusals.noteQueued(revision.name, undefined);
     if (before === undefined) {
       // An earlier process may have left notes of it.
       shown.delete(key);
@@ -442,5 +442,5 @@ function noteQueue(
   revision: Revision,
   { number, url }: PullRequest,
 ): void {
-  store.repositoryOf(revision).noteQueued(revision.name, pulls.queued.has(number) ? url : undefined);
+  store.repositoryOf(revision).refusals.noteQueued(revision.name, pulls.queued.has(number) ? url : undefined);
 }

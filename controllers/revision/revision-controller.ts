@@ -235,7 +235,8 @@ class RevisionReconciler {
           // Its commit wakes this controller for the other conditions.
           return {};
         } catch (error) {
-          if (!isSluiceError(error, 'Busy') || !store.repositoryOf(revision).isInMergeQueue(revision)) throw error;
+          if (!isSluiceError(error, 'Busy') || !store.repositoryOf(revision).refusals.isInMergeQueue(revision))
+            throw error;
           isHeld = true;
         }
       }

@@ -114,7 +114,7 @@ async function refusalOf(
     const { type, status } = command;
     const isClosed = status !== 'True' && evaluation.gates.some((gate) => gate.type === type && gate.state === 'Open');
     const { revision } = evaluation;
-    if (!isClosed && store.repositoryOf(revision).isInMergeQueue(revision))
+    if (!isClosed && store.repositoryOf(revision).refusals.isInMergeQueue(revision))
       return 'the pull request is in a merge queue, which would remove it for the commit of this condition; write the command again once it has left the queue';
     return lacks(maySetConditions, 'status');
   }

@@ -30,7 +30,7 @@ import { planTogether } from '../plan/shared-commit.ts';
 import { mayMoveMain } from '../plan/transition.ts';
 import { decideApproval, planUpdate, type RevisionUpdate } from '../plan/update.ts';
 import type { SharedWrite } from '../transaction/pending-write.ts';
-import type { RefusalNote } from '../transaction/refused-pushes.ts';
+import { RefusalNotes } from '../transaction/refusal-notes.ts';
 import type { ShownRefs } from '../transaction/shown-refs.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
 import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../transaction/write-queue.ts';
@@ -84,12 +84,6 @@ export interface PackageRepositoryOptions {
   onChange(changes: readonly IndexChange[]): void;
 }
 
-/** A revision that cannot be written because of a rule of the remote. */
-export interface RefusedPush {
-  readonly revision: string;
-  readonly message: string;
-}
-
 /** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements RepositoryContext {
   readonly repository: string;
@@ -109,6 +103,8 @@ export class PackageRepository implements RepositoryContext {
   readonly trust: RepositoryTrust;
   readonly renderer: Renderer | undefined;
   readonly identity: { readonly name: string; readonly email: string };
+  /** What the Git host refused or does not do. */
+  readonly refusals: RefusalNotes;
   /** Reason why the index cache was not used, if it was not. */
   readonly note: string | undefined;
   readonly #options: PackageRepositoryOptions;
@@ -141,6 +137,7 @@ export class PackageRepository implements RepositoryContext {
     this.#options = options;
     const { name, namespace, git, remote, layout, trust, shown, isFirstLook, clock, background } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
+    this.refusals = new RefusalNotes({ index: this.index, mirror: remote === undefined ? undefined : git.path });
     this.#refs = new TrackedRefs({
       ...{ repository: name, namespace, git, remote, layout, index: this.index, trust, shown },
       onChange: (changes) => {
@@ -155,6 +152,7 @@ export class PackageRepository implements RepositoryContext {
     this.#slots = new RequestSlots({ namespace, clock, maxWrites, background });
     this.#queue = new WriteQueue(this.#refs, {
       maxWrites,
+      notePush: (revision, refusal) => this.refusals.notePush(revision, refusal),
       planned: () => this.#slots.planned,
       acquirePlace: (signal) => this.#slots.acquireWrite(signal),
     });
@@ -230,45 +228,6 @@ export class PackageRepository implements RepositoryContext {
   /** Resolves when all signatures were checked; for code that cannot handle `Unverified`. */
   checked(): Promise<void> {
     return this.#signatures.checked;
-  }
-
-  /** Returns the refusals of last writes by rules of the remote (a protected branch, a hook); see `RefusedPush`. */
-  refusedPushes(): RefusedPush[] {
-    return this.#refs.refusals.filter(({ reason }) => reason === 'PushRefused');
-  }
-
-  /** What the Git host refused or does not do of a revision. */
-  refusalsOf(name: string): readonly Pick<RefusalNote, 'reason' | 'message' | 'next' | 'commit'>[] {
-    return this.#refs.refusalsOf(name);
-  }
-
-  /** Notes why the pull request of an approved revision is not merged, and what ends that; undefined ends the note. */
-  noteNotMerged(revision: string, note: Pick<RefusalNote, 'message' | 'next'> | undefined): void {
-    this.#refs.noteRefusal(revision, 'NotMerged', note);
-  }
-
-  /** Notes which teams of its reviewers cannot be read; undefined ends it. */
-  noteUnreadTeams(revision: string, message: string | undefined): void {
-    this.#refs.noteRefusal(revision, 'TeamNotRead', message === undefined ? undefined : { message });
-  }
-
-  /** Notes which approving reviews do not count, with the reasons, or how many do for its merge; undefined ends it. */
-  noteReviews(revision: string, reason: 'ReviewNotCounted' | 'ReviewsCounted', message: string | undefined): void {
-    this.#refs.noteRefusal(revision, reason, message === undefined ? undefined : { message });
-  }
-
-  /** Notes why the pull request of a revision cannot be opened or read; undefined ends it. */
-  noteFailedPull(revision: string, message: string | undefined): void {
-    this.#refs.noteRefusal(revision, 'PullRequestFailed', message === undefined ? undefined : { message });
-  }
-
-  /** Notes that the pull request of a revision, with this address, waits in a merge queue at the present commit; undefined ends it. */
-  noteQueued(revision: string, url: string | undefined): void {
-    this.#refs.noteRefusal(revision, 'MergeQueued', url === undefined ? undefined : { message: queuedMessage(url) });
-  }
-
-  isInMergeQueue({ name }: Pick<PackageRevision, 'name'>): boolean {
-    return this.refusalsOf(name).some(({ reason }) => reason === 'MergeQueued');
   }
 
   /** True if this is a copy of a remote repository, which can be deleted without a loss. */
@@ -540,10 +499,6 @@ export class PackageRepository implements RepositoryContext {
   #failureOf(error: unknown): unknown {
     return this.#closed && !isUnknownOutcome(error) ? closingError() : error;
   }
-}
-
-function queuedMessage(url: string): string {
-  return `${url} is in the merge queue of the host, which removes it when its branch gets a commit: until it has left the queue, controllers and comments make none, except to withdraw what opens a gate`;
 }
 
 function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { traced } from '../../foundation/tracing/traced.ts';
@@ -22,7 +21,6 @@ import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import { type RefusalNote, type RefusalReason, RefusedPushes } from './refused-pushes.ts';
 import type { ShownRefs } from './shown-refs.ts';
 import { notRecordedError } from './unknown-outcome-errors.ts';
 import type { WriteTarget } from './write-queue.ts';
@@ -66,7 +64,6 @@ export class TrackedRefs implements WriteTarget {
   readonly #unconfirmed = new Set<string>();
   /** Error of a listener during the notification of a write; the next sync throws it. */
   #listenerProblem: unknown;
-  readonly #refusedPushes: RefusedPushes;
   /** Revisions whose record or publication ceased to count while this process wrote something else; the next sync returns them. */
   readonly #lostTrust: IndexChange[] = [];
   /** Marks of writes that were committed. */
@@ -75,8 +72,6 @@ export class TrackedRefs implements WriteTarget {
 
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
-    const file = options.remote === undefined ? undefined : join(options.git.path, 'sluice-refused-pushes.json');
-    this.#refusedPushes = new RefusedPushes(file, (note) => this.#isCurrent(note));
     this.main = mainRef(options.layout);
   }
 
@@ -216,36 +211,6 @@ export class TrackedRefs implements WriteTarget {
       if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#markUnconfirmed(updates);
       throw error;
     }
-  }
-
-  /** What the remote refused, in whichever process, of revisions that are as they were then. */
-  get refusals(): readonly RefusalNote[] {
-    return this.#refusedPushes.list().filter((note) => this.#isCurrent(note));
-  }
-
-  refusalsOf(revision: string): readonly RefusalNote[] {
-    return this.#refusedPushes.of(revision).filter((note) => this.#isCurrent(note));
-  }
-
-  /** What is about a proposal ends with it. */
-  #isCurrent({ revision: name, commit, reason }: RefusalNote): boolean {
-    const revision = this.revision(name);
-    return revision?.commit === commit && (reason === 'PushRefused' || revision.lifecycle === 'Proposed');
-  }
-
-  /** Notes the refusal of a write of a revision. After an accepted write, what was to be merged is decided again. */
-  notePush(revision: string, refusal: string | undefined): void {
-    const note = refusal === undefined ? undefined : { message: refusal };
-    if (this.#options.remote !== undefined) this.noteRefusal(revision, 'PushRefused', note);
-    if (note === undefined) this.noteRefusal(revision, 'NotMerged', undefined);
-  }
-
-  /** Notes a refusal with a reason, or ends it. */
-  noteRefusal(revision: string, reason: RefusalReason, note: Pick<RefusalNote, 'message' | 'next'> | undefined): void {
-    const commit = this.revision(revision)?.commit;
-    if (note === undefined) this.#refusedPushes.remove({ revision, reason });
-    // A commit that could not be written cannot be explained.
-    else if (commit !== undefined) this.#refusedPushes.add({ ...note, revision, commit, reason });
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {

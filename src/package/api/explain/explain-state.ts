@@ -14,7 +14,7 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
       // What its pull request waited for does not matter to a proposal that was rejected.
       const refusals = store
         .repositoryOf(revision)
-        .refusalsOf(revision.name)
+        .refusals.of(revision.name)
         .filter(({ reason }) => reason === 'PushRefused' || revision.lifecycle === 'Proposed');
       const reasons: Reason[] = [
         ...refusals.map(({ reason, message }) => ({
@@ -43,7 +43,7 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
 
 /** Writes of a revision that a rule of the Git host refused. */
 export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revision: PackageRevision) {
-  const refused = store.repositoryOf(revision).refusedPushes();
+  const refused = store.repositoryOf(revision).refusals.refusedPushes();
   return refused.filter((push) => push.revision === revision.name);
 }
 
