@@ -1,5 +1,14 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError } from '../../git/errors.ts';
+import type { RevisionIndex } from '../index/revision-index.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
+
+/** Throws NotFound. */
+export function expectRevision(index: Pick<RevisionIndex, 'get'>, name: string): PackageRevision {
+  const revision = index.get(name);
+  if (revision === undefined) throw new SluiceError('NotFound', `package revision "${name}" not found`);
+  return revision;
+}
 
 /** By its tree: a package on the main branch stays as it is while the commit that it was seen in may go. */
 export function treeOf({ tip, commit, path }: PackageRevision): string {

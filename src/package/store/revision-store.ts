@@ -355,7 +355,7 @@ export class RevisionStore {
     // A name means a revision of the same namespace.
     const revision = (name: string) => this.#upstream(name.includes('/') ? name : `${target.namespace}/${name}`);
     return tracedCreate(target, wanted, context, () =>
-      target.create(wanted, context, { address: this.#address, revision }),
+      target.writes.create(wanted, context, { address: this.#address, revision }),
     );
   }
 
@@ -363,7 +363,7 @@ export class RevisionStore {
   async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
     const revision = this.get(name);
     const repository = this.repositoryOf(revision);
-    const write = () => repository.update(revision.name, { change }, context);
+    const write = () => repository.writes.update(revision.name, { change }, context);
     return (await tracedUpdate(repository, revision.name, 'edit', context, write)) ?? this.get(name);
   }
 
@@ -373,7 +373,7 @@ export class RevisionStore {
     const repository = this.repositoryOf(revision);
     return tracedUpdate(repository, revision.name, update.action ?? 'edit', context, async () => {
       if (update.action !== 'approve' || revision.lifecycle !== 'Proposed')
-        return repository.update(revision.name, update, context);
+        return repository.writes.update(revision.name, update, context);
       const release = await this.#reserveApproval(revision);
       try {
         const evaluate = () => this.evaluate(name);
@@ -387,7 +387,7 @@ export class RevisionStore {
   }
 
   /**
-   * Publishes a package that the Git host merged without a proposal in Sluice, at the commit of the merge; see `PackageRepository.publishMerged`.
+   * Publishes a package that the Git host merged without a proposal in Sluice, at the commit of the merge; see `RevisionWrites.publishMerged`.
    * `evidence` is the address of the pull request.
    */
   async publishMerged(
@@ -398,7 +398,7 @@ export class RevisionStore {
   ): Promise<PackageRevision | undefined> {
     const repository = this.repository(repositoryId);
     const known = repository.index.get(revisionName({ ...wanted, repository: repository.repository }));
-    if (known !== undefined) return repository.publishMerged(wanted, { evidence }, context);
+    if (known !== undefined) return repository.writes.publishMerged(wanted, { evidence }, context);
     await repository.refreshPolicies();
     const revision = await previewMergedPackage(repository, wanted);
     return tracedUpdate(repository, revision.name, 'approve', context, async () => {
@@ -407,7 +407,7 @@ export class RevisionStore {
         const evaluate = () => this.#evaluate(repository, revision);
         const update = { action: 'approve', merged: wanted.merged, evidence } as const;
         const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
-        return await repository.publishMerged(wanted, checked, context);
+        return await repository.writes.publishMerged(wanted, checked, context);
       } finally {
         release();
       }
