@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import type { GitRemote, GitRepository, MirrorRepair, Oid, RefUpdate } from '../../git/git-repository.ts';
+import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Origin } from '../index/facts/candidate.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
@@ -20,6 +20,7 @@ import type { RepositoryContext, WritePlan } from '../plan/ports/repository-cont
 import { RefusalNotes } from '../transaction/refusal-notes.ts';
 import type { ShownRefs } from '../transaction/shown-refs.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
+import { UntrackedRefs } from '../transaction/untracked-refs.ts';
 import { MAX_LOCAL_WRITES, MAX_WRITES } from '../transaction/write-queue.ts';
 import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
@@ -90,6 +91,8 @@ export class PackageRepository implements RepositoryContext {
   readonly refusals: RefusalNotes;
   /** What writes its revisions. */
   readonly writes: RevisionWrites;
+  /** Its branches and pull requests that are no revisions. */
+  readonly untracked: UntrackedRefs;
   /** Reason why the index cache was not used, if it was not. */
   readonly note: string | undefined;
   readonly #options: PackageRepositoryOptions;
@@ -130,6 +133,7 @@ export class PackageRepository implements RepositoryContext {
         options.onChange(changes);
       },
     });
+    this.untracked = new UntrackedRefs({ git, remote, locks: this.#refs });
     this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
     const maxWrites = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
     this.writes = new RevisionWrites({
@@ -245,28 +249,6 @@ export class PackageRepository implements RepositoryContext {
       await refs.publish(updates);
       await refs.recorded();
     });
-  }
-
-  /** The head of a branch that is no revision, fetched; undefined if the remote has none. */
-  readBranch(branch: string, signal: AbortSignal): Promise<Oid | undefined> {
-    return this.#refs.readBranch(branch, signal);
-  }
-
-  /** Changes a branch that is no revision. Rejects with Conflict, with nothing changed, if its head is not the expected one. */
-  async writeBranch(update: RefUpdate, signal: AbortSignal): Promise<void> {
-    await this.#refs.writeBranch(update, signal);
-  }
-
-  /**
-   * Fetches the head of a pull request, also of a fork, under a name that is no revision, and returns its commit; undefined if the remote has none.
-   * `forgetPull` removes it.
-   */
-  fetchPull(number: number, signal: AbortSignal): Promise<Oid | undefined> {
-    return this.#refs.fetchPull(number, signal);
-  }
-
-  async forgetPull(number: number): Promise<void> {
-    await this.#refs.forgetPull(number);
   }
 
   async current(name: string): Promise<PackageRevision> {
