@@ -11,7 +11,8 @@ import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/
 import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
 import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { ApprovalHolds } from '../../src/package/store/unmet-rules.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';

@@ -2,7 +2,8 @@ import { lookalikesOf } from '../../model/policy/lookalikes.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import type { Reason } from '../../model/revision/explanation.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../store/revision-store.ts';
+import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
+import type { RevisionStore } from '../../store/revision-store.ts';
 import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
 
 /** Explains a revision from the repository, the record and the lifecycle. */
