@@ -13,7 +13,7 @@ import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
-import type { PolicyChange } from '../../src/package/store/policies/policy-objects.ts';
+import type { PolicyChange } from '../../src/package/store/policies/concerned-revisions.ts';
 import { selectsToRestrict } from '../../src/package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';

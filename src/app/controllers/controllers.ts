@@ -44,7 +44,7 @@ import { addressGroup } from '../../git/open/repository-address.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../package/store/evaluate-revision.ts';
-import { reviewsOf } from '../../package/store/policies/policy-objects.ts';
+import { reviewsOf } from '../../package/store/policies/repository-reviews.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { keyOf, type ObjectKey } from '../../resource/object/object.ts';
 import { policyOf } from '../policies/session-policy.ts';
