@@ -87,7 +87,7 @@ export async function mergeApproved(
     // The section in its body may have been written since.
     updatedAt: ((await pulls.ofBranch(pull.head.branch, signal)) ?? pull).updatedAt,
     // Where heads have to be up to date, the host does not report that one is not any more.
-    ...(pulls.isUpToDateRequired ? { base: repository.index.mainHead } : {}),
+    ...(pulls.upToDate.isRequired ? { base: repository.index.mainHead } : {}),
   };
   const obstacle = await attempts.obstacleTo(key, subject, () => pulls.merging.mergeMethods(pull.base.branch, signal));
   const paused =
@@ -130,7 +130,7 @@ export async function mergeApproved(
     const { obstacle: by, message: words } = outcome;
     takeOverQueue(false);
     if (by === 'behind') {
-      pulls.noteBehind();
+      pulls.upToDate.noteBehind();
       subject = { ...subject, base: repository.index.mainHead };
     }
     // Some hosts state no more of a conflict.
