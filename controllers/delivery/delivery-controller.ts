@@ -2,26 +2,17 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource } from '../../src/controller/source.ts';
-import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
-import { settingsOf } from '../../src/delivery/delivery-target.ts';
-import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
-import { isAlert, packageKey } from '../../src/delivery/selection/select-revisions.ts';
-import type { Desired } from '../../src/delivery/tree/desired-result.ts';
-import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { SteadyClock } from '../../src/foundation/time/steady-clock.ts';
-import type { Oid } from '../../src/git/git-repository.ts';
 import { isHosted } from '../../src/git/open/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
-import { runInSlices } from '../../src/package/index/steps.ts';
 import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
 import { hostedFolder } from '../../src/package/store/opening/open-package-repository.ts';
 import { Signers } from '../../src/package/store/opening/signing.ts';
-import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { freezesInForce } from '../../src/package/store/policies/freeze-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
@@ -33,41 +24,25 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { STAYS_QUEUED } from '../pull-request/merging/dequeue.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { recordOnRevisions } from '../revision-events.ts';
 import type { BuiltFolders } from './branch/built-folders.ts';
 import { packageBranchText, packageRepositoryAt } from './branch/package-branches.ts';
 import { isLostRace, TargetBranch } from './branch/target-branch.ts';
 import { controllerMirror } from './branch/target-mirror.ts';
 import { targetSources } from './branch/target-sources.ts';
 import { DeliveredWriter } from './branch/write-delivered.ts';
-import { namingDeletedOwners } from './deleted-owners.ts';
+import { type DeliveryContext, deliverOnce } from './deliver-once.ts';
 import {
   BLOCKING_REASONS,
-  changedFolders,
   type DeliveryReport,
-  describeDelivery,
   frozenReport,
-  reportOf,
   SUSPENDED,
   targetStatusAfter,
-  unregisteredText,
 } from './delivery-report.ts';
-import { describeDrifts } from './drift/describe-drift.ts';
-import { deliveredBefore, findDrift } from './drift/find-drift.ts';
-import { changedWhileStaying } from './drift/staying-folders.ts';
-import {
-  mergedPackages,
-  type OpenTargetForge,
-  PullDeliveries,
-  removedByMerge,
-  STOPPED,
-} from './pull-request/pull-deliveries.ts';
+import { type OpenTargetForge, PullDeliveries, STOPPED } from './pull-request/pull-deliveries.ts';
 import { TargetMemories } from './target/target-memories.ts';
-import type { TargetMemory } from './target/target-memory.ts';
 import type { TargetObjects } from './target/target-objects.ts';
 import { withoutPackageList } from './target/without-package-list.ts';
 import { writeTargetStatus } from './target/write-target-status.ts';
-import { unknownPackages } from './unknown-packages.ts';
 import { WantedRevisions } from './wanted-revisions.ts';
 
 export const DELIVERY_ACTOR = 'controller:delivery';
@@ -122,6 +97,10 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   const memories = new TargetMemories();
   const writer = new DeliveredWriter({ client, clock, delivered: options.delivered });
   const pulls = new PullDeliveries(options.openForge, events, clock);
+  const context: DeliveryContext = {
+    ...{ client, store, clock, events, recorder, writer, wantedRevisions, pulls, freezesOf },
+    ...{ targetObjects: options.targetObjects, onCommit: options.onCommit },
+  };
   const maintainer = new Maintainer({ clock, interval: 6 * 3_600_000, budget: undefined });
 
   return {
@@ -248,161 +227,10 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const key = keyText(keyOf(target));
     const memory = memories.take(key);
     try {
-      return await deliverOnce(target, repositoryObjects, branch, memory, signal);
+      return await deliverOnce(context, { target, branch, memory }, repositoryObjects, signal);
     } finally {
       memories.put(key, memory);
     }
-  }
-
-  async function deliverOnce(
-    target: Stored<DeliveryTarget>,
-    repositoryObjects: readonly Stored<Repository>[],
-    branch: TargetBranch,
-    memory: TargetMemory,
-    signal: AbortSignal,
-  ): Promise<DeliveryReport> {
-    const { git } = target.spec;
-    const head = await branch.head(signal);
-    const isByPull = target.spec.pullRequest !== undefined;
-    if (head.oid === undefined && isByPull) {
-      const message = `branch ${git.branch} does not exist in ${git.repo}, so that there is nothing to merge a pull request into; create it`;
-      return { reason: 'BranchMissing', message };
-    }
-    if (head.oid === undefined && !head.isEmpty && git.createBranch !== true) {
-      const message = `branch ${git.branch} does not exist in ${git.repo}; create it, or set spec.git.createBranch: true`;
-      return { reason: 'BranchMissing', message };
-    }
-    const settings = settingsOf(target);
-    const files = await memory.files(branch.git, git.repo, head.oid, normalizeDirectory(git.directory));
-    // Rights are granted by namespace, so packages of another one are not delivered. A repository without its main branch
-    // reports nothing about its packages.
-    const repositories = store
-      .repositories()
-      .filter(({ index, namespace }) => namespace === target.metadata.namespace && index.mainHead !== undefined);
-    // Only folders of this target: a folder of another target does not prove a delivery of this one.
-    const folders = [...files.owners.values()].filter((owner) => owner.target === settings.name);
-    const readable = new Set(repositories.map((one) => one.repository));
-    const unreadable = new Set<string>();
-    for (const { repository } of folders) if (!readable.has(repository)) unreadable.add(repository);
-    const objects = repositoryObjects.filter(({ metadata }) => metadata.namespace === target.metadata.namespace);
-    const registered = new Set(objects.map(({ metadata }) => metadata.name));
-    const unregistered = [...new Set(target.spec.selector.repositories)].filter((name) => !registered.has(name));
-    const known = (await writer.read(target)).of(target);
-    const wanted = await memory.change(async () => {
-      const now = await wantedRevisions.of(target, known, repositories, objects, folders, { memory: memory.wanted });
-      await options.targetObjects?.set(target, now.chosen);
-      return now;
-    });
-    const tree = memory.desired(settings, files);
-    const update = (kept: ReadonlySet<string>): Promise<Desired> =>
-      memory.change(async () => {
-        const first = await runInSlices(tree.update(wanted.revisions, unreadable, kept));
-        if (first.missing.length === 0) return first;
-        await wantedRevisions.load(target, first.missing, repositories, memory.wanted);
-        return runInSlices(tree.update(wanted.revisions, unreadable, kept));
-      });
-    let result = await update(new Set());
-    const differing = head.oid === undefined ? [] : deliveredBefore(result.packages, folders, known);
-    const drifts = head.oid === undefined ? [] : await findDrift(branch.git, head.oid, settings.name, differing);
-    const driftTexts = await describeDrifts(branch.git, files, result.edits, drifts, target.spec.render);
-    const isKept = target.spec.drift === 'Report' && drifts.length > 0;
-    const kept = new Set(isKept ? drifts.map(({ of }) => packageKey(of)) : []);
-    if (isKept) result = await update(kept);
-    result = { ...result, refused: await namingDeletedOwners(client, target, result.refused, signal) };
-    const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
-    const drifting = new Set(drifts.map(({ of }) => packageKey(of)));
-    let commit: Oid | undefined;
-    let freezes: readonly FreezeRule[] = [];
-    const isPermitted = async () => {
-      freezes = await freezesOf(target);
-      return freezes.length === 0;
-    };
-    const pull =
-      isByPull && head.oid !== undefined
-        ? await pulls.deliver(
-            { target, branch, base: head.oid, result, author, isPermitted },
-            { folders, drifted: drifting },
-            result,
-            signal,
-          )
-        : undefined;
-    if (freezes.length > 0) return frozenReport(freezes);
-    if (pull?.isMerged === true) return { reason: 'Merged', message: 'the branch of the target is read again' };
-    if (pull !== undefined && head.oid !== undefined)
-      announceMerge(target, repositories, { result, known, folders }, head.oid);
-    if (result.edits.size > 0 && !isByPull) {
-      commit = await branch.commit(head.oid, result.edits, result.message, author, signal, isPermitted);
-      if (commit === undefined) return frozenReport(freezes);
-      memory.committed(files, git.repo, commit, result.edits);
-      events.record(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
-      const delivered = result.packages.filter(({ changed }) => changed);
-      const message = `DeliveryTarget ${target.metadata.name}: commit ${commit}`;
-      recordOnRevisions(recorder, repositories, delivered, { type: 'Normal', reason: 'Delivered', message });
-      options.onCommit?.(target, changedFolders(result, git.directory));
-    }
-    for (const refusal of result.refused) {
-      if (refusal.reason === 'Unverified') continue;
-      const reason = isAlert(refusal) ? 'Held' : 'Refused';
-      events.record(target, 'Warning', reason, `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
-    }
-    const repair = isKept ? 'kept' : isByPull ? 'repaired by the merge of the pull request' : 'repaired';
-    for (const { key, text } of driftTexts)
-      events.record(target, 'Warning', 'Drifted', `${repair}: ${text}`, `drift ${key}`);
-    if (unregistered.length > 0)
-      events.record(target, 'Warning', 'RepositoryMissing', unregisteredText(unregistered), 'repositories');
-    const driftTopics = isKept ? driftTexts.map(({ key }) => `drift ${key}`) : [];
-    const topics = ['commit', ...(unregistered.length > 0 ? ['repositories'] : []), ...driftTopics];
-    events.forget(keyOf(target), new Set([...topics, ...result.refused.map(packageKey)]));
-    const drifted = { packages: kept, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
-    const delivered = new Set(result.packages.map(packageKey));
-    const unknown = unknownPackages({ target: settings.name, known, files, readable, delivered });
-    const staying = [...result.refused, ...unknown];
-    const edited = await changedWhileStaying(branch.git, head.oid, target, known, staying);
-    const directory = normalizeDirectory(git.directory);
-    const isLastCommitLost =
-      commit === undefined && (await branch.hasLost(target.status?.lastCommit, head.oid, directory));
-    return reportOf(target.status, known, {
-      ...{
-        result,
-        wanted,
-        folders,
-        unreadable,
-        unknown,
-        unregistered,
-        commit,
-        head: head.oid,
-        isLastCommitLost,
-        drifted,
-        edited,
-        pull,
-      },
-    });
-  }
-
-  /** Reports what a merge delivered since the last report, as a push does at once. */
-  function announceMerge(
-    target: Stored<DeliveryTarget>,
-    repositories: readonly PackageRepository[],
-    about: {
-      readonly result: Desired;
-      readonly known: readonly DeliveredPackage[];
-      readonly folders: readonly FolderOwner[];
-    },
-    head: Oid,
-  ): void {
-    const delivered = mergedPackages(about.result.packages, about.known);
-    const removed = removedByMerge(about.known, about.folders);
-    if (delivered.length + removed.length === 0) return;
-    const parts = [
-      ...delivered.map(({ package: path, revision }) => `${path} v${revision}`),
-      ...removed.map(({ package: path }) => `${path} removed`),
-    ];
-    events.record(target, 'Normal', 'Delivered', `merged, at ${head}: ${parts.join(', ')}`, 'commit');
-    const message = `DeliveryTarget ${target.metadata.name}: merged, at ${head}`;
-    recordOnRevisions(recorder, repositories, delivered, { type: 'Normal', reason: 'Delivered', message });
-    const directory = normalizeDirectory(target.spec.git.directory);
-    const gone = removed.map(({ package: path }) => joinPath(directory, path));
-    options.onCommit?.(target, [...delivered.map(({ folder }) => folder), ...gone]);
   }
 
   /** Packs the loose objects that deliveries leave behind; no other part does. */

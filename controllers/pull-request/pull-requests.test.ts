@@ -77,7 +77,7 @@ test('what was read while the wall clock was ahead is read again as soon as afte
   const { forge, clock, pulls, poll, push } = await open();
   const DAY = 86_400_000;
   clock.setBy(DAY);
-  expect(await pulls.requiresUpToDate(NO_SIGNAL)).toBe(false);
+  expect(await pulls.upToDate.read(NO_SIGNAL)).toBe(false);
   pulls.notePush(HEAD);
   forge.change(1, { title: 'other' });
   expect(await poll()).toMatchObject({ branches: [HEAD] });
@@ -92,7 +92,7 @@ test('what was read while the wall clock was ahead is read again as soon as afte
   expect(pulls.readWithin(HEAD, 1, 1000)).toBeUndefined();
   const rules = forge.calls.filter((call) => call === 'branchRules').length;
   clock.advance(600_000);
-  await pulls.requiresUpToDate(NO_SIGNAL);
+  await pulls.upToDate.read(NO_SIGNAL);
   expect(forge.calls.filter((call) => call === 'branchRules')).toHaveLength(rules + 1);
 });
 
@@ -112,7 +112,7 @@ test('changes by a host whose clock was ahead and is corrected are read', async 
 
 test('whether heads have to be up to date is what the host states, else what it refused a merge for', async () => {
   const { forge, clock, pulls } = await open();
-  const required = () => pulls.requiresUpToDate(NO_SIGNAL);
+  const required = () => pulls.upToDate.read(NO_SIGNAL);
   expect(await required()).toBe(false);
   // The rules stay for some minutes.
   forge.rules = { requiresUpToDate: true };
@@ -123,7 +123,7 @@ test('whether heads have to be up to date is what the host states, else what it 
   clock.advance(600_000);
   expect(await required()).toBe(false);
   expect(forge.calls.filter((call) => call === 'branchRules')).toHaveLength(3);
-  pulls.noteBehind();
+  pulls.upToDate.noteBehind();
   // A host that does not state it, and one that lets administrators alone read it.
   for (const code of [undefined, 'Refused'] as const) {
     forge.rules = {};

@@ -7,11 +7,12 @@ import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReportedPull } from '../repository/sync-requests.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
-import { ChangedPulls, type ChangesOptions } from './changed-pulls.ts';
-import { isLater, isSame } from './compare-pulls.ts';
 import { isOwnBranch } from './own-branch.ts';
-import { isPermanent } from './pause-after.ts';
-import { QueuedNumbers } from './queued-numbers.ts';
+import { ChangedPulls, type ChangesOptions } from './reading/changed-pulls.ts';
+import { isLater, isSame } from './reading/compare-pulls.ts';
+import { KnownPulls } from './reading/known-pulls.ts';
+import { QueuedNumbers } from './reading/queued-numbers.ts';
+import { UpToDateRule } from './reading/up-to-date-rule.ts';
 
 /** Open pull requests that are read at the start. */
 const MAX_OPEN = 5000;
@@ -22,17 +23,6 @@ const MAX_EARLIER = 5;
 const MAX_BRANCHES = 10_000;
 /** A change that comes this soon after an own push is taken for its effect, until the next poll. */
 const OWN_PUSH_MS = 10_000;
-/** Between two reads of the rules of a branch. */
-const RULES_MS = 600_000;
-
-interface Entry {
-  readonly pull: PullRequest;
-  /** When this state was read last, in milliseconds of running time. */
-  readonly readMs: number;
-  /** A change that has not been looked at, since it seemed to be an own one. */
-  readonly isUnseen: boolean;
-}
-
 /**
  * The pull requests of one repository to one branch, as they were last read. It holds the open ones, and the last one of each branch that it
  * was asked for. Everything is read once at the start; later only what changed. State is read again before every effect, so that what is
@@ -42,20 +32,16 @@ export class PullRequests {
   readonly forge: Forge;
   readonly base: string;
   readonly queued = new QueuedNumbers();
+  readonly upToDate: UpToDateRule;
   readonly #clock: Clock;
   readonly #lists: ListReader;
   readonly #changes: ChangedPulls;
   readonly #openMerging: () => Forge;
   #merging: Forge | undefined;
   #loading: Promise<void> | undefined;
-  /** By head branch. */
-  readonly #entries = new Map<string, Entry>();
-  /** Head branches by number. */
-  readonly #branches = new Map<number, string>();
+  readonly #known = new KnownPulls();
   /** Numbers of pull requests that a user had merged into another branch, by head branch. */
   readonly #moved = new LruCache<string, number>({ maxEntries: MAX_BRANCHES });
-  /** Head branches of shared pull requests. */
-  readonly #shared = new Set<string>();
   readonly #wanted = new Set<string>();
   /** Reviews that were read together with a pull request. */
   readonly #reviews = new WeakMap<PullRequest, readonly Review[]>();
@@ -63,8 +49,6 @@ export class PullRequests {
   readonly #pushes = new LruCache<string, number>({ maxEntries: MAX_BRANCHES });
   /** By head branch, oldest first. */
   readonly #earlier = new LruCache<string, readonly number[]>({ maxEntries: MAX_BRANCHES });
-  /** Whether heads have to contain the base; the time at which its rules were read, in milliseconds of running time. */
-  #upToDate = { isRequired: false, readMs: Number.NEGATIVE_INFINITY };
   /** What ended on the host before was not read at the start; milliseconds since the epoch. */
   #unreadUntilMs = Number.NEGATIVE_INFINITY;
   /** Branches of which the host was searched for one that had ended. */
@@ -82,6 +66,7 @@ export class PullRequests {
   ) {
     this.forge = forge;
     this.base = base;
+    this.upToDate = new UpToDateRule(forge, base, clock);
     this.#clock = clock;
     this.#lists = lists;
     this.#changes = new ChangedPulls(forge, { base, maxOpen: MAX_OPEN }, lists, clock);
@@ -107,7 +92,7 @@ export class PullRequests {
   async ofBranch(branch: string, signal: AbortSignal): Promise<PullRequest | undefined> {
     await this.#load(signal);
     this.#wanted.add(branch);
-    return this.#entries.get(branch)?.pull;
+    return this.#known.of(branch)?.pull;
   }
 
   /**
@@ -122,19 +107,18 @@ export class PullRequests {
     const found = await this.forge.find(branch, this.base, signal);
     this.#searched.add(branch);
     if (found !== undefined) this.note(found);
-    return this.#entries.get(branch)?.pull;
+    return this.#known.of(branch)?.pull;
   }
 
   /** The shared pull requests of the branches that begin with this, as they were last read. */
   async sharedWith(prefix: string, signal: AbortSignal): Promise<readonly PullRequest[]> {
     await this.#load(signal);
-    const branches = [...this.#shared].filter((branch) => branch.startsWith(prefix));
-    return branches.flatMap((branch) => this.#entries.get(branch)?.pull ?? []);
+    return this.#known.sharedWith(prefix);
   }
 
   /** The pull request of a branch, if it has this number and was read from the host within this time. */
   readWithin(branch: string, number: number, milliseconds: number): PullRequest | undefined {
-    const entry = this.#entries.get(branch);
+    const entry = this.#known.of(branch);
     const isRecent = entry?.pull.number === number && this.#clock.monotonic() - entry.readMs <= milliseconds;
     return isRecent ? entry.pull : undefined;
   }
@@ -151,34 +135,9 @@ export class PullRequests {
     this.#pushes.set(branch, this.#clock.monotonic());
   }
 
-  /** The host has refused a merge since the head does not contain the base: some hosts state that rule in no other way. */
-  noteBehind(): void {
-    this.#upToDate.isRequired = true;
-  }
-
-  /** Whether the host requires that a head contains the base before it is merged, as far as is known. */
-  get isUpToDateRequired(): boolean {
-    return this.#upToDate.isRequired;
-  }
-
-  /** The same, with the rules of the branch as they are now or were minutes ago. */
-  async requiresUpToDate(signal: AbortSignal): Promise<boolean> {
-    const now = this.#clock.monotonic();
-    if (now - this.#upToDate.readMs < RULES_MS) return this.#upToDate.isRequired;
-    let stated: boolean | undefined;
-    try {
-      stated = (await this.forge.branchRules(this.base, signal)).requiresUpToDate;
-    } catch (error) {
-      // The token may not read them. What ends by itself is tried again.
-      if (!isPermanent(error)) throw error;
-    }
-    this.#upToDate = { isRequired: stated ?? this.#upToDate.isRequired, readMs: now };
-    return this.#upToDate.isRequired;
-  }
-
   /** True if a change waits for the next poll to be looked at. */
   get hasUnseen(): boolean {
-    return [...this.#entries.values()].some(({ isUnseen }) => isUnseen);
+    return this.#known.hasUnseen;
   }
 
   /**
@@ -196,30 +155,29 @@ export class PullRequests {
   }> {
     await this.#load(signal);
     const now = this.#clock.monotonic();
-    const wanted = { ...options, open: this.#open() };
+    const wanted = { ...options, open: this.#known.open() };
     const { pulls: updated, again, readMs } = await this.#changes.read(wanted, signal);
     const branches = new Set<string>();
     let isChanged = false;
     for (const number of again) {
-      const entry = this.#entryOf(number);
-      if (entry === undefined) continue;
-      const { branch } = entry.pull.head;
-      const read = { ...entry, isUnseen: false };
-      if (this.forge.batchesReads) this.#set(branch, read);
-      else this.#lookAgain(read);
-      branches.add(branch);
+      const known = this.#known.withNumber(number);
+      if (known === undefined) continue;
+      const read = { ...known, isUnseen: false };
+      if (this.forge.batchesReads) this.#known.set(read);
+      else this.#known.lookAgain(read);
+      branches.add(known.pull.head.branch);
     }
     for (const pull of [...updated].reverse()) {
       const { branch } = pull.head;
       if (this.#isRead(pull, readMs)) continue;
-      const isOwn = this.#isOwnPush(this.#entries.get(branch)?.pull, pull, now);
+      const isOwn = this.#isOwnPush(this.#known.of(branch)?.pull, pull, now);
       if (!this.note(pull)) continue;
       if (!isOwn) {
         branches.add(branch);
         isChanged = true;
       } else {
-        const entry = this.#entries.get(branch);
-        if (entry !== undefined) this.#set(branch, { ...entry, isUnseen: true });
+        const known = this.#known.of(branch);
+        if (known !== undefined) this.#known.set({ ...known, isUnseen: true });
         branches.delete(branch);
       }
     }
@@ -227,23 +185,18 @@ export class PullRequests {
     return { ...(await this.#readChanged(branches, signal)), isChanged, readMs };
   }
 
-  /** Numbers of the open ones. */
-  *#open(): Generator<number> {
-    for (const { pull } of this.#entries.values()) if (pull.state === 'open') yield pull.number;
-  }
-
   /**
    * Whether this state, which was listed at a time, or a later one is known already. The response to a single request arrives after a list that
    * was requested after it, and is older nevertheless.
    */
   #isRead({ head, number, updatedAt }: PullRequest, listedMs: number): boolean {
-    const known = this.#entries.get(head.branch);
+    const known = this.#known.of(head.branch);
     return known?.pull.number === number && known.readMs > listedMs && known.pull.updatedAt >= updatedAt;
   }
 
   /** Reads the open ones of these branches together with their reviews. Returns the same as `readStates`. */
   async #readChanged(branches: ReadonlySet<string>, signal: AbortSignal) {
-    const pulls = [...branches].flatMap((branch) => this.#entries.get(branch)?.pull ?? []);
+    const pulls = [...branches].flatMap((branch) => this.#known.of(branch)?.pull ?? []);
     const open = pulls.filter(({ state }) => state === 'open');
     const others = [...branches].filter((branch) => open.every(({ head }) => head.branch !== branch));
     const read = await this.readStates(
@@ -285,9 +238,9 @@ export class PullRequests {
     pushed: ReadonlyMap<string, string | undefined>,
   ): 'nothing' | 'reviews' | 'state' | 'head' | 'list' {
     const { number, isReview, isComment, updatedAt, state, head } = reported;
-    const known = this.#entryOf(number)?.pull;
+    const known = this.#known.withNumber(number)?.pull;
     if (known === undefined) return head !== undefined && pushed.has(head.branch) ? 'list' : 'nothing';
-    if (!pushed.has(known.head.branch) && !this.#shared.has(known.head.branch)) return 'nothing';
+    if (!pushed.has(known.head.branch) && !isBatchBranch(known.head.branch)) return 'nothing';
     if (isComment || updatedAt === undefined || head === undefined) return 'state';
     if (state !== (known.state === 'open' ? 'open' : 'closed')) return 'state';
     if (isReview) return 'reviews';
@@ -301,47 +254,25 @@ export class PullRequests {
 
   /** Makes callers who compare look again at pull requests. Returns their branches. */
   lookAgainAt(numbers: ReadonlySet<number>): readonly string[] {
-    return [...numbers].flatMap((number) => this.#entryOf(number) ?? []).map((entry) => this.#lookAgain(entry));
-  }
-
-  #entryOf(number: number): Entry | undefined {
-    return this.#entries.get(this.#branches.get(number) ?? '');
-  }
-
-  #set(branch: string, entry: Entry): void {
-    this.#forgetNumber(branch);
-    this.#entries.set(branch, entry);
-    this.#branches.set(entry.pull.number, branch);
-    if (isBatchBranch(branch)) this.#shared.add(branch);
-  }
-
-  #forgetNumber(branch: string): void {
-    const number = this.#entries.get(branch)?.pull.number;
-    // Users may rename the branch of a pull request, which has the number then.
-    if (number !== undefined && this.#branches.get(number) === branch) this.#branches.delete(number);
-  }
-
-  /** Puts a copy in the place of a pull request, so that callers who compare look again. Returns its branch. */
-  #lookAgain(entry: Entry): string {
-    const { branch } = entry.pull.head;
-    this.#set(branch, { ...entry, pull: { ...entry.pull } });
-    return branch;
+    return [...numbers]
+      .flatMap((number) => this.#known.withNumber(number) ?? [])
+      .map((one) => this.#known.lookAgain(one));
   }
 
   async #readState(number: number, signal: AbortSignal): Promise<string[]> {
     const wasQueued = this.queued.has(number);
     const { pull, reviews } = await this.state(number, signal);
     const { branch } = pull.head;
-    const known = this.#entries.get(branch)?.pull;
+    const before = this.#known.of(branch)?.pull;
     this.note(pull);
-    const entry = this.#entries.get(branch);
-    if (entry?.pull.number !== pull.number) return [branch];
-    const isSame = entry.pull === known && isDeepStrictEqual(this.#reviews.get(known), reviews);
+    const known = this.#known.of(branch);
+    if (known?.pull.number !== pull.number) return [branch];
+    const isSame = known.pull === before && isDeepStrictEqual(this.#reviews.get(before), reviews);
     // A comment of the same second changes nothing that could be compared.
     if (isSame && pull.hasComments === false && this.queued.has(number) === wasQueued) return [];
     // A copy, so that callers who compare look again.
-    const now = { ...entry.pull, ...(pull.hasComments === undefined ? {} : { hasComments: pull.hasComments }) };
-    this.#set(branch, { ...entry, pull: now, isUnseen: false });
+    const now = { ...known.pull, ...(pull.hasComments === undefined ? {} : { hasComments: pull.hasComments }) };
+    this.#known.set({ ...known, pull: now, isUnseen: false });
     this.#reviews.set(now, reviews);
     return [branch];
   }
@@ -368,7 +299,7 @@ export class PullRequests {
     const now = this.#clock.monotonic();
     const { branch, isSameRepository } = pull.head;
     if (pull.state !== 'open') this.queued.note(pull.number, false);
-    const entry = this.#entries.get(branch);
+    const entry = this.#known.of(branch);
     const known = entry?.pull;
     if (!isSameRepository) return false;
     if (pull.base.branch !== this.base) {
@@ -383,11 +314,11 @@ export class PullRequests {
     if (known === undefined && pull.state !== 'open' && !this.#wanted.has(branch)) return false;
     if (known !== undefined && isLater(known, pull)) return false;
     if (entry !== undefined && known !== undefined && isSame(known, pull)) {
-      this.#set(branch, { ...entry, readMs: now });
+      this.#known.set({ ...entry, readMs: now });
       return false;
     }
     if (pull.number === this.#moved.get(branch)) this.#moved.delete(branch);
-    this.#set(branch, { pull, readMs: now, isUnseen: false });
+    this.#known.set({ pull, readMs: now, isUnseen: false });
     this.#changes.note(pull);
     return true;
   }
@@ -404,14 +335,12 @@ export class PullRequests {
 
   /** Drops what is kept of a branch, except that it had a pull request: its proposal has ended, or the host has it no more. */
   forget(branch: string): void {
-    const known = this.#entries.get(branch)?.pull;
+    const known = this.#known.of(branch)?.pull;
     if (known !== undefined) this.#noteEarlier(branch, known.number);
     this.#wanted.delete(branch);
     this.#moved.delete(branch);
     this.#searched.delete(branch);
-    this.#forgetNumber(branch);
-    this.#entries.delete(branch);
-    this.#shared.delete(branch);
+    this.#known.delete(branch);
   }
 
   #noteEarlier(branch: string, number: number): void {

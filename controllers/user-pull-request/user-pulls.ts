@@ -8,10 +8,10 @@ import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { type Clock, timestamp } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
-import { ChangedPulls } from '../pull-request/changed-pulls.ts';
 import type { AwaitedComment } from '../pull-request/commands/edited-comments.ts';
 import type { AwaitedMerge } from '../pull-request/ending/awaited-merge.ts';
 import { isOwnBranch } from '../pull-request/own-branch.ts';
+import { ChangedPulls } from '../pull-request/reading/changed-pulls.ts';
 import type { Exhausted } from './fork-renderer.ts';
 import { type RulesAtMerge, rulesAtMerge } from './rules-at-merge.ts';
 

@@ -1,14 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
-import { type Source, watchKind } from '../../../src/controller/source.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
-import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyOf, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
+import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { HostFailures } from '../host-failures.ts';
 import type { OpenedRepositories } from '../opened-repositories.ts';
@@ -16,9 +14,10 @@ import { pauseAfter } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { repositoryOf, type ShownProposals } from '../shown-proposals.ts';
 import { proposalId, proposalsIn } from '../text/section.ts';
-import { membersAt, removeBatchBranch } from './batch-branch.ts';
+import { membersAt } from './batch-branch.ts';
 import type { BatchMember } from './batch-member.ts';
-import { batchBranch, batchPrefix } from './batch-name.ts';
+import { batchBranch, batchesKey, batchPrefix, repositoryOfBatches } from './batch-name.ts';
+import { leftMembers, removeLeftBranches } from './left-batches.ts';
 import { type Batch, planBatches } from './plan-batches.ts';
 import { mayReopen, reopenBatch } from './reopen-batch.ts';
 import { finishBatch, releaseBatch, writeBatch } from './write-batch.ts';
@@ -57,34 +56,8 @@ const PAUSE_MS = 2000;
 /** Batches wait at most so long for a member that cannot be read. */
 const MAX_UNREAD_MS = 60_000;
 const UNREAD_RETRY_MS = 1000;
-/** A branch without a pull request is left for so long to a process that may be about to open one for it. */
-const OPENING_MS = 600_000;
 /** Until a pull request that a user closed is looked at again, which can be opened again as long as its packages stay as they are. */
 const REOPEN_CHECK_MS = 600_000;
-const SUFFIX = ':batches';
-
-/** The key of the batches of a repository in the work queue: no object has such a name. */
-export function batchesKey({ namespace, name }: ObjectKey): ObjectKey {
-  return { ...(namespace === undefined ? {} : { namespace }), name: `${name}${SUFFIX}` };
-}
-
-export function isBatchesKey({ name }: ObjectKey): boolean {
-  return name.endsWith(SUFFIX);
-}
-
-/** Wakes once for the batches of each repository that has revisions: earlier processes may have left some. */
-export function leftBatches(): Source<ObjectKey> {
-  const woken = new Set<string>();
-  return watchKind(packageRevisionKind, {
-    predicate: ({ type, object }) => type === 'add' && !woken.has(keyText(repositoryOf(keyOf(object)))),
-    map: ({ object }) => {
-      const repository = repositoryOf(keyOf(object));
-      woken.add(keyText(repository));
-      return [batchesKey(repository)];
-    },
-  });
-}
-
 /**
  * The pull requests that several proposals share. Each proposal is reconciled by itself, reports here what its pull request shows of it, and
  * takes over what is decided there; this class has the branch, the text and the checks of the whole.
@@ -148,9 +121,9 @@ export class Batches {
     if (this.#known.has(keyText(repository))) this.#options.enqueue(batchesKey(repository));
   }
 
-  async reconcile({ namespace, name }: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const { clock } = this.#options;
-    const repository = { ...(namespace === undefined ? {} : { namespace }), name: name.slice(0, -SUFFIX.length) };
+    const repository = repositoryOfBatches(key);
     const known = this.#known.get(keyText(repository)) ?? (await this.#find(repository));
     if (known === undefined) return undefined;
     const pauseMs = known.notBeforeMs - clock.monotonic();
@@ -164,21 +137,13 @@ export class Batches {
   /** What earlier processes left, of which no proposal may be left to report it. */
   async #find(repository: ObjectKey): Promise<Known | undefined> {
     const { store, opened, enqueue } = this.#options;
-    const [some] = store.list({ repository: keyText(repository) });
-    if (some === undefined) return undefined;
-    const packages = store.repositoryOf(some);
-    const refs = packages.follows ? [] : await packages.git.listRefs([`refs/heads/${batchPrefix(packages.id)}`]);
-    if (refs.length === 0) return undefined;
-    await packages.refreshPolicies();
-    for (const { oid } of refs)
-      for (const { name } of (await membersAt(packages.git, oid)) ?? []) {
-        const revision = store.find(keyText({ ...repository, name }));
-        const review = revision === undefined ? undefined : packages.policyFor(revision).review;
-        if (revision === undefined || review === undefined) continue;
-        const pulls = opened.of(revision, review);
-        this.#last.set(pulls, revision);
-        this.#knownOf(repository).pulls.add(pulls);
-      }
+    const left = await leftMembers(store, repository);
+    if (left === undefined) return undefined;
+    for (const { revision, review } of left) {
+      const pulls = opened.of(revision, review);
+      this.#last.set(pulls, revision);
+      this.#knownOf(repository).pulls.add(pulls);
+    }
     // No proposal may be left that has its pull requests polled.
     enqueue(repository);
     return this.#known.get(keyText(repository));
@@ -263,7 +228,7 @@ export class Batches {
     }
     if (known.pulls.size === 1) {
       const used = new Set([...batches, ...all.map(({ head }) => head)].map(({ branch }) => branch));
-      waits.push(...(await this.#removeLeft(pulls, repository, used, signal)));
+      waits.push(...(await removeLeftBranches(this.#options, pulls, repository, used, signal)));
     }
     if (
       waits.length === 0 &&
@@ -271,37 +236,6 @@ export class Batches {
       (await pulls.sharedWith(batchPrefix(repository.id), signal)).length === 0
     )
       known.pulls.delete(pulls);
-    return waits;
-  }
-
-  /** Removes the branches that a process left which ended before it opened a pull request. Returns when to look at younger ones again. */
-  async #removeLeft(
-    pulls: PullRequests,
-    repository: PackageRepository,
-    used: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<readonly number[]> {
-    const waits: number[] = [];
-    for (const { name, oid } of await repository.git.listRefs([`refs/heads/${batchPrefix(repository.id)}`])) {
-      const branch = name.slice('refs/heads/'.length);
-      if (used.has(branch)) continue;
-      const { committer } = await repository.git.readCommit(oid);
-      const left = committer.time + OPENING_MS - this.#options.clock.now();
-      if (left > 0) {
-        waits.push(left);
-        continue;
-      }
-      // Hosts close a pull request together with its branch, which would reject what it lists.
-      const pull = await pulls.forge.find(branch, pulls.base, signal);
-      const isKept = pull?.state === 'open' || (pull && (await mayReopen(this.#options, repository, pull))) === true;
-      if (!isKept) {
-        await removeBatchBranch(repository, branch, signal);
-        continue;
-      }
-      // A closed one is noted only of a branch that was asked for.
-      await pulls.ofBranch(branch, signal);
-      if (pulls.note(pull)) waits.push(PAUSE_MS);
-    }
     return waits;
   }
 

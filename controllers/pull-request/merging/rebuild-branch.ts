@@ -88,7 +88,7 @@ export async function readRebuild(
   const waitMs = before === undefined || before.isFinal ? 0 : before.readMs + UNKNOWN_MS - clock.monotonic();
   if (before?.heads === heads && (before.isFinal || waitMs > 0)) return before.isFinal ? undefined : again(waitMs);
   const stated = await pulls.forge.mergeability(number, signal);
-  if (stated === 'behind') pulls.noteBehind();
+  if (stated === 'behind') pulls.upToDate.noteBehind();
   if (stated === 'queued') pulls.queued.note(number, true);
   const now = clock.monotonic();
   if (stated !== 'unknown' || entry.unknown?.heads !== heads) entry.unknown = { heads, sinceMs: now };
@@ -138,7 +138,7 @@ export function outdatedProposals(shown: Pick<ShownProposals, 'inRepository'>): 
         const waiting = shown.inRepository(keyOf(object)).filter(({ pull }) => pull.awaitsMerge === true);
         for (const pulls of new Set(waiting.map(({ pull }) => pull.pulls)))
           track(async (signal) => {
-            if (!(await pulls.requiresUpToDate(signal))) return;
+            if (!(await pulls.upToDate.read(signal))) return;
             for (const { key, pull } of waiting) if (pull.pulls === pulls) enqueue(key);
           });
       });

@@ -1,5 +1,5 @@
-import type { Forge } from '../../src/forge/forge.ts';
-import { unlessMissing } from '../../src/foundation/sluice-error.ts';
+import type { Forge } from '../../../src/forge/forge.ts';
+import { unlessMissing } from '../../../src/foundation/sluice-error.ts';
 
 /** The numbers of pull requests that wait in the merge queue of the host, as they were last read. */
 export class QueuedNumbers {

@@ -1,8 +1,8 @@
-import type { Forge, PullRequest } from '../../src/forge/forge.ts';
-import { nextSince } from '../../src/forge/next-since.ts';
-import type { ListReader } from '../../src/forge/shared-lists.ts';
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { nextSince } from '../../../src/forge/next-since.ts';
+import type { ListReader } from '../../../src/forge/shared-lists.ts';
+import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
 
 const EPOCH = '1970-01-01T00:00:00Z';
 /** Hosts record times in seconds: a change may be one of several until this after it was read. */
