@@ -1,9 +1,9 @@
 import type { ObjectReader } from '../../controller/object-reader.ts';
 import type { DeliveredPackages } from '../../delivery/delivered/delivered-packages.ts';
+import { awaitsDelivery } from '../../delivery/status/awaited-targets.ts';
 import { currentDeploymentOf, deploymentOf } from '../../delivery/status/target-deployment.ts';
 import type { RevisionInFlight } from '../../package/model/policy/approval-rules.ts';
 import { type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
-import { selects } from '../../package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
@@ -118,12 +118,10 @@ export class PackagesInFlight {
   ): boolean {
     const { delivered } = this.#readers;
     return targets.every((target) => {
-      const { selector, pins = [], engine } = target.spec;
       const { key } = revision;
-      if (!selects(selector, revision, repository)) return true;
-      if (pins.some((pin) => pin.repository === key.repository && pin.package === key.package)) return true;
+      if (!awaitsDelivery(target, revision, repository)) return true;
       if (delivered.find(target, key)?.revision !== revision.revision) return false;
-      if (engine === undefined) return true;
+      if (target.spec.engine === undefined) return true;
       const deployment = currentDeploymentOf(target, delivered.of(target));
       if (deployment === undefined) return false;
       const { healthy, wasHealthy } = deploymentOf(deployment, key);
