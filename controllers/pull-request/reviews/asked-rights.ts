@@ -67,11 +67,7 @@ export class AskedRights {
   readonly #repositories = new Map<string, Asked>();
 
   /** `enqueue` gets the keys for `look` into the work queue. */
-  constructor(
-    clock: Pick<Clock, 'monotonic'>,
-    enqueue: (key: ObjectKey) => void,
-    random: () => number = Math.random,
-  ) {
+  constructor(clock: Pick<Clock, 'monotonic'>, enqueue: (key: ObjectKey) => void, random: () => number = Math.random) {
     this.#clock = clock;
     this.#enqueue = enqueue;
     this.#random = random;
