@@ -72,7 +72,7 @@ export async function checkUserPull(
   if (pull.state !== 'open') {
     pulls.forget(number);
     events.forgetTopic(keyOf(object), adoptTopic(number));
-    for (const one of registrations) await one.repository?.forgetPull(number);
+    for (const one of registrations) await one.repository?.untracked.forgetPull(number);
     return undefined;
   }
   if (!pulls.isOfUser(pull)) return undefined;

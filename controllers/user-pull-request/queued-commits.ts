@@ -18,7 +18,7 @@ export async function reportQueued(
   const queued = new Map<string, string>();
   for (const { branch, commit } of pulls.queuedOf(number)) {
     // The host removes the branch when it has merged the commit, or puts another one in its place.
-    if ((await repository.readBranch(branch, signal)) !== commit) continue;
+    if ((await repository.untracked.readBranch(branch, signal)) !== commit) continue;
     const checks = userChecks(await read(commit));
     const text = JSON.stringify(checks);
     if (written.queued?.get(commit) !== text) await pulls.forge.setChecks(commit, checks, signal);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { openPackageRepository } from '../../src/package/store/opening/open-package-repository.ts';
-import { reviewsOf } from '../../src/package/store/policies/policy-objects.ts';
+import { reviewsOf } from '../../src/package/store/policies/repository-reviews.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';

@@ -8,7 +8,8 @@ import { publishedRecordOf } from '../../../src/package/model/record/commit-mess
 import type { LifecycleStep, RevisionRecord } from '../../../src/package/model/record/record.ts';
 import { lastRequestOf } from '../../../src/package/model/revision/attribution.ts';
 import { isPublished, type PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
