@@ -39,7 +39,9 @@ export async function registrationsAt(
   if (git === undefined) return [];
   const address = await canonicalAddress(git.repo);
   const found: Registration[] = [];
-  for (const one of (await registered(git.repo)).toSorted(byAge)) {
+  // The list may not have this one yet, or as it was.
+  const others = (await registered(git.repo)).filter(({ metadata }) => metadata.uid !== object.metadata.uid);
+  for (const one of [object, ...others].sort(byAge)) {
     const { metadata, spec, status } = one;
     if (spec.git?.branch !== git.branch || metadata.deletionTimestamp !== undefined) continue;
     if (spec.git.repo !== git.repo && (await canonicalAddress(spec.git.repo)) !== address) continue;
