@@ -20,6 +20,7 @@ import type {
 } from '../../src/forge/forge-merging.ts';
 import { commentsAbout, type HostComment, setTopicComment, withoutOwner } from '../../src/forge/topic-comment.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { lastReviews } from './reviews/verdicts.ts';
 
 /** A repository on a host, in memory, with the operations of users for tests of races and failures; real hosts are in test/forge. */
 export class MemoryForge implements Forge {
@@ -164,12 +165,12 @@ export class MemoryForge implements Forge {
   }
 
   reviews(number: number): Promise<readonly Review[]> {
-    return this.#call('reviews', () => this.reviewsOf.get(number) ?? []);
+    return this.#call('reviews', () => this.#lastReviewsOf(number));
   }
 
   mergedState({ number }: PullRequest): Promise<MergedState> {
     const scheduled = this.schedules.get(number);
-    const reviews = this.reviewsOf.get(number) ?? [];
+    const reviews = this.#lastReviewsOf(number);
     const { unsureMerger } = this;
     return this.#call('mergedState', () => ({
       ...{ reviews, ...(scheduled === undefined ? {} : { scheduled }) },
@@ -322,6 +323,11 @@ export class MemoryForge implements Forge {
     const commit = this.host?.head(pull.head.branch);
     if (commit === undefined || commit === pull.head.commit) return pull;
     return this.change(pull.number, { head: { ...pull.head, commit } }) as Pull;
+  }
+
+  /** As the hosts return them: the last one of each author. */
+  #lastReviewsOf(number: number): readonly Review[] {
+    return lastReviews(this.reviewsOf.get(number) ?? []);
   }
 
   #call<Result>(method: string, work: () => Result): Promise<Result> {

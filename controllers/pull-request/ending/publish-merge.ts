@@ -14,10 +14,7 @@ import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { rejectedAt, verdictsOf } from '../reviews/apply-reviews.ts';
 import {
   approvalsAtMerge,
-  type MergeAttempt,
   mergeAsApproval,
-  publishInName,
-  requestInName,
   reviewsAsCandidates,
   reviewsUntilMerge,
 } from '../reviews/approvals-at-merge.ts';
@@ -25,10 +22,10 @@ import type { ReviewedProposal } from '../reviews/reviewed-proposal.ts';
 import { commitsWithContent } from '../reviews/same-content.ts';
 import { authorsOf, type ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
-import { plainLine } from '../text/quote.ts';
 import { writeComment } from '../write-comment.ts';
 import { describeBypass, OUT_OF_BAND_TOPIC } from './describe-bypass.ts';
 import { hostMerges } from './host-merges.ts';
+import { type MergeAttempt, mergedProposal, mergeText, publishInName, requestInName } from './publish-in-name.ts';
 
 export interface MergeContext {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
@@ -57,8 +54,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const { object, evaluation, review, pull, forge } = proposal;
   const { store, events, mayApprove, signal } = context;
   const { revision } = evaluation;
-  const { commit = '', by } = pull.merged ?? {};
-  const merger = `${pull.url} was merged by ${by === undefined ? 'an unknown user' : plainLine(by)}`;
+  const { commit = '' } = pull.merged ?? {};
   const decided = decisionForHead(proposal);
   const { verdicts, objection, withdrawn, merge } = await verdictsAtMerge(context, proposal, decided);
   const decision = withdrawn === undefined ? decided : undefined;
@@ -70,27 +66,21 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
       ? await approvalsAtMerge({ forge, mayApprove, signal }, review, candidates, keyOf(object))
       : { approvals: [] };
   const uncounted = decision === undefined ? merge.uncounted : undefined;
-  const reason = uncounted === undefined ? merger : `${merger}; ${uncounted}`;
-  const merged = {
-    commit,
-    ...(pull.closedAt === undefined ? {} : { at: pull.closedAt }),
-    ...(objection === undefined ? {} : { objection }),
-    // Without the decision the merge alone publishes only where the policy says so.
-    ...(withdrawn === undefined || publishes ? {} : { notApproved: withdrawn }),
-  };
+  const reason = uncounted === undefined ? mergeText(pull) : `${mergeText(pull)}; ${uncounted}`;
+  // Without the decision the merge alone publishes only where the policy says so.
+  const notDecided = publishes ? undefined : withdrawn;
   const requestFor = (attempt: Pick<MergeAttempt, 'by'>) =>
     decision === undefined ? requestInName(attempt, reason, pull.url) : asDecided(decision, reason);
   const name = keyText(keyOf(object));
   const publish = async (attempt: MergeAttempt) => {
     const { evidence = pull.url } = decision ?? attempt.by ?? {};
-    const recorded = {
-      ...merged,
-      // Otherwise the merge would be published by the rules of the host alone, which had let that user merge.
-      ...(attempt.by !== undefined || uncounted === undefined ? {} : { notApproved: uncounted }),
-      ...(attempt.others.length === 0 ? {} : { approvals: attempt.others }),
-      ...(attempt.refusal === undefined ? {} : { recordBypass: true }),
+    // Otherwise the merge would be published by the rules of the host alone, which had let that user merge.
+    const notApproved = (attempt.by === undefined ? uncounted : undefined) ?? notDecided;
+    const merged = {
+      ...mergedProposal(pull, attempt, notApproved),
+      ...(objection === undefined ? {} : { objection }),
     };
-    const update = { action: 'approve', expectedCommit: revision.commit, evidence, merged: recorded } as const;
+    const update = { action: 'approve', expectedCommit: revision.commit, evidence, merged } as const;
     const request = requestFor(attempt);
     if (attempt.refusal !== undefined) {
       // What cannot be recorded either, such as another package, is no bypass.

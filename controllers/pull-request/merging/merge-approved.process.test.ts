@@ -623,6 +623,7 @@ describe('a main branch that the host reserves for merges', () => {
     await reviewBy('bob');
     at.clock.advance(600_000);
     await settle();
+    await settle();
     expect(at.revision(name).lifecycle).toBe('Published');
   });
 

@@ -29,8 +29,10 @@ export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly requests: Pick<SyncRequests, 'addOwn'> | undefined;
 }
 
-/** A decision is made again before a merge once it is so old, in milliseconds; the kernel counts it for twice as long. */
+/** A decision is recorded again before a merge once it is so old, in milliseconds; the kernel counts it for twice as long. */
 const FRESH_MS = 1_800_000;
+/** For so long after the approval: each record is a push, and the host may refuse the merge for weeks. Later merges are judged when they are read. */
+const RECORDED_MS = 7_200_000;
 /** Between two looks at what the merge queue of the host has. */
 const QUEUED_RETRY_MS = 300_000;
 /** Until what the host merged, or has not read yet, is looked at again. */
@@ -95,14 +97,13 @@ export async function mergeApproved(
   // The host may merge what is in its queue at any time.
   if (paused !== undefined && !pulls.queued.has(pull.number)) return paused;
 
-  const age = clock.now() - Date.parse(decision.at);
-  const isFresh = decision.mergeOf === revision.commit && age >= 0 && age < FRESH_MS;
+  const isRecorded = decision.mergeOf === revision.commit && !isDecidedAgain(decision, clock.now());
   // A decision that no longer stands must not be made again.
   const withdrawn = await objectionOf(context, proposal, decision, proposal.reviews);
-  const refusal = closed ?? withdrawn ?? (await decide(context, proposal, decision, isFresh));
+  const refusal = closed ?? withdrawn ?? (await decide(context, proposal, decision, isRecorded));
   if (refusal !== undefined) return holdBack(refusal);
   // The record has changed, which wakes this controller again.
-  if (!isFresh) return undefined;
+  if (!isRecorded) return undefined;
   if (paused !== undefined) return paused;
 
   const now = await pulls.forge.get(pull.number, signal);
@@ -196,18 +197,25 @@ export function reportUnmerged(
   if (isWaiting) events.record(object, 'Warning', 'NotMerged', `${message}; ${next}`, 'merge');
 }
 
-/** Decides by the present state, and records it where the decision is for another commit or old. Returns why it is refused. */
+/** Whether the decision is to be recorded again, for a merge at this time. */
+function isDecidedAgain({ at, decidedAt = at }: Approval, now: number): boolean {
+  const age = now - Date.parse(decidedAt);
+  if (age < 0) return true;
+  return age >= FRESH_MS && Date.parse(decidedAt) - Date.parse(at) < RECORDED_MS;
+}
+
+/** Decides by the present state, and records it where it is not recorded for this commit, or is to be recorded again. Returns why it is refused. */
 async function decide(
   { store, signal }: MergingContext,
   { object, evaluation: { revision } }: ReviewedProposal,
   decision: Approval,
-  isFresh: boolean,
+  isRecorded: boolean,
 ): Promise<string | undefined> {
   const { face, evidence, review, at } = decision;
   const request: RequestContext = {
     actor: approverOfRecord(decision),
     face: face as EntryPoint,
-    ...{ reason: `approved at ${at}`, dryRun: isFresh, signal },
+    ...{ reason: `approved at ${at}`, dryRun: isRecorded, signal },
   };
   const update = {
     ...({ action: 'approve', expectedCommit: revision.commit, byMerge: true, mustSuffice: true } as const),

@@ -1,6 +1,7 @@
 import type { Review } from '../../../src/forge/forge.ts';
 import { approverOf, type ReviewApprover } from '../../../src/package/model/policy/review-policy.ts';
 import { isReplaced, type LastReview } from '../../../src/package/model/record/last-reviews.ts';
+import type { Approval } from '../../../src/package/model/record/record.ts';
 import { plainLine } from '../text/quote.ts';
 
 /** Reviews of earlier pull requests that still stand: requests for changes. Approvals were for another proposal. */
@@ -31,20 +32,30 @@ export function lastReviews(reviews: readonly Review[]): readonly Review[] {
   return [...last.values()];
 }
 
-/** What the record has to know about these reviews, before any of them is deleted: the last one of each mapped user who had approved before. */
+/**
+ * What the record has to know about these reviews before any of them is deleted, so that no earlier one of its user counts again: the last one of
+ * each mapped user, unless it is the only one that has approved. Hosts need not return the earlier ones, of which `given` has those that counted.
+ */
 export function newLastReviews(
   reviews: readonly Review[],
   approvers: readonly ReviewApprover[],
-  known: readonly LastReview[] | undefined,
+  { given, known }: { readonly given: readonly Approval[]; readonly known: readonly LastReview[] | undefined },
 ): readonly LastReview[] {
-  const approved = reviews.filter(({ state }) => state === 'approved');
-  return lastReviews(reviews).flatMap(({ id, author, submittedAt: at }) => {
+  return lastReviews(reviews).flatMap((last) => {
+    const { id, author, state, submittedAt: at } = last;
+    const subject = approverOf(approvers, author)?.name;
+    if (subject === undefined || given.some((one) => isApprovalBy(one, last))) return [];
+    const isAgain = given.some((one) => one.subject === subject && one.review !== undefined);
+    if (state === 'approved' && !isAgain) return [];
     const user = author.toLowerCase();
-    const isAgain = approved.some((one) => one.id !== id && one.author.toLowerCase() === user);
-    if (!isAgain || approverOf(approvers, author) === undefined) return [];
     const isKnown = known?.some((one) => one.user === user && one.id === id) === true;
-    return isKnown || isReplaced({ id, author, submittedAt: at }, known) ? [] : [{ user, id, at }];
+    return isKnown || isReplaced(last, known) ? [] : [{ user, id, at }];
   });
+}
+
+/** Whether the review gave this approval. */
+export function isApprovalBy({ review, evidence }: Approval, { id, url }: Pick<Review, 'id' | 'url'>): boolean {
+  return url === evidence || (id !== '' && id === review);
 }
 
 /** The commits whose content decides whether a review counts: those that mapped users approved last. */

@@ -7,7 +7,7 @@ import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import { plainLine } from '../text/quote.ts';
 import type { ReviewContext, ReviewedProposal } from './reviewed-proposal.ts';
 import { commitsWithContent } from './same-content.ts';
-import { lastReviews, newLastReviews } from './verdicts.ts';
+import { isApprovalBy, lastReviews, newLastReviews } from './verdicts.ts';
 
 /**
  * Between two reads of the reviews of a pull request that shows no change, in milliseconds, while an approval by one of them waits: Gitea does not
@@ -39,7 +39,9 @@ export async function withdrawReviews(context: ReviewContext, proposal: Reviewed
     ended = await endedApprovals(context, proposal, reviews);
   }
   const { object, evaluation, review, pull } = proposal;
-  const later = newLastReviews(reviews, review.approvers, evaluation.record.lastReviews);
+  const { record } = evaluation;
+  const given = approvalsIn(record, evaluation.revision.namespace);
+  const later = newLastReviews(reviews, review.approvers, { given, known: record.lastReviews });
   if (ended.length === 0 && later.length === 0) return false;
   const lines = ended.map(
     ({ approval: { subject, evidence = '' }, why }) =>
@@ -73,7 +75,7 @@ export async function endedApprovals(
   const ended: WithdrawnApproval[] = [];
   for (const approval of given) {
     const own = standing.filter(({ author }) => approverOf(approvers, author)?.name === approval.subject);
-    if (own.some((one) => isOf(approval, one))) continue;
+    if (own.some((one) => isApprovalBy(approval, one))) continue;
     // Another review of the same user and content is as good.
     const commits = approval.content === content.content ? own.flatMap(({ commit }) => commit ?? []) : [];
     if ((await commitsWithContent(store.repositoryOf(revision).git, evaluation, commits)).size > 0) continue;
@@ -92,8 +94,4 @@ function isByReview(approval: Approval, reviews: readonly Review[]): boolean {
   if (withdrawn !== undefined) return false;
   if (review !== undefined) return true;
   return evidence.includes('#pullrequestreview-') || reviews.some(({ url }) => url === evidence);
-}
-
-function isOf({ review, evidence }: Approval, { id, url }: Review): boolean {
-  return url === evidence || (id !== '' && id === review);
 }

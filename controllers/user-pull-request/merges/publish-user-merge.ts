@@ -10,13 +10,17 @@ import { mergedPackageProblem, mergeWorkspace } from '../../../src/package/plan/
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import {
+  type MergeAttempt,
+  mergedProposal,
+  mergeText,
+  publishInName,
+  requestInName,
+} from '../../pull-request/ending/publish-in-name.ts';
 import { isMergedBefore } from '../../pull-request/merging/merge-publication.ts';
 import {
   approvalsAtMerge,
-  type MergeAttempt,
   mergeAsApproval,
-  publishInName,
-  requestInName,
   reviewsAsCandidates,
   reviewsUntilMerge,
   type UserApproval,
@@ -24,7 +28,6 @@ import {
 import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
-import { plainLine } from '../../pull-request/text/quote.ts';
 import { type JudgedPackage, judgePackage } from '../judge-package.ts';
 import { mergePackage } from '../merge-package.ts';
 import { isChecked, keyAt } from '../read-user-pull.ts';
@@ -192,8 +195,7 @@ async function publishPackage(
 ): Promise<PackageMerge> {
   const { store, repository, clock, signal } = context;
   const { git, namespace } = repository;
-  const { commit = '', by } = pull.merged ?? {};
-  const merger = by === undefined ? 'an unknown user' : plainLine(by);
+  const { commit = '' } = pull.merged ?? {};
   // Only the merged files are judged: what the main branch had before is no longer there.
   const judged = await judgePackage(await mergePackage(git, { base: before, main: before, head: after }), {
     ...{ namespace, mayIssue: isPushed, now: clock.now(), signal },
@@ -201,21 +203,17 @@ async function publishPackage(
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
   const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, state);
-  const reason = `${pull.url} was merged by ${merger}`;
+  const reason = mergeText(pull);
   const facts = {
     conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
     ...{ rendering: countedRendering(judged.rendering), mayIssue: isPushed },
   };
-  const publish = ({ by: approver, others, refusal }: MergeAttempt) => {
-    const merged = {
-      commit,
-      ...(pull.closedAt === undefined ? {} : { at: pull.closedAt }),
-      ...(approver === undefined ? { notApproved: `${reason}, ${approved.missing}` } : {}),
-      ...(others.length === 0 ? {} : { approvals: others }),
-      ...(refusal === undefined ? {} : { recordBypass: true }),
-    };
+  const publish = (attempt: MergeAttempt) => {
+    const { by: approver } = attempt;
+    const notApproved = approver === undefined ? `${reason}, ${approved.missing}` : undefined;
+    const merged = mergedProposal(pull, attempt, notApproved);
     const wanted = { package: key.package, workspace: key.workspace, merged, facts };
-    const request = { ...requestInName({ by: approver }, reason, pull.url), signal };
+    const request = { ...requestInName(attempt, reason, pull.url), signal };
     return store.publishMerged(repository.id, wanted, approver?.evidence ?? pull.url, request);
   };
   try {

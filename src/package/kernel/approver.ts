@@ -61,9 +61,9 @@ export function decisionFor(
   now: string,
 ): Approval | undefined {
   if (merged === undefined) return undefined;
-  return state.approvals.find(({ subject, content, mergeOf, at }) => {
+  return state.approvals.find(({ subject, content, mergeOf, at, decidedAt = at }) => {
     if (mergeOf === undefined || subject !== actor.name || content !== state.facts.inputs.content) return false;
-    const age = Date.parse(now) - Date.parse(at);
+    const age = Date.parse(now) - Date.parse(decidedAt);
     return age >= 0 && age < MERGE_DECISION_MS;
   });
 }

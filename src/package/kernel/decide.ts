@@ -147,7 +147,8 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   if (refused !== undefined && !isRecorded) refusals.push(refused);
   const objection = refuseObjection(state, request);
   if (objection !== undefined && !isRecorded) refusals.push(objection);
-  const decidedAt = decisionFor(state, request, now)?.at;
+  const decidedBefore = decisionFor(state, request, now);
+  const decidedAt = decidedBefore?.decidedAt ?? decidedBefore?.at;
   const judgedAt = decidedAt ?? now;
   const unmet = unmetGates(state, policy, judgedAt, () => true, request.closedNow);
   const isClosed = policy.enforcement === 'enforce' && unmet.length > 0;

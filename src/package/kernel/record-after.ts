@@ -31,7 +31,7 @@ export function recordAfter(
     const { gates = [], policies } = record.proposal ?? {};
     const proposal = { gates, ...(policies === undefined ? {} : { policies }), approvalsNeeded: approvals.needed };
     const isDecided = approvals.isDecided === true && approval !== undefined;
-    const given = isDecided ? { ...approval, mergeOf: step.commit } : approval;
+    const given = isDecided ? decidedFor(step.commit, approval, record) : approval;
     return { ...record, commit: step.commit, approvals: approvalsWith(record, given), proposal };
   }
   const { proposal: _proposal, approvals: _approvals, ...rest } = record;
@@ -50,6 +50,17 @@ export function recordAfter(
   const all = [...approvalsIn(record, approval.namespace), ...elsewhere];
   const counted = { ...record, approvals: all.filter(({ withdrawn }) => withdrawn === undefined) };
   return withStep({ ...rest, approvals: approvalsWith(counted, approval) }, taken);
+}
+
+/** The approval as the decision for a merge of this commit. One that is made again keeps the time at which the user approved. */
+function decidedFor(commit: string, approval: Approval, { approvals = [] }: RevisionRecord): Approval {
+  const { subject, content, namespace, at } = approval;
+  const before = approvals.find(
+    (one) =>
+      one.mergeOf !== undefined && one.subject === subject && one.content === content && one.namespace === namespace,
+  );
+  const isAgain = before !== undefined && before.withdrawn === undefined;
+  return { ...approval, mergeOf: commit, ...(isAgain ? { at: before.at, decidedAt: at } : {}) };
 }
 
 /** Other namespaces whose users have to approve as well. */

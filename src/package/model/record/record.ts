@@ -118,6 +118,8 @@ export const approvalSchema = z.object({
    * rules of the host reserve the main branch for merges.
    */
   mergeOf: z.string().optional(),
+  /** When that was decided again, RFC 3339; absent while `at` is the time of the only decision. */
+  decidedAt: z.string().optional(),
   /** Why it does not count any more. Others are removed; a decision for a merge stays, since a merge in spite of that is out of band. */
   withdrawn: z.string().optional(),
   /** The namespace in which it was given: rights are granted by namespace. Records of earlier versions have none. */
