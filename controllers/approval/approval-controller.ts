@@ -12,7 +12,8 @@ import {
 } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { isPublished, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { ApprovalHolds } from '../../src/package/store/unmet-rules.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';

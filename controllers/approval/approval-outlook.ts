@@ -7,7 +7,7 @@ import {
   lifecycleAnnotation,
 } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import { obstacleTo } from '../proposal/readiness.ts';
 

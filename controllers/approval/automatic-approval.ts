@@ -3,7 +3,7 @@ import { freezesAt } from '../../src/package/model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import { recordedApprovals, type UnmetRules, unmetRules } from '../../src/package/store/unmet-rules.ts';
 import { type ApplicableResolvers, type Obstacle, obstacleTo } from '../proposal/readiness.ts';
 

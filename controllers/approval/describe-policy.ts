@@ -2,7 +2,7 @@ import { counted, listed } from '../../src/foundation/text/counted.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { blockingRules } from '../../src/package/kernel/blocking-rules.ts';
 import type { PolicyOrigin } from '../../src/package/model/policy/approval-rules.ts';
-import { approvalRuleOf, type SourcedPolicy } from '../../src/package/store/policies/policy-objects.ts';
+import { approvalRuleOf, type SourcedPolicy } from '../../src/package/store/policies/effective-policy.ts';
 import { selectsToRestrict } from '../../src/package/store/policies/selected-packages.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';

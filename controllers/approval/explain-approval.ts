@@ -9,7 +9,7 @@ import { claimed } from '../../src/package/model/revision/attribution.ts';
 import type { ApprovalExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
 import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
 import { decisionOf } from '../../src/package/store/approve-by-merge.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import { recordedApprovals } from '../../src/package/store/unmet-rules.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
 import { approvalOutlook } from './approval-outlook.ts';

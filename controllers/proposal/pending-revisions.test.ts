@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Informer } from '../../src/controller/informer.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { PolicyChange } from '../../src/package/store/policies/policy-objects.ts';
+import type { PolicyChange } from '../../src/package/store/policies/concerned-revisions.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';

@@ -1,7 +1,7 @@
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
-import type { PolicyChange } from '../../src/package/store/policies/policy-objects.ts';
+import type { PolicyChange } from '../../src/package/store/policies/concerned-revisions.ts';
 import { selectsToRestrict } from '../../src/package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { SYSTEM_NAMESPACE } from '../../src/resource/kinds/core/namespace.ts';

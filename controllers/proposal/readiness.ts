@@ -1,7 +1,7 @@
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import { type LifecycleStep, rejectionOf } from '../../src/package/model/record/record.ts';
 import { lifecycleAnnotation } from '../../src/package/model/revision/lifecycle-annotations.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 
 /** Names of the resolvers that apply to a package. */

@@ -16,7 +16,7 @@ describe('why the host does not accept what a proposal needs', () => {
     const failure = { reason: 'PullRequestFailed', message: 'the App has been suspended' };
     const noted = async () => {
       await at.reconcile(name);
-      return at.world.store.repository('apps').refusalsOf(at.revision(name).name);
+      return at.world.store.repository('apps').refusals.of(at.revision(name).name);
     };
     at.forge.before = () => {
       throw new SluiceError('Refused', failure.message);

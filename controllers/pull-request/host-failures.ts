@@ -34,6 +34,6 @@ export class HostFailures {
   /** Each time, since a note is about one commit. */
   #note(key: ObjectKey, message: string | undefined): void {
     const revision = this.#store.find(keyText(key));
-    if (revision !== undefined) this.#store.repositoryOf(revision).noteFailedPull(revision.name, message);
+    if (revision !== undefined) this.#store.repositoryOf(revision).refusals.noteFailedPull(revision.name, message);
   }
 }

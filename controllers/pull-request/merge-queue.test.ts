@@ -41,7 +41,7 @@ describe('a pull request in a merge queue of the host', () => {
     await at.reconcile(name);
   }
   const commitOf = (name: string) => at.revision(name).commit;
-  const isQueued = (name: string) => at.world.store.repository('apps').isInMergeQueue(at.revision(name));
+  const isQueued = (name: string) => at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name));
   const issue = (name: string) =>
     at.world.store.change(name, { conditions: [{ type: OTHER, status: 'True' }] }, RESOLVER);
 
@@ -50,7 +50,7 @@ describe('a pull request in a merge queue of the host', () => {
     const commit = commitOf(name);
     await expect(issue(name)).rejects.toMatchObject({ code: 'Busy', message: expect.stringMatching(/merge queue/) });
     expect(commitOf(name)).toBe(commit);
-    const refusals = at.world.store.repository('apps').refusalsOf(name);
+    const refusals = at.world.store.repository('apps').refusals.of(name);
     expect(refusals).toMatchObject([
       { reason: 'MergeQueued', message: expect.stringMatching(/pulls\/1 is in the merge queue/) },
     ]);
@@ -87,7 +87,7 @@ describe('a pull request in a merge queue of the host', () => {
     await end(name);
     await look(name);
     expect(isQueued(name)).toBe(false);
-    expect(at.world.store.repository('apps').refusalsOf(name)).toEqual([]);
+    expect(at.world.store.repository('apps').refusals.of(name)).toEqual([]);
     await issue(name);
   });
 

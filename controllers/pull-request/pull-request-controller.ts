@@ -8,7 +8,8 @@ import type { Clock } from '../../src/foundation/time/clock.ts';
 import { SteadyClock } from '../../src/foundation/time/steady-clock.ts';
 import { REVIEW_ACTOR } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { ApprovalHolds } from '../../src/package/store/unmet-rules.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
@@ -213,7 +214,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   ): Promise<undefined> {
     batches.withdraw(key);
     const revision = store.find(keyText(key));
-    if (revision !== undefined) store.repositoryOf(revision).noteQueued(revision.name, undefined);
+    if (revision !== undefined) store.repositoryOf(revision).refusals.noteQueued(revision.name, undefined);
     if (before === undefined) {
       // An earlier process may have left notes of it.
       shown.delete(key);

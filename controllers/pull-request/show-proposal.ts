@@ -7,7 +7,8 @@ import type { Explanation } from '../../src/package/model/revision/explanation.t
 import type { PackageRevision as Revision } from '../../src/package/model/revision/package-revision.ts';
 import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
@@ -229,7 +230,7 @@ async function readShown(
   const { progress } = missing;
   const counted = progress && `by the reviews of its pull request: ${progress}`;
   const repository = store.repositoryOf(revision);
-  repository.noteReviews(revision.name, 'ReviewsCounted', counted);
+  repository.refusals.noteReviews(revision.name, 'ReviewsCounted', counted);
   const uncounted = uncountedOf(repository, revision.name);
   const about = { explanation, review, rules: [...unmet, ...missing.rules], progress, uncounted };
   return { explanation, described: await readProposal({ client, store }, object, evaluation, about, signal) };
@@ -298,5 +299,5 @@ function noteQueue(
   revision: Revision,
   { number, url }: PullRequest,
 ): void {
-  store.repositoryOf(revision).noteQueued(revision.name, pulls.queued.has(number) ? url : undefined);
+  store.repositoryOf(revision).refusals.noteQueued(revision.name, pulls.queued.has(number) ? url : undefined);
 }

@@ -124,7 +124,7 @@ test('so is one that was found while this process wrote another revision', async
   const first = await scratch.git('rev-parse', RECORD);
   await label('one');
   await scratch.git('update-ref', RECORD, first);
-  await reader.create({ package: 'cart', workspace: 'v1', source: { type: 'init' } }, anna);
+  await reader.writes.create({ package: 'cart', workspace: 'v1', source: { type: 'init' } }, anna);
   expect(reader.index.get(DRAFT)?.recordDistrust?.reason).toBe('RolledBack');
   expect(await sync()).toEqual([expect.stringMatching(/^TrustLost: the record of .* does not count any more/)]);
   expect(await sync()).toEqual([]);

@@ -173,7 +173,7 @@ export class OpenRepository {
       ranOnceAt: this.#ranOnceAt,
       webhookAt: this.#webhookAt,
       remoteNote: this.repository.git.remoteNote,
-      refusedPushes: this.repository.refusedPushes(),
+      refusedPushes: this.repository.refusals.refusedPushes(),
       signingProblem: trust.signingProblem(),
       trustProblems: trust.problems(),
       statementProblems: unmarked === undefined ? index.flaws : [...index.flaws, unmarked],

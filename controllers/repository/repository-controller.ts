@@ -20,7 +20,7 @@ import {
   hostUsersNameOf,
   parseHostUsers,
   parsePeople,
-} from '../../src/package/store/policies/policy-objects.ts';
+} from '../../src/package/store/policies/user-lists.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';

@@ -1,6 +1,6 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import type { RemoteNote } from '../../src/git/git-repository.ts';
-import type { RefusedPush } from '../../src/package/store/package-repository.ts';
+import type { RefusedPush } from '../../src/package/transaction/refusal-notes.ts';
 import {
   POLICIES_CONDITION,
   type PoliciesReport,

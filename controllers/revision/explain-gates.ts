@@ -11,7 +11,7 @@ import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
 import type { GateExplanation } from '../../src/package/model/revision/explanation.ts';
 import { RENDERED } from '../../src/package/plan/edit/render.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import { OWN_TYPES } from './settlement.ts';
 
 /** Reports the gates of a revision: what each waits for, and who can open it. */

@@ -4,7 +4,7 @@ import { formatConditionType } from '../../src/package/model/policy/condition-ty
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import type { Reason, ResolverExplanation } from '../../src/package/model/revision/explanation.ts';
 import { namesFunctions, RENDERED } from '../../src/package/plan/edit/render.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import { arrangeResolvers, type OrderedResolver } from './arrange-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 

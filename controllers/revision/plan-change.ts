@@ -7,7 +7,7 @@ import { verdictOf } from '../../src/package/model/record/record.ts';
 import type { RevisionChange } from '../../src/package/plan/edit/change.ts';
 import { issueRendered } from '../../src/package/plan/edit/render.ts';
 import type { Rendering } from '../../src/package/plan/ports/renderer.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import type { EntryPoint } from '../../src/resource/object/request-context.ts';
 import type { RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';

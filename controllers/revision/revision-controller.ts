@@ -12,9 +12,10 @@ import { failedEdit } from '../../src/package/plan/edit/edit-kptfile-text.ts';
 import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/edit/kptfile-problems.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
-import type { PolicyChange } from '../../src/package/store/policies/policy-objects.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
+import type { PolicyChange } from '../../src/package/store/policies/concerned-revisions.ts';
 import { selectsToRestrict } from '../../src/package/store/policies/selected-packages.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {
   packageRevisionKind,
@@ -235,7 +236,8 @@ class RevisionReconciler {
           // Its commit wakes this controller for the other conditions.
           return {};
         } catch (error) {
-          if (!isSluiceError(error, 'Busy') || !store.repositoryOf(revision).isInMergeQueue(revision)) throw error;
+          if (!isSluiceError(error, 'Busy') || !store.repositoryOf(revision).refusals.isInMergeQueue(revision))
+            throw error;
           isHeld = true;
         }
       }

@@ -1,4 +1,4 @@
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import type { Arrangement } from './arrange-resolvers.ts';
 import { mustSplit, type Plan, planRoundWrite } from './plan-change.ts';
 import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';

@@ -6,7 +6,7 @@ import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/plan/edit/render.ts';
 import type { Renderer, Rendering } from '../../src/package/plan/ports/renderer.ts';
 import type { Resolver, ResolverContext } from '../../src/package/plan/ports/resolver.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import {
   type Arrangement,
   applicableResolvers,

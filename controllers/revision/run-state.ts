@@ -1,7 +1,7 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import { type IssuedCondition, plainCondition } from '../../src/package/model/gates/verdict.ts';
 import type { Resolution } from '../../src/package/plan/ports/resolver.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import { WorkingPackage } from './working-package.ts';
 
 /** The name of the renderer in contributions and reports. */

@@ -5,7 +5,7 @@ import {
   AUTO_LIFECYCLE_ANNOTATION,
   lifecycleAnnotation,
 } from '../../src/package/model/revision/lifecycle-annotations.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import { MAX_ROUNDS, type RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 

@@ -9,7 +9,7 @@ import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/model/po
 import { emptyRecord, type RevisionRecord } from '../../src/package/model/record/record.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { Resolution, Resolver, ResolverContext, ResolverSubject } from '../../src/package/plan/ports/resolver.ts';
-import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
 import { arrangeResolvers } from './arrange-resolvers.ts';
 import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';
 

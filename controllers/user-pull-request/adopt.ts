@@ -136,7 +136,7 @@ export async function adoptPackages({
     const id = `${repository.namespace}/${revisionName({ repository: repository.repository, package: name, workspace })}`;
     try {
       if (store.find(id) === undefined)
-        await repository.createAt({ package: name, workspace, commit: pull.head.commit }, context);
+        await repository.writes.createAt({ package: name, workspace, commit: pull.head.commit }, context);
       const draft = store.find(id);
       if (draft !== undefined && !(await isAdopted(repository, draft, pull.head.commit, context.signal))) {
         problems.push(`${inlineCode(name)} was not adopted: ${describeOther(draft, pull)}`);

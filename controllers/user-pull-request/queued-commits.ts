@@ -12,7 +12,7 @@ export async function reportQueued(pulls: UserPulls, number: number, context: Pu
   const queued = new Map<string, string>();
   for (const { branch, commit } of pulls.queuedOf(number)) {
     // The host removes the branch when it has merged the commit, or puts another one in its place.
-    if ((await repository.readBranch(branch, signal)) !== commit) continue;
+    if ((await repository.untracked.readBranch(branch, signal)) !== commit) continue;
     const read = await readPulledPackages({ ...context, merged: commit });
     const checks = userChecks(read);
     const text = JSON.stringify(checks);

@@ -45,7 +45,7 @@ export async function headOf(
     await repository.sync(signal, 'branches');
     if (await isTip()) return { commit, isPushed: true };
   }
-  return (await repository.fetchPull(number, signal)) === commit ? { commit, isPushed: false } : undefined;
+  return (await repository.untracked.fetchPull(number, signal)) === commit ? { commit, isPushed: false } : undefined;
 }
 
 export interface PulledPackages {

@@ -284,7 +284,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (pull.state !== 'open') {
       pulls.forget(number);
       events.forgetTopic(key, adoptTopic(number));
-      await repository.forgetPull(number);
+      await repository.untracked.forgetPull(number);
       return undefined;
     }
     if (!(await pulls.isOfUser(pull))) return undefined;

@@ -6,7 +6,7 @@ import { blockingRules, MAX_PERIODS, nextRuleChange } from '../../src/package/ke
 import { UNKNOWN_INPUTS } from '../../src/package/model/content/inputs.ts';
 import { evaluateGates } from '../../src/package/model/gates/gates.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy/policy.ts';
-import { approvalRuleOf } from '../../src/package/store/policies/policy-objects.ts';
+import { approvalRuleOf } from '../../src/package/store/policies/effective-policy.ts';
 import type { ManifestErrorDetails } from '../../src/resource/client/manifests.ts';
 
 /**

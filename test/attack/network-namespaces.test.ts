@@ -219,7 +219,8 @@ describe('where two namespaces have registered one branch, users who may approve
     await act('tenant', 'mallory', 'approve');
     await act('tenant', 'mary', 'approve');
     expect(lifecycle()).toBe('Proposed');
-    const explained = (namespace: string) => session.explain(session.context(), { namespace, name: 'packages.app.v1' });
+    const explained = (namespace: string) =>
+      session.readings.explain(session.context(), { namespace, name: 'packages.app.v1' });
     expect((await explained('tenant')).reasons).toContainEqual({
       reason: 'ApprovalsNeeded',
       message:

@@ -35,9 +35,12 @@ export async function publishOneByOne(
     const name = number < 0 ? `warm-up${number}` : `new-${number}`;
     const files = newPackage(number);
     const started = performance.now();
-    const draft = await repository.create({ package: name, workspace: 'v1', source: { type: 'init', files } }, context);
-    await repository.update(draft.name, { action: 'propose' }, context);
-    await repository.update(draft.name, { action: 'approve' }, context);
+    const draft = await repository.writes.create(
+      { package: name, workspace: 'v1', source: { type: 'init', files } },
+      context,
+    );
+    await repository.writes.update(draft.name, { action: 'propose' }, context);
+    await repository.writes.update(draft.name, { action: 'approve' }, context);
     elapsed += performance.now() - started;
   }
   elapsed -= recorder.overhead();

@@ -119,16 +119,16 @@ test('one PATCH of a draft on a protected branch costs one push, and the message
     body: { reason: 'Forbidden', message: expect.stringContaining('protected branch') },
   });
   expect(pushes() - before).toBe(1);
-  expect(store.repository('packages').refusedPushes()).toMatchObject([{ revision: NAME }]);
+  expect(store.repository('packages').refusals.refusedPushes()).toMatchObject([{ revision: NAME }]);
   // A command such as "sluice why" is a process of its own.
   const beside = await connect(scratch, server);
-  expect(beside.repository('packages').refusedPushes()).toMatchObject([
+  expect(beside.repository('packages').refusals.refusedPushes()).toMatchObject([
     { revision: NAME, message: expect.stringContaining('protected branch') },
   ]);
   await beside.close();
   await rm(closed);
   expect(await patch()).toMatchObject({ status: 200 });
-  expect(store.repository('packages').refusedPushes()).toEqual([]);
+  expect(store.repository('packages').refusals.refusedPushes()).toEqual([]);
   await api.stop();
   await store.close();
   await server.close();
@@ -158,8 +158,8 @@ test('why the pull request of a proposal fails is explained until the host accep
   for (const of of [store, beside]) expect(await reasons(of)).toContainEqual(failed);
   // That it is not merged is another matter, and stays when this one ends. It is no refused push.
   const note = { message: 'pull request 1 is not merged: a check is missing', next: 'add the check: pull request 1' };
-  store.repository('packages').noteNotMerged(NAME, note);
-  expect(store.repository('packages').refusedPushes()).toEqual([]);
+  store.repository('packages').refusals.noteNotMerged(NAME, note);
+  expect(store.repository('packages').refusals.refusedPushes()).toEqual([]);
   failures.end({ namespace: 'default', name: NAME });
   for (const of of [store, beside]) {
     expect(await reasons(of)).not.toContainEqual(failed);
@@ -183,9 +183,9 @@ test('why the pull request of a proposal fails is explained until the host accep
   expect(await reasons(store)).toContainEqual(expect.objectContaining({ reason: 'PushRefused' }));
   // Notes of versions that knew only refused pushes.
   const file = join(store.repository('packages').git.path, 'sluice-refused-pushes.json');
-  const notes = store.repository('packages').refusedPushes();
+  const notes = store.repository('packages').refusals.refusedPushes();
   await writeFile(file, JSON.stringify(notes.map((note) => ({ ...note, reason: undefined }))));
-  expect(store.repository('packages').refusedPushes()).toHaveLength(1);
+  expect(store.repository('packages').refusals.refusedPushes()).toHaveLength(1);
   await beside.close();
   await store.close();
   await server.close();

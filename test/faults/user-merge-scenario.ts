@@ -4,7 +4,7 @@ import { userPullRequestController } from '../../controllers/user-pull-request/u
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
-import { reviewsOf } from '../../src/package/store/policies/policy-objects.ts';
+import { reviewsOf } from '../../src/package/store/policies/repository-reviews.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { git } from '../support/git/git-cli.ts';
 import { commitFiles } from '../support/scratch-repository.ts';

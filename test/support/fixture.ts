@@ -21,8 +21,9 @@ import type { PackageRevision } from '../../src/package/model/revision/package-r
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import { openPackageRepository } from '../../src/package/store/opening/open-package-repository.ts';
 import type { ServerTrust } from '../../src/package/store/opening/open-repository-trust.ts';
+import { effectivePolicy } from '../../src/package/store/policies/effective-policy.ts';
 import { freezeRuleOf } from '../../src/package/store/policies/freeze-objects.ts';
-import { allowedSignersOf, effectivePolicy, parsePeople } from '../../src/package/store/policies/policy-objects.ts';
+import { allowedSignersOf, parsePeople } from '../../src/package/store/policies/user-lists.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';

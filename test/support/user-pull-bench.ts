@@ -12,7 +12,7 @@ import { FunctionRenderer } from '../../src/function/renderer/function-renderer.
 import { workerPipelineRunner } from '../../src/function/worker/worker-pipeline-runner.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
-import { reviewsOf } from '../../src/package/store/policies/policy-objects.ts';
+import { reviewsOf } from '../../src/package/store/policies/repository-reviews.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from './fixture.ts';
 import { git } from './git/git-cli.ts';

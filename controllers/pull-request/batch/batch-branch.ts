@@ -3,10 +3,7 @@ import type { Commit, GitRepository, Oid, Signature } from '../../../src/git/git
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { batchPrefix } from './batch-name.ts';
 
-export type BatchRepository = Pick<
-  PackageRepository,
-  'clock' | 'git' | 'identity' | 'index' | 'layout' | 'readBranch' | 'writeBranch'
->;
+export type BatchRepository = Pick<PackageRepository, 'clock' | 'git' | 'identity' | 'index' | 'layout' | 'untracked'>;
 
 /** A proposal in the branch of a batch. */
 export interface BranchMember {
@@ -48,7 +45,7 @@ export async function updateBatchBranch(
   const main = index.mainHead;
   if (main === undefined)
     throw new SluiceError('Unavailable', `refs/heads/${layout.branch} does not exist; create the branch`);
-  const old = await repository.readBranch(branch, signal);
+  const old = await repository.untracked.readBranch(branch, signal);
   const base = old === undefined ? undefined : await baseOf(repository, old, main);
   if (old !== undefined && base !== undefined && !(rebase && base !== main)) {
     const isCurrent = (await git.readCommit(old)).tree === (await treeOf(git, base, members));
@@ -63,7 +60,7 @@ export async function updateBatchBranch(
     message: messageOf(members, tree),
   });
   const ref = `refs/heads/${branch}`;
-  await repository.writeBranch(
+  await repository.untracked.writeBranch(
     old === undefined ? { type: 'create', ref, new: head } : { type: 'update', ref, old, new: head },
     signal,
   );
@@ -77,8 +74,9 @@ export async function removeBatchBranch(
   branch: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const old = await repository.readBranch(branch, signal);
-  if (old !== undefined) await repository.writeBranch({ type: 'delete', ref: `refs/heads/${branch}`, old }, signal);
+  const old = await repository.untracked.readBranch(branch, signal);
+  if (old !== undefined)
+    await repository.untracked.writeBranch({ type: 'delete', ref: `refs/heads/${branch}`, old }, signal);
 }
 
 /**

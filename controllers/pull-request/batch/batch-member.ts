@@ -3,7 +3,7 @@ import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { ExecutedCommands } from '../../../src/package/model/record/executed-commands.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
 import type { Proposal } from '../text/describe-proposal.ts';

@@ -1,6 +1,7 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { isOfProposal, isRejected } from '../ending/apply-end.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import type { Shown } from '../shown-proposals.ts';

@@ -76,7 +76,7 @@ describe('the check of a proposal that a rule blocks', () => {
     const progress = '1 of 2 approvals, by carl@example.com; another mapped user has to merge';
     expect(ready(name)).toMatchObject({ state: 'success', title: `It has no gates; ${progress}` });
     expect(body()).toContain(progress);
-    const notes = () => at.world.store.repository('apps').refusalsOf(name);
+    const notes = () => at.world.store.repository('apps').refusals.of(name);
     expect(notes()).toMatchObject([{ reason: 'ReviewsCounted', message: expect.stringContaining(progress) }]);
     await at.mergeHead(name, 'bob');
     await at.readMerge(name);
@@ -98,7 +98,7 @@ describe('the check of a proposal that a rule blocks', () => {
     const text = expect.stringContaining('of which 1 are recorded (bob@example.com');
     expect(ready(name)).toMatchObject({ state: 'pending', text });
     const message = expect.stringContaining('1 of 2 approvals, by bob@example.com; no merge by another mapped user');
-    expect(at.world.store.repository('apps').refusalsOf(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);
+    expect(at.world.store.repository('apps').refusals.of(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);
   });
 
   test('names mapped users whose reviews do not count without the right to approve', async () => {
@@ -110,7 +110,7 @@ describe('the check of a proposal that a rule blocks', () => {
     await at.reconcile(name);
     expect(ready(name)?.state).toBe('pending');
     const message = expect.stringMatching(/reviews by carl@example.com do not count, .* ClusterRole sluice:approver/);
-    expect(at.world.store.repository('apps').refusalsOf(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);
+    expect(at.world.store.repository('apps').refusals.of(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);
   });
 
   test('counts users of teams as possible, whose members are known when they act', async () => {

@@ -7,7 +7,7 @@ import type { PackageRevision } from '../../../src/package/model/revision/packag
 import type { BlockingRule } from '../../../src/package/model/revision/revision-state.ts';
 import { recordWithReviews } from '../../../src/package/plan/merged-facts.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import { type ApprovalHolds, recordedApprovals, unmetRules } from '../../../src/package/store/unmet-rules.ts';
 import { keyOf } from '../../../src/resource/object/object.ts';
 import { verdictsOf } from '../reviews/apply-reviews.ts';

@@ -3,7 +3,8 @@ import { isComputedType } from '../../../src/package/model/gates/ready-type.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
 import { warnOfGateless } from '../../../src/package/plan/edit/issuer-rights.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
 import { commitsWithContent } from '../reviews/same-content.ts';
@@ -114,7 +115,7 @@ async function refusalOf(
     const { type, status } = command;
     const isClosed = status !== 'True' && evaluation.gates.some((gate) => gate.type === type && gate.state === 'Open');
     const { revision } = evaluation;
-    if (!isClosed && store.repositoryOf(revision).isInMergeQueue(revision))
+    if (!isClosed && store.repositoryOf(revision).refusals.isInMergeQueue(revision))
       return 'the pull request is in a merge queue, which would remove it for the commit of this condition; write the command again once it has left the queue';
     return lacks(maySetConditions, 'status');
   }

@@ -1,6 +1,6 @@
 import type { Source } from '../../../src/controller/source.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { keyOf, type ObjectKey } from '../../../src/resource/object/object.ts';
 

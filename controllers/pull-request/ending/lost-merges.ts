@@ -208,16 +208,16 @@ async function restoreBranch(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
-    if (!(await hasCommit(repository, commit)) && (await repository.fetchPull(number, signal)) !== commit)
+    if (!(await hasCommit(repository, commit)) && (await repository.untracked.fetchPull(number, signal)) !== commit)
       return 'the repository does not have the commit that was merged';
-    await repository.writeBranch({ type: 'create', ref, new: commit }, signal);
+    await repository.untracked.writeBranch({ type: 'create', ref, new: commit }, signal);
   } catch (error) {
     // Another process, or a user, was faster.
     if (isSluiceError(error, 'Conflict')) await repository.sync(signal, 'branches');
     else if (isSluiceError(error, 'PushRefused')) return `the host refuses to restore it: ${messageOf(error)}`;
     else throw error;
   } finally {
-    await repository.forgetPull(number);
+    await repository.untracked.forgetPull(number);
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { Annotation } from '../../../src/forge/forge.ts';
 import { findingsBelow } from '../../../src/function/lint/finding.ts';
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import { annotationsOf } from './annotations-of.ts';
 import { renderedFindings, renderInMemory } from './render-findings.ts';
 

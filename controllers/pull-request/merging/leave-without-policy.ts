@@ -31,7 +31,7 @@ export async function leaveWithoutPolicy(
   const repository = store.repositoryOf(revision);
   if (shown === undefined) {
     // The policy that named the host has ended while no process ran.
-    const note = repository.refusalsOf(revision.name).find((refusal) => refusal.reason === 'MergeQueued');
+    const note = repository.refusals.of(revision.name).find((refusal) => refusal.reason === 'MergeQueued');
     if (note === undefined) return 'left';
     const message = `Sluice cannot remove it from the merge queue of the host any more, although ${reason}; remove it there: ${note.message}`;
     events.record(object, 'Warning', 'NotDequeued', message, 'queue');
@@ -44,6 +44,6 @@ export async function leaveWithoutPolicy(
   const outcome = await dequeue({ events, attempts, signal }, { object, url, reason, isUpToUsers: true, remove });
   if (outcome !== 'left') return outcome;
   pulls.queued.note(number, false);
-  repository.noteQueued(revision.name, undefined);
+  repository.refusals.noteQueued(revision.name, undefined);
   return outcome;
 }

@@ -359,7 +359,7 @@ describe('a main branch that the host reserves for merges', () => {
       await reviewBy('bob');
       await settle();
       expect([...at.forge.queue]).toEqual([1]);
-      expect(at.world.store.repository('apps').isInMergeQueue(at.revision(name))).toBe(true);
+      expect(at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name))).toBe(true);
     }
     const freezes = () => freezesAt(at.world.policyFor(at.revision(name)).freezes, at.clock.now());
     async function freeze(): Promise<void> {
@@ -376,7 +376,7 @@ describe('a main branch that the host reserves for merges', () => {
         await freeze();
         await at.reconcile(name);
         expect([...at.forge.queue]).toEqual([]);
-        expect(at.world.store.repository('apps').isInMergeQueue(at.revision(name))).toBe(false);
+        expect(at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name))).toBe(false);
         const events = await at.world.events(name);
         expect(events).toContainEqual(
           expect.stringMatching(/^Dequeued: .*pulls\/1 was removed .*Freeze default\/stop/),
@@ -468,7 +468,7 @@ describe('a main branch that the host reserves for merges', () => {
       await settle();
       expect([...at.forge.queue]).toEqual([]);
       expect(dequeues()).toBe(1);
-      expect(at.world.store.repository('apps').isInMergeQueue(at.revision(name))).toBe(false);
+      expect(at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name))).toBe(false);
     });
 
     test('after a restart, what a user has put there stays, which is found out once and is no mistake', async () => {
@@ -480,7 +480,7 @@ describe('a main branch that the host reserves for merges', () => {
       await settle();
       expect([...at.forge.queue]).toEqual([1]);
       expect(dequeues()).toBe(1);
-      expect(at.world.store.repository('apps').isInMergeQueue(at.revision(name))).toBe(true);
+      expect(at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name))).toBe(true);
       expect((await at.world.events(name)).join('\n')).not.toMatch(/equeued/);
     });
 

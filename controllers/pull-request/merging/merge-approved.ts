@@ -81,7 +81,7 @@ export async function mergeApproved(
     const stays = isQueued ? await leaveQueue(why, true) : undefined;
     if (stays !== undefined) return stays;
     attempts.forgetUnmerged(key);
-    repository.noteNotMerged(revision.name, undefined);
+    repository.refusals.noteNotMerged(revision.name, undefined);
     return undefined;
   }
   let subject: MergeSubject = {
@@ -124,7 +124,7 @@ export async function mergeApproved(
   } catch (error) {
     if (isSluiceError(error, 'Conflict')) return { requeueAfter: SOON_MS, reason: 'the branch has changed' };
     if (isSluiceError(error))
-      repository.noteNotMerged(revision.name, { message: `${pull.url} is not merged: ${messageOf(error)}` });
+      repository.refusals.noteNotMerged(revision.name, { message: `${pull.url} is not merged: ${messageOf(error)}` });
     throw error;
   }
   if (outcome.state === 'refused') {
@@ -148,7 +148,7 @@ export async function mergeApproved(
     takeOverQueue(true);
     return wait({ text: 'it is in the merge queue of the host', obstacle: undefined, firstMs: QUEUED_RETRY_MS });
   }
-  repository.noteNotMerged(revision.name, undefined);
+  repository.refusals.noteNotMerged(revision.name, undefined);
   attempts.forget(key);
   pulls.note(await pulls.forge.get(pull.number, signal));
   requests?.addOwn(repositoryOf(keyOf(object)), 'branches');
@@ -157,7 +157,7 @@ export async function mergeApproved(
   function takeOverQueue(isQueued: boolean): void {
     pulls.queued.note(pull.number, isQueued);
     attempts.noteQueued(key, isQueued ? pull.number : undefined);
-    repository.noteQueued(revision.name, isQueued ? pull.url : undefined);
+    repository.refusals.noteQueued(revision.name, isQueued ? pull.url : undefined);
   }
 
   async function holdBack(reason: string): Promise<ReconcileResult> {
@@ -176,7 +176,7 @@ export async function mergeApproved(
     const next = why.obstacle === undefined ? undefined : NEXT[why.obstacle];
     const message = `${pull.url} is not merged: ${why.text}`;
     events.record(object, 'Warning', 'NotMerged', next === undefined ? message : `${message}; ${next}`, 'merge');
-    repository.noteNotMerged(revision.name, {
+    repository.refusals.noteNotMerged(revision.name, {
       message,
       ...(next === undefined ? {} : { next: `${next}: ${pull.url}` }),
     });
@@ -193,7 +193,7 @@ export function reportUnmerged(
   const isWaiting = review.publishOn !== 'merge' && decisionOf(evaluation, revision.namespace) !== undefined;
   const message = `${pull.url} is not merged: other proposals share it, so that a user has to merge it`;
   const next = 'merge it on the host once its packages are approved, or set spec.review.publishOn to merge';
-  store.repositoryOf(revision).noteNotMerged(revision.name, isWaiting ? { message, next } : undefined);
+  store.repositoryOf(revision).refusals.noteNotMerged(revision.name, isWaiting ? { message, next } : undefined);
   if (isWaiting) events.record(object, 'Warning', 'NotMerged', `${message}; ${next}`, 'merge');
 }
 

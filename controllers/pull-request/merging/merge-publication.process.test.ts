@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { reviewsOf } from '../../../src/package/store/policies/policy-objects.ts';
+import { reviewsOf } from '../../../src/package/store/policies/repository-reviews.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { fixture } from '../../../test/support/fixture.ts';

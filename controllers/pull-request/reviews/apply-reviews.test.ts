@@ -113,7 +113,7 @@ describe('reviews of pull requests', () => {
     await at.reconcile(name);
     await at.review(1, 'carol', 'approved', at.revision(name).commit);
     await at.reconcile(name);
-    const notes = () => at.world.store.repository('apps').refusalsOf(name);
+    const notes = () => at.world.store.repository('apps').refusals.of(name);
     const message = expect.stringMatching(/of carol does not count: spec.review.approvers of the policy does not list/);
     expect(notes()).toMatchObject([{ reason: 'ReviewNotCounted', message }]);
     expect((await at.forge.get(1)).body).toMatch(/Reviews that do not count:.*of carol does not count/);

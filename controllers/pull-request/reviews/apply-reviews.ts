@@ -27,8 +27,8 @@ export async function applyReviews(context: ReviewContext, proposal: ReviewedPro
   const { revision } = proposal.evaluation;
   const repository = context.store.repositoryOf(revision);
   const textOf = (lines: ReadonlySet<string>) => (isChanged || lines.size === 0 ? undefined : [...lines].join('; '));
-  repository.noteUnreadTeams(revision.name, textOf(notes.unread));
-  repository.noteReviews(
+  repository.refusals.noteUnreadTeams(revision.name, textOf(notes.unread));
+  repository.refusals.noteReviews(
     revision.name,
     'ReviewNotCounted',
     textOf(new Set([...notes.uncounted].slice(-MAX_UNCOUNTED))),
@@ -67,8 +67,8 @@ async function applyVerdicts(context: ReviewContext, proposal: ReviewedProposal,
 }
 
 /** The approving reviews that do not count, with the reasons, as `applyReviews` has found them. */
-export function uncountedOf(repository: Pick<PackageRepository, 'refusalsOf'>, revision: string): string | undefined {
-  return repository.refusalsOf(revision).find(({ reason }) => reason === 'ReviewNotCounted')?.message;
+export function uncountedOf(repository: Pick<PackageRepository, 'refusals'>, revision: string): string | undefined {
+  return repository.refusals.of(revision).find(({ reason }) => reason === 'ReviewNotCounted')?.message;
 }
 
 export async function verdictsOf(
@@ -111,7 +111,7 @@ async function reportChanges(
   if (gate === undefined || (isWritten && gate.state === (isRequested ? 'NotTrue' : 'Open'))) return false;
   // Requested changes stop a merge that waits in a queue of the host; nothing else removes it from there.
   const isClosed = isRequested && gate.state === 'Open';
-  if (!isClosed && store.repositoryOf(revision).isInMergeQueue(revision)) return false;
+  if (!isClosed && store.repositoryOf(revision).refusals.isInMergeQueue(revision)) return false;
   const conditions = [{ type: REVIEWED_TYPE, ...condition }];
   const reason = `reviews of ${pull.url}`;
   await store.change(

@@ -1,6 +1,7 @@
 import type { Forge, MergedState, PullRequest, Review } from '../../../src/forge/forge.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';

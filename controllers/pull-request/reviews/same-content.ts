@@ -3,7 +3,7 @@ import { unlessMissing } from '../../../src/foundation/sluice-error.ts';
 import type { GitRepository } from '../../../src/git/git-repository.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import { contentDigest, readPackage } from '../../../src/package/model/content/content.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 
 /**
  * Of these commits of its branch, those at which the package has the content that it has now. Conditions are not content: a gate that opens

@@ -2,7 +2,7 @@ import type { Review } from '../../../src/forge/forge.ts';
 import { approverOf, REVIEW_ACTOR } from '../../../src/package/model/policy/review-policy.ts';
 import { isReplaced } from '../../../src/package/model/record/last-reviews.ts';
 import { type Approval, approvalsIn, type WithdrawnApproval } from '../../../src/package/model/record/record.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import { plainLine } from '../text/quote.ts';
 import type { ReviewContext, ReviewedProposal } from './reviewed-proposal.ts';

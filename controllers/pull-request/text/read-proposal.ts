@@ -4,7 +4,8 @@ import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/r
 import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import { diffSchema, explainSchema } from '../../../src/package/model/revision/revision-readings.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';

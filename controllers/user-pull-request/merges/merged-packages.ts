@@ -62,7 +62,7 @@ async function hasCommit({ git }: PackageRepository, commit: string): Promise<bo
 }
 
 async function fetchHead(repository: PackageRepository, number: number, signal: AbortSignal): Promise<Oid | undefined> {
-  return repository.isMirror ? repository.fetchPull(number, signal) : undefined;
+  return repository.isMirror ? repository.untracked.fetchPull(number, signal) : undefined;
 }
 
 /** Hosts remove branches that were merged. One that never was a branch, such as a push to `refs/for/main`, is reported by its ref or without a name. */

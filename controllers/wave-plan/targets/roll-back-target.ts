@@ -3,7 +3,7 @@ import { revertReason } from '../../../src/delivery/dora/revert-reason.ts';
 import { revertSource } from '../../../src/delivery/rollback/revert-source.ts';
 import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import {
   type DeliveryTarget,

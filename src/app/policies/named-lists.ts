@@ -2,7 +2,7 @@ import type { Informer } from '../../controller/informer.ts';
 import { ObjectReader } from '../../controller/object-reader.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import { allowedSignersOf, hostUsersNameOf } from '../../package/store/policies/policy-objects.ts';
+import { allowedSignersOf, hostUsersNameOf } from '../../package/store/policies/user-lists.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';

@@ -4,8 +4,8 @@ import { DeliveredPackages } from '../../delivery/delivered/delivered-packages.t
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { FreezeRule } from '../../package/model/policy/approval-rules.ts';
+import type { SourcedPolicy } from '../../package/store/policies/effective-policy.ts';
 import { freezeRuleOf } from '../../package/store/policies/freeze-objects.ts';
-import type { SourcedPolicy } from '../../package/store/policies/policy-objects.ts';
 import type { VariantReader } from '../../package/store/policies/selected-packages.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { SYSTEM_NAMESPACE } from '../../resource/kinds/core/namespace.ts';

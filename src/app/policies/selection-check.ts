@@ -2,7 +2,7 @@ import type { SelectionCheck } from '../../package/api/requests/refuse-selection
 import { recordedOwners } from '../../package/model/record/owners.ts';
 import type { PolicySubject } from '../../package/model/revision/package-revision.ts';
 import { inFolderOf } from '../../package/store/policies/concerned-revisions.ts';
-import type { SourcedPolicy } from '../../package/store/policies/policy-objects.ts';
+import type { SourcedPolicy } from '../../package/store/policies/effective-policy.ts';
 import {
   isPermittedBy,
   isSelectedBy,

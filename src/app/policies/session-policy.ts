@@ -3,17 +3,16 @@ import type { HostUsers } from '../../package/model/policy/host-users.ts';
 import { NO_PEOPLE, type People } from '../../package/model/policy/people.ts';
 import type { EffectivePolicy } from '../../package/model/policy/policy.ts';
 import type { PolicySubject } from '../../package/model/revision/package-revision.ts';
+import { combinePolicies } from '../../package/store/policies/combine-policies.ts';
 import { inFolderOf } from '../../package/store/policies/concerned-revisions.ts';
+import { effectivePolicy, type PolicySurroundings } from '../../package/store/policies/effective-policy.ts';
+import { isSelectedBy, type SelectedRevision, variantSetsOf } from '../../package/store/policies/selected-packages.ts';
 import {
   allowedSignersOf,
-  combinePolicies,
-  effectivePolicy,
   hostUsersNameOf,
-  type PolicySurroundings,
   parseHostUsers,
   parsePeople,
-} from '../../package/store/policies/policy-objects.ts';
-import { isSelectedBy, type SelectedRevision, variantSetsOf } from '../../package/store/policies/selected-packages.ts';
+} from '../../package/store/policies/user-lists.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
 import type { DeepReadonly, Stored } from '../../resource/object/object.ts';

@@ -3,7 +3,7 @@ import { timestamp } from '../../foundation/time/clock.ts';
 import { canonicalAddressNow, comparableAddress } from '../../git/open/repository-address.ts';
 import { parseRef } from '../../package/model/identity/layout.ts';
 import { revisionId } from '../../package/model/revision/package-revision.ts';
-import { hostUsersNameOf } from '../../package/store/policies/policy-objects.ts';
+import { hostUsersNameOf } from '../../package/store/policies/user-lists.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { HostPush } from '../../server/webhooks/host/host-push.ts';

@@ -54,7 +54,7 @@ test('a remote that does not answer delays neither the list of packages nor the 
     const failures = await open.repositories.openAll();
     expect(failures).toEqual([{ repository: 'silent', error: expect.objectContaining({ code: 'Timeout' }) }]);
     expect(open.store.list({ repository: 'packages' })).toHaveLength(2);
-    const { delivery } = await open.explain(open.context(), { namespace: 'default', name: 'packages.web.v1' });
+    const { delivery } = await open.readings.explain(open.context(), { namespace: 'default', name: 'packages.web.v1' });
     expect(delivery).toEqual([
       { target: 'far', state: 'Unknown', message: 'the target cannot be read: no answer within 0.3 s' },
     ]);

@@ -1,25 +1,13 @@
-import type { DeliveryExplainerOptions } from '../../../controllers/delivery/explain-delivery.ts';
-import type { DeliveryPreviews } from '../../../controllers/delivery/preview/preview-delivery.ts';
 import { TargetObjects } from '../../../controllers/delivery/target/target-objects.ts';
 import type { MayApprove } from '../../../controllers/pull-request/rights.ts';
 import { ShownProposals } from '../../../controllers/pull-request/shown-proposals.ts';
-import {
-  createDeliverabilityCheck,
-  DELIVERABLE_TYPE,
-  describeRefusal,
-} from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
-import { changedProvider } from '../../../controllers/revision/resolvers/dependency/changed-provider.ts';
-import { unhealthyProblem } from '../../../controllers/revision/resolvers/healthy/healthy-resolver.ts';
 import { type BuildPackage, packageBuilder } from '../../delivery/render/build-package.ts';
 import { deploymentsOf } from '../../delivery/status/revision-deployments.ts';
-import { KeyedMutex } from '../../foundation/concurrency/mutex.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import { packageStorages } from '../../package/api/package-storages.ts';
 import type { RevisionTable } from '../../package/api/table/revision-table.ts';
-import type { Explanation } from '../../package/model/revision/explanation.ts';
 import { type PackageRevision, revisionId } from '../../package/model/revision/package-revision.ts';
-import type { RevisionPreview } from '../../package/model/revision/revision-readings.ts';
 import type { ServerTrust } from '../../package/store/opening/open-repository-trust.ts';
 import { concernedRevisions, type RuleChange } from '../../package/store/policies/concerned-revisions.ts';
 import { RevisionStore } from '../../package/store/revision-store.ts';
@@ -29,45 +17,38 @@ import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { eventV1Kind, eventV1Translation } from '../../resource/kinds/events/event-v1.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
+import { keyOf, keyText, type Stored } from '../../resource/object/object.ts';
 import type { Actor, RequestContext } from '../../resource/object/request-context.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import type { Storage } from '../../resource/storage/storage.ts';
 import { TranslatedStorage } from '../../resource/storage/translated-storage.ts';
 import type { EventLog } from '../../resource/watch/event-log.ts';
-import {
-  createDataFolder,
-  type DataFolder,
-  expectDatabase,
-  expectDataFolder,
-  targetMirror,
-} from '../data/data-folder.ts';
+import { createDataFolder, type DataFolder, expectDatabase, expectDataFolder } from '../data/data-folder.ts';
 import { ObjectSet } from '../data/object-set.ts';
 import { PackageMemory } from '../data/package-memory.ts';
 import type { SessionObjects } from '../data/session-objects.ts';
-import { runningUp, type UpAbout } from '../data/up-lock.ts';
+import type { UpAbout } from '../data/up-lock.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/function-settings.ts';
 import { renderPrograms } from '../functions/render-programs.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
+import { approvalHooks } from '../policies/approval-hooks.ts';
 import type { FreezeMemory } from '../policies/freeze-times.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
 import { PackagesInFlight } from '../policies/packages-in-flight.ts';
 import { planHolds } from '../policies/plan-holds.ts';
 import { mainBranches } from '../policies/repository/policy-folder.ts';
 import { readSelectionCheck } from '../policies/selection-check.ts';
-import { policyOf } from '../policies/session-policy.ts';
 import { sharingRepositories } from '../policies/shared-repositories.ts';
 import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
 import { OnDemandStorage, type RepositoriesOnDemand } from '../repositories/on-demand-storage.ts';
 import type { OpenFailure } from '../repositories/open-failure.ts';
 import { upstreamAddresses } from '../repositories/upstreams.ts';
-import { BUILT_IN_RESOLVERS } from '../resolvers/built-in-resolvers.ts';
 import { openTrust, type SigningKey } from '../trust/open-trust.ts';
 import { recordAlert } from '../trust/record-alert.ts';
 import { type SigningChoice, signingKeyOf } from '../trust/signing-choice.ts';
-import type { RevisionExplanations } from './explain-revision.ts';
 import { keyOfId, RegisteredRepositories } from './registered-repositories.ts';
+import { SessionReadings } from './session-readings.ts';
 
 /** Milliseconds that closing waits for the trust ledger. */
 const MAX_LEDGER_FLUSH_MS = 2000;
@@ -133,6 +114,8 @@ export class Session {
   /** The plans that hold revisions, as last read. */
   readonly holds: ApprovalHolds;
   readonly repositories: RegisteredRepositories;
+  /** What is computed about a revision when a client requests it. */
+  readonly readings: SessionReadings;
   readonly registry: Registry;
   readonly client: Client;
   readonly renderer: SessionRenderer;
@@ -148,10 +131,6 @@ export class Session {
 
   /** Set by the service that knows the rights of users. */
   mayApprove: MayApprove | undefined;
-  readonly #about: UpAbout | undefined;
-  #explanations: RevisionExplanations | undefined;
-  #previews: DeliveryPreviews | undefined;
-  readonly #targetMirrors = new KeyedMutex();
   readonly #memory: PackageMemory | undefined;
   readonly #revisions: RevisionTable;
   readonly #notes = new Set<string>();
@@ -164,7 +143,6 @@ export class Session {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
     this.#onWarning = options.onWarning;
-    this.#about = options.about;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
     this.buildPackage = packageBuilder(renderPrograms(options.functions ?? DEFAULT_FUNCTION_SETTINGS));
@@ -174,12 +152,6 @@ export class Session {
     this.log = objects.log;
     this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
-    const deliverability = createDeliverabilityCheck({
-      buildPackage: this.buildPackage,
-      targets: (namespace) => this.readers.targets.listIn(namespace),
-      repositoryOf: ({ namespace, key }) => this.readers.repositories.get({ namespace, name: key.repository }),
-      packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
-    });
     this.store = new RevisionStore({
       address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
       isComing: (id) => options.opens === true && this.readers.repositories.get(keyOfId(id)) !== undefined,
@@ -189,24 +161,10 @@ export class Session {
             open: (id, purpose) => this.repositories.reach(id, purpose),
             openAll: () => this.repositories.reachAll(),
           }),
-      reserveApproval: async (revision) => {
-        const { approvalRules } = policyOf(this.readers, revision, revision.namespace);
-        // Packages of all repositories count.
-        if (approvalRules.some(({ maxInFlight }) => maxInFlight !== undefined)) await this.store.reachAll();
-        return this.readers.inFlight?.reserve(revision) ?? (() => undefined);
-      },
-      mayStillApprove: async (user, revision, signal = new AbortController().signal) =>
-        (await this.mayApprove?.(user, revision, signal)) ?? true,
-      approvalProblem: async (revision, files) => {
-        await deliverability.prepare(revision, files);
-        const message = describeRefusal(deliverability.check(revision, files));
-        if (message !== undefined) return { type: DELIVERABLE_TYPE, message };
-        const { requiredGates } = policyOf(this.readers, revision, revision.namespace);
-        const required = requiredGates.map(({ conditionType }) => conditionType);
-        const targets = this.readers.targets.listIn(revision.namespace);
-        const unhealthy = unhealthyProblem(revision, targets, this.readers.delivered, required);
-        return unhealthy ?? changedProvider(revision, this.store);
-      },
+      ...approvalHooks({
+        ...{ buildPackage: this.buildPackage, targetObjects: this.targetObjects },
+        ...{ store: () => this.store, readers: () => this.readers, mayApprove: () => this.mayApprove },
+      }),
     });
     // Not that of the registry, where a watch may open repositories.
     const reading = objects.client({ name: 'sluice' }).as({ name: 'sluice' }, 'controller');
@@ -221,8 +179,8 @@ export class Session {
     const { revisions, resources, packages } = packageStorages({
       ...{ store: this.store, log: this.log, clock },
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
-      explain: (context, key) => this.explain(context, key),
-      preview: (context, revision, target) => this.preview(context, revision, target),
+      explain: (context, key) => this.readings.explain(context, key),
+      preview: (context, revision, target) => this.readings.preview(context, revision, target),
       deployments: (revision) =>
         deploymentsOf(revision, this.readers.targets.listIn(revision.namespace), this.readers.delivered),
       selection: (repository) => readSelectionCheck(this.readers, repository),
@@ -271,6 +229,11 @@ export class Session {
       readsInformer: objects.database === undefined,
       onNote: (text) => this.note(text),
       ...{ onWarning: options.onWarning, onOpenFailure: options.onOpenFailure },
+    });
+    this.readings = new SessionReadings({
+      ...{ folder: this.folder, clock, network: this.network, client: this.client, store: this.store },
+      ...{ readers: this.readers, remoteTimeoutMs: this.remoteTimeoutMs, buildPackage: this.buildPackage },
+      ...{ shownProposals: this.shownProposals, about: options.about },
     });
   }
 
@@ -323,50 +286,6 @@ export class Session {
       return this.readers.repositoryPolicies.report(object);
     };
     return new OnDemandRepositories(inner, { store, clock, remoteTimeoutMs, open, policies }) as unknown as Storage;
-  }
-
-  /** Explains the state of a revision, by its key. NotFound if it does not exist. */
-  async explain({ actor, signal }: RequestContext, key: ObjectKey): Promise<Explanation> {
-    const id = keyText(key);
-    const repository = id.split('.', 1)[0] ?? '';
-    await this.readers.refresh(keyOfId(repository));
-    await this.store.reach(repository, 'look');
-    // Packages of other repositories may come from it.
-    if (this.store.find(id)?.lifecycle === 'DeletionProposed') await this.store.reachAll();
-    const { RevisionExplanations } = await import('./explain-revision.ts');
-    this.#explanations ??= new RevisionExplanations(this.#targetReading(), this.shownProposals);
-    const about = this.#about ?? (await runningUp(this.folder));
-    return this.#explanations.explain(key, {
-      resolvers: about?.resolvers ?? BUILT_IN_RESOLVERS,
-      disabled: about?.disabled ?? [],
-      running: about !== undefined,
-      ...{ now: this.clock.now(), actor: actor.name, signal },
-    });
-  }
-
-  /** Computes what the publication of a revision commits to its targets. */
-  async preview(
-    { mayReadTarget, signal }: RequestContext,
-    revision: PackageRevision,
-    target: string | undefined,
-  ): Promise<RevisionPreview> {
-    await this.readers.refresh({ namespace: revision.namespace, name: revision.key.repository });
-    // A target delivers packages of several repositories, of which each may own folders in its branch.
-    await this.store.reachAll();
-    const { DeliveryPreviews } = await import('../../../controllers/delivery/preview/preview-delivery.ts');
-    this.#previews ??= new DeliveryPreviews(this.#targetReading());
-    return this.#previews.preview(revision, target, { mayReadTarget, signal });
-  }
-
-  #targetReading(): DeliveryExplainerOptions {
-    return {
-      ...{ store: this.store, client: this.client, network: this.network, timeoutMs: this.remoteTimeoutMs },
-      ...{ dataFolder: this.folder.path, mirrors: this.#targetMirrors, buildPackage: this.buildPackage },
-      mirrorOf: (target) => targetMirror(this.folder, target),
-      repositories: () => this.readers.repositories.list(),
-      targets: () => this.readers.targets.list(),
-      delivered: this.readers.delivered,
-    };
   }
 
   /** For calls of the store, with why. */

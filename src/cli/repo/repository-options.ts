@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { GATES_ANNOTATION } from '../../package/store/policies/policy-objects.ts';
+import { GATES_ANNOTATION } from '../../package/store/policies/effective-policy.ts';
 import { readSecretFile } from './put-secret.ts';
 
 /** Common options of `repo reg` and `repo edit`. */

@@ -40,7 +40,7 @@ export async function waitReport(
   const staying = session.store.list().filter((row) => row.lifecycle !== 'Published' && !isPlaceholder(row));
   const revisions: Explanation[] = [];
   for (const { namespace, name } of staying.slice(0, MAX_LISTED))
-    revisions.push(placedExplanation(await session.explain(session.context(), { namespace, name }), command));
+    revisions.push(placedExplanation(await session.readings.explain(session.context(), { namespace, name }), command));
   const timers = service.manager
     .waiting()
     .filter(({ controller }) => !LOOKING.has(controller))

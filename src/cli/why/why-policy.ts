@@ -7,7 +7,7 @@ import { readUnknownNames } from '../../../controllers/unknown-names.ts';
 import { forgeProblem } from '../../app/controllers/forge-repository.ts';
 import { unlessMissing } from '../../foundation/sluice-error.ts';
 import { listed } from '../../foundation/text/counted.ts';
-import type { SourcedPolicy } from '../../package/store/policies/policy-objects.ts';
+import type { SourcedPolicy } from '../../package/store/policies/effective-policy.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';

@@ -1,7 +1,6 @@
 import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
 import type { BudgetUsage } from '../budget-usage.ts';
-import { cleanAddress } from '../clean-address.ts';
 import { closingOf } from '../closing-comment.ts';
 import {
   type Check,
@@ -37,13 +36,13 @@ import { GiteaIssues } from './gitea-issues.ts';
 import { GiteaLabels } from './gitea-labels.ts';
 import { branchRulesOf, mergePull, methodsOf, unsureMergerOf } from './gitea-merge.ts';
 import { GiteaOpening, type OpeningRequests } from './gitea-opening.ts';
+import { pullOf, reviewOf } from './gitea-pull.ts';
 import { scheduledIn } from './gitea-schedule.ts';
 import {
   branchSchema,
   type CommitStatus,
   combinedStatusSchema,
   type GiteaPull,
-  type GiteaReview,
   manualMergesSchema,
   memberSchema,
   methodsSchema,
@@ -61,11 +60,6 @@ const PAGE = 50;
 const MAX_TITLE_CHARACTERS = 255;
 /** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
 const MAX_PAGES = 20;
-
-const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
-  APPROVED: 'approved',
-  REQUEST_CHANGES: 'changes-requested',
-};
 
 export interface GiteaForgeOptions extends ForgeHttpOptions {
   readonly owner: string;
@@ -366,43 +360,4 @@ export class GiteaForge implements Forge {
 /** Names of teams are case-insensitive. */
 function isSameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
-}
-
-function pullOf(pull: GiteaPull): PullRequest {
-  const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base, comments } = pull;
-  const { created_at: createdAt, updated_at: updatedAt, merge_base: before } = pull;
-  return {
-    number: pull.number,
-    url: cleanAddress(pull.html_url),
-    state: merged ? 'merged' : pull.state === 'open' ? 'open' : 'closed',
-    title: pull.title,
-    body: pull.body ?? '',
-    author: pull.user?.login ?? '',
-    // `ref` is not the name of the branch once that was removed. A push to refs/for/<branch>, which needs no right to push, is in no branch.
-    head: {
-      branch: head.label,
-      commit: head.sha,
-      isSameRepository: head.repo_id === base.repo_id && head.label !== '',
-    },
-    base: { branch: base.ref },
-    labels: (pull.labels ?? []).map(({ name }) => name),
-    ...(merged ? { merged: { commit: commit ?? '', by: by?.login, ...(before ? { base: before } : {}) } } : {}),
-    ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
-    ...(typeof comments === 'number' ? { hasComments: comments > 0 } : {}),
-    ...{ createdAt, updatedAt },
-  };
-}
-
-function reviewOf({ id, user, state, dismissed, ...review }: GiteaReview): Review | undefined {
-  const verdict = REVIEW_STATES[state];
-  if (verdict === undefined || user === undefined || user === null) return undefined;
-  const { commit_id: commit, html_url: url, submitted_at: submittedAt } = review;
-  return {
-    id: String(id),
-    author: user.login,
-    state: dismissed === true ? 'dismissed' : verdict,
-    commit: commit === undefined || commit === null || commit === '' ? undefined : commit,
-    url: cleanAddress(url),
-    submittedAt: submittedAt ?? '',
-  };
 }

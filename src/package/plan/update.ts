@@ -85,7 +85,7 @@ async function planRequest(
  */
 function expectNotQueued(repo: RepositoryContext, revision: PackageRevision, plan: WritePlan | undefined): void {
   const isCommit = plan?.updates.some(({ type, ref }) => type === 'update' && ref === revision.ref) === true;
-  if (!isCommit || plan.revokes || !repo.isInMergeQueue(revision)) return;
+  if (!isCommit || plan.revokes || !repo.refusals.isInMergeQueue(revision)) return;
   const message = `${revision.name} gets no commit while its pull request is in a merge queue of the Git host; it is tried again`;
   throw new SluiceError('Busy', message);
 }

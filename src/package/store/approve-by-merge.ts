@@ -23,7 +23,7 @@ interface Evaluation {
 
 type ApprovedRepository = Pick<
   PackageRepository,
-  'clock' | 'layout' | 'mainRefusedAt' | 'namespace' | 'policyFor' | 'update'
+  'clock' | 'layout' | 'mainRefusedAt' | 'namespace' | 'policyFor' | 'writes'
 >;
 
 /**
@@ -37,7 +37,7 @@ export async function approveProposal(
   context: RequestContext,
   evaluate: () => Promise<Evaluation>,
 ): Promise<PackageRevision | undefined> {
-  const push = () => repository.update(name, update, context);
+  const push = () => repository.writes.update(name, update, context);
   const isMerged = ({ policy: { review } }: Evaluation) => review !== undefined && mergesOnHost(review, context.face);
   if (update.merged !== undefined || update.byMerge === true || update.breakGlass === true) return push();
   const { mainRefusedAt = Number.NEGATIVE_INFINITY, clock } = repository;
@@ -60,7 +60,7 @@ export async function approveProposal(
       'Refused',
       `${name} is approved already, by ${decided.subject} at ${decided.at}, and ${REVIEW_ACTOR} publishes it by the merge of its pull request (WaitsForMerge); see "sluice why ${name}"`,
     );
-  return repository.update(name, { ...update, byMerge: true }, context);
+  return repository.writes.update(name, { ...update, byMerge: true }, context);
 }
 
 /** The last decision that a merge of the Git host publishes the present content; undefined if there is none. */

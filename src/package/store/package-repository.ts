@@ -1,9 +1,6 @@
-import { handleReceived } from '../../foundation/concurrency/in-slices.ts';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import { isUnknownOutcome } from '../../git/errors.ts';
-import type { GitRemote, GitRepository, MirrorRepair, Oid, RefUpdate } from '../../git/git-repository.ts';
-import { newValue } from '../../git/refs/ref-updates.ts';
+import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Origin } from '../index/facts/candidate.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
@@ -14,37 +11,24 @@ import { type PackageContent, readPackage } from '../model/content/content.ts';
 import { ContentCache } from '../model/content/content-cache.ts';
 import { MAX_FILES } from '../model/content/package-size.ts';
 import { type ComparedFiles, filesInGit } from '../model/diff/compared-files.ts';
-import { revisionName } from '../model/identity/identity.ts';
 import type { RepositoryLayout } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { PackageRevision, PolicySubject } from '../model/revision/package-revision.ts';
-import type { Action, MergedProposal } from '../model/revision/revision-state.ts';
 import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
-import { planCreate } from '../plan/create/create.ts';
-import { type DraftAtCommit, planDraftAt } from '../plan/create/draft-at-commit.ts';
-import { type MergedPackage, planMergedPackage } from '../plan/create/merged-package.ts';
-import { checkPlace } from '../plan/create/place.ts';
 import type { Renderer } from '../plan/ports/renderer.ts';
 import type { RepositoryContext, WritePlan } from '../plan/ports/repository-context.ts';
-import { planTogether } from '../plan/shared-commit.ts';
-import { mayMoveMain } from '../plan/transition.ts';
-import { decideApproval, planUpdate, type RevisionUpdate } from '../plan/update.ts';
-import type { SharedWrite } from '../transaction/pending-write.ts';
-import type { RefusalNote } from '../transaction/refused-pushes.ts';
+import { RefusalNotes } from '../transaction/refusal-notes.ts';
 import type { ShownRefs } from '../transaction/shown-refs.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
-import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../transaction/write-queue.ts';
+import { UntrackedRefs } from '../transaction/untracked-refs.ts';
+import { MAX_LOCAL_WRITES, MAX_WRITES } from '../transaction/write-queue.ts';
 import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { NewRevision } from '../upstream/revision-source.ts';
-import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
 import type { BackgroundLimits } from './background-limits.ts';
 import { deletedBranches } from './deleted-branches.ts';
-import { ofRevision, treeOf } from './read-revision.ts';
-import { recordedMerge } from './recorded-merge.ts';
-import { RequestSlots } from './request-slots.ts';
+import { expectRevision, ofRevision, treeOf } from './read-revision.ts';
+import { RevisionWrites } from './revision-writes.ts';
 import { SignatureBacklog } from './signature-backlog.ts';
-import { transitions } from './transitions.ts';
 
 export interface PackageRepositoryOptions {
   readonly name: string;
@@ -84,12 +68,6 @@ export interface PackageRepositoryOptions {
   onChange(changes: readonly IndexChange[]): void;
 }
 
-/** A revision that cannot be written because of a rule of the remote. */
-export interface RefusedPush {
-  readonly revision: string;
-  readonly message: string;
-}
-
 /** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements RepositoryContext {
   readonly repository: string;
@@ -109,12 +87,16 @@ export class PackageRepository implements RepositoryContext {
   readonly trust: RepositoryTrust;
   readonly renderer: Renderer | undefined;
   readonly identity: { readonly name: string; readonly email: string };
+  /** What the Git host refused or does not do. */
+  readonly refusals: RefusalNotes;
+  /** What writes its revisions. */
+  readonly writes: RevisionWrites;
+  /** Its branches and pull requests that are no revisions. */
+  readonly untracked: UntrackedRefs;
   /** Reason why the index cache was not used, if it was not. */
   readonly note: string | undefined;
   readonly #options: PackageRepositoryOptions;
   readonly #refs: TrackedRefs;
-  readonly #queue: WriteQueue;
-  readonly #slots: RequestSlots;
   readonly #contents = new ContentCache();
   readonly #cache: FactCache;
   /** Number of reads when the cache file was written. */
@@ -139,8 +121,9 @@ export class PackageRepository implements RepositoryContext {
     this.note = note;
     this.#cache = cache;
     this.#options = options;
-    const { name, namespace, git, remote, layout, trust, shown, isFirstLook, clock, background } = options;
+    const { name, namespace, git, remote, layout, trust, shown, isFirstLook, background } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
+    this.refusals = new RefusalNotes({ index: this.index, mirror: remote === undefined ? undefined : git.path });
     this.#refs = new TrackedRefs({
       ...{ repository: name, namespace, git, remote, layout, index: this.index, trust, shown },
       onChange: (changes) => {
@@ -150,13 +133,11 @@ export class PackageRepository implements RepositoryContext {
         options.onChange(changes);
       },
     });
+    this.untracked = new UntrackedRefs({ git, remote, locks: this.#refs });
     this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
     const maxWrites = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
-    this.#slots = new RequestSlots({ namespace, clock, maxWrites, background });
-    this.#queue = new WriteQueue(this.#refs, {
-      maxWrites,
-      planned: () => this.#slots.planned,
-      acquirePlace: (signal) => this.#slots.acquireWrite(signal),
+    this.writes = new RevisionWrites({
+      ...{ repository: this, refs: this.#refs, signatures: this.#signatures, maxWrites, background },
     });
   }
 
@@ -232,45 +213,6 @@ export class PackageRepository implements RepositoryContext {
     return this.#signatures.checked;
   }
 
-  /** Returns the refusals of last writes by rules of the remote (a protected branch, a hook); see `RefusedPush`. */
-  refusedPushes(): RefusedPush[] {
-    return this.#refs.refusals.filter(({ reason }) => reason === 'PushRefused');
-  }
-
-  /** What the Git host refused or does not do of a revision. */
-  refusalsOf(name: string): readonly Pick<RefusalNote, 'reason' | 'message' | 'next' | 'commit'>[] {
-    return this.#refs.refusalsOf(name);
-  }
-
-  /** Notes why the pull request of an approved revision is not merged, and what ends that; undefined ends the note. */
-  noteNotMerged(revision: string, note: Pick<RefusalNote, 'message' | 'next'> | undefined): void {
-    this.#refs.noteRefusal(revision, 'NotMerged', note);
-  }
-
-  /** Notes which teams of its reviewers cannot be read; undefined ends it. */
-  noteUnreadTeams(revision: string, message: string | undefined): void {
-    this.#refs.noteRefusal(revision, 'TeamNotRead', message === undefined ? undefined : { message });
-  }
-
-  /** Notes which approving reviews do not count, with the reasons, or how many do for its merge; undefined ends it. */
-  noteReviews(revision: string, reason: 'ReviewNotCounted' | 'ReviewsCounted', message: string | undefined): void {
-    this.#refs.noteRefusal(revision, reason, message === undefined ? undefined : { message });
-  }
-
-  /** Notes why the pull request of a revision cannot be opened or read; undefined ends it. */
-  noteFailedPull(revision: string, message: string | undefined): void {
-    this.#refs.noteRefusal(revision, 'PullRequestFailed', message === undefined ? undefined : { message });
-  }
-
-  /** Notes that the pull request of a revision, with this address, waits in a merge queue at the present commit; undefined ends it. */
-  noteQueued(revision: string, url: string | undefined): void {
-    this.#refs.noteRefusal(revision, 'MergeQueued', url === undefined ? undefined : { message: queuedMessage(url) });
-  }
-
-  isInMergeQueue({ name }: Pick<PackageRevision, 'name'>): boolean {
-    return this.refusalsOf(name).some(({ reason }) => reason === 'MergeQueued');
-  }
-
   /** True if this is a copy of a remote repository, which can be deleted without a loss. */
   get isMirror(): boolean {
     return this.#options.remote !== undefined;
@@ -309,201 +251,18 @@ export class PackageRepository implements RepositoryContext {
     });
   }
 
-  /** Creates a draft. `upstreams` provides its source if that is in another repository. */
-  async create(
-    wanted: NewRevision,
-    context: RequestContext,
-    upstreams: UpstreamReader = NO_UPSTREAMS,
-  ): Promise<PackageRevision> {
-    const { package: packageName, workspace, source } = wanted;
-    const name = revisionName({ repository: this.repository, package: packageName, workspace });
-    const slot = await this.#slots.occupy(name, context, { plans: true });
-    try {
-      const made = await this.#slots.requests.run(async () => {
-        await this.trust.expectId();
-        await this.refreshPolicies();
-        const plan = await slot.plan(() => planCreate(this, wanted, upstreams, context));
-        if (context.dryRun === true) return this.#foresee(plan);
-        return this.#queue.add({
-          ...{ package: packageName, urgent: false, plan },
-          wholePackage: source.type === 'init' || source.type === 'clone',
-          // Another package may have been created meanwhile.
-          check: () => checkPlace(this, wanted),
-        });
-      });
-      if (made === undefined) throw new SluiceError('Internal', `${name} was created but cannot be found`);
-      return made;
-    } catch (error) {
-      throw this.#failureOf(error);
-    } finally {
-      slot.free();
-    }
-  }
-
-  /** Makes a commit of a user the tip of a new draft, as a push of its branch would. */
-  async createAt(wanted: DraftAtCommit, context: RequestContext): Promise<PackageRevision | undefined> {
-    const name = revisionName({ repository: this.repository, package: wanted.package, workspace: wanted.workspace });
-    const slot = await this.#slots.occupy(name, context, { plans: true });
-    try {
-      return await this.#slots.requests.run(async () =>
-        this.#queue.add({
-          ...{ package: wanted.package, urgent: false, wholePackage: true },
-          plan: await slot.plan(() => planDraftAt(this, wanted)),
-          // Another package may have been created meanwhile.
-          check: () => checkPlace(this, { ...wanted, source: { type: 'copy', source: '' } }),
-        }),
-      );
-    } catch (error) {
-      throw this.#failureOf(error);
-    } finally {
-      slot.free();
-    }
-  }
-
-  /** The head of a branch that is no revision, fetched; undefined if the remote has none. */
-  readBranch(branch: string, signal: AbortSignal): Promise<Oid | undefined> {
-    return this.#refs.readBranch(branch, signal);
-  }
-
-  /** Changes a branch that is no revision. Rejects with Conflict, with nothing changed, if its head is not the expected one. */
-  async writeBranch(update: RefUpdate, signal: AbortSignal): Promise<void> {
-    await this.#refs.writeBranch(update, signal);
-  }
-
-  /**
-   * Fetches the head of a pull request, also of a fork, under a name that is no revision, and returns its commit; undefined if the remote has none.
-   * `forgetPull` removes it.
-   */
-  fetchPull(number: number, signal: AbortSignal): Promise<Oid | undefined> {
-    return this.#refs.fetchPull(number, signal);
-  }
-
-  async forgetPull(number: number): Promise<void> {
-    await this.#refs.forgetPull(number);
-  }
-
-  /**
-   * Applies a change, a lifecycle step, or both in one transaction; undefined if the revision is deleted afterwards. A change without
-   * a difference creates no commit.
-   */
-  async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
-    const { action } = update;
-    const isDryRun = context.dryRun === true;
-    const slot = await this.#slots.occupy(name, context, { plans: action === undefined });
-    try {
-      // A write that changes nothing needs no I/O: without this it would end before a request that arrived with it is read.
-      if (context.face === 'api') await handleReceived();
-      await this.#expectTrust(name);
-      const plan = (mainHead?: Oid) => planUpdate(this, name, update, context, mainHead);
-      const wholePackage = mayMoveMain(action);
-      const { key } = this.#expect(name);
-      const write = { package: key.package, urgent: action !== undefined, wholePackage, signal: context.signal };
-      const commit = async (planned: WritePlan | undefined) => {
-        if (planned === undefined) {
-          // What an earlier attempt wrote must be recorded before it is acknowledged.
-          if (!isDryRun) await this.#refs.recorded();
-          return this.#expect(name);
-        }
-        return isDryRun ? this.#foresee(planned) : this.#queue.add({ ...write, plan: planned });
-      };
-      let after: PackageRevision | undefined;
-      if (wholePackage && !isDryRun) {
-        const shared = this.#sharedApproval(name, update, context);
-        // All of the group are in the queue before it sends the first.
-        if (shared !== undefined) await context.together?.arrive();
-        after = await this.#queue.add({ ...write, plan, shared });
-      } else if (write.urgent) after = await commit(await plan());
-      else after = await this.#slots.requests.run(async () => commit(await slot.plan(plan)));
-      if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
-      return after;
-    } catch (error) {
-      return await this.#mergeRecordedBefore(error, name, update.merged, isDryRun ? undefined : action);
-    } finally {
-      slot.free();
-    }
-  }
-
-  /** How an approval shares a commit with others that its caller requests at the same time; undefined for one that does not. */
-  #sharedApproval(name: string, update: RevisionUpdate, context: RequestContext): SharedWrite | undefined {
-    const { action, change, merged } = update;
-    const group = context.together?.group;
-    if (group === undefined || action !== 'approve' || change !== undefined || merged !== undefined) return undefined;
-    return { group, decide: (head) => decideApproval(this, name, update, context, head), plan: planTogether };
-  }
-
-  /**
-   * Publishes a package at the commit to which the Git host merged the pull request of a user, in one transaction, unless that was done before.
-   * Throws TransitionRefusedError if the kernel refuses.
-   */
-  async publishMerged(
-    wanted: MergedPackage,
-    how: Pick<RevisionUpdate, 'closedNow' | 'evidence'>,
-    context: RequestContext,
-  ): Promise<PackageRevision | undefined> {
-    const name = revisionName({ repository: this.repository, package: wanted.package, workspace: wanted.workspace });
-    const slot = await this.#slots.occupy(name, context, { plans: false });
-    try {
-      await this.#signatures.followKeys();
-      await this.trust.expectId();
-      await this.refreshPolicies();
-      const plan = (mainHead?: Oid) => planMergedPackage(this, wanted, how, context, mainHead);
-      const { signal } = context;
-      const after = await this.#queue.add({ package: wanted.package, urgent: true, wholePackage: true, signal, plan });
-      transitions.publish({ action: 'approve', result: 'allowed' });
-      return after;
-    } catch (error) {
-      return await this.#mergeRecordedBefore(error, name, wanted.merged, 'approve');
-    } finally {
-      slot.free();
-    }
-  }
-
-  /** The publication of a merge if an earlier request or another process has recorded it, so that this one failed; else throws the error. */
-  async #mergeRecordedBefore(
-    error: unknown,
-    name: string,
-    merged: MergedProposal | undefined,
-    action: Action | undefined,
-  ): Promise<PackageRevision> {
-    const recorded = await recordedMerge(this.index.get(name), merged, this.trust);
-    if (recorded !== undefined) {
-      await this.#refs.recorded();
-      return recorded;
-    }
-    if (action !== undefined && isSluiceError(error, 'Refused')) transitions.publish({ action, result: 'refused' });
-    throw this.#failureOf(error);
-  }
-
-  /**
-   * Statements contain the id of the repository, so it needs one first. And no write may be planned on a record that does not
-   * count only because its signature was not checked yet.
-   */
-  async #expectTrust(name: string): Promise<void> {
-    await this.trust.expectId();
-    if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.checked();
-  }
-
   async current(name: string): Promise<PackageRevision> {
     // No decision may use a statement whose key was revoked, even before the next sync.
     await this.#signatures.followKeys();
     // Nor by a policy that the caller has replaced before this request.
     await this.refreshPolicies();
-    return this.#expect(name);
+    return expectRevision(this.index, name);
   }
 
   async preview({ updates, name }: WritePlan): Promise<PackageRevision | undefined> {
     const changed = await this.#refs.preview(updates);
     const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
     return own === undefined ? this.index.get(name) : own.after;
-  }
-
-  /** The result of a dry run, whose commits will not be written. */
-  async #foresee(plan: WritePlan): Promise<PackageRevision | undefined> {
-    try {
-      return await this.preview(plan);
-    } finally {
-      this.index.forgetOwn(plan.updates.flatMap((update) => newValue(update) ?? []));
-    }
   }
 
   /** Writes the index cache; what is no longer referenced is dropped from it. */
@@ -516,34 +275,19 @@ export class PackageRepository implements RepositoryContext {
 
   /** Takes no more writes, and resolves when those that are under way have ended. Packages can still be read, and changes are announced. */
   async endWrites(): Promise<void> {
-    await Promise.all([this.#queue.drain(), this.#signatures.close()]);
+    await Promise.all([this.writes.drain(), this.#signatures.close()]);
   }
 
   /** Closes it. From here on listeners are not notified, also not of changes that are under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([this.#queue.close(this.clock), this.#signatures.close()]);
+    await Promise.all([this.writes.close(), this.#signatures.close()]);
     try {
       await this.saveCache();
     } finally {
       await this.git.close();
     }
   }
-
-  #expect(name: string): PackageRevision {
-    const revision = this.index.get(name);
-    if (revision === undefined) throw new SluiceError('NotFound', `package revision "${name}" not found`);
-    return revision;
-  }
-
-  /** The error of a request: whatever hinders one while the repository is being closed, the caller learns that it is closed. */
-  #failureOf(error: unknown): unknown {
-    return this.#closed && !isUnknownOutcome(error) ? closingError() : error;
-  }
-}
-
-function queuedMessage(url: string): string {
-  return `${url} is in the merge queue of the host, which removes it when its branch gets a commit: until it has left the queue, controllers and comments make none, except to withdraw what opens a gate`;
 }
 
 function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {

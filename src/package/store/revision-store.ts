@@ -1,58 +1,29 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { timestamp } from '../../foundation/time/clock.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { IndexChange } from '../index/state/index-delta.ts';
 import { runInSlices } from '../index/steps.ts';
-import { refuseEdited, refuseOvertaken } from '../kernel/main-edit.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import type { ComparedFiles } from '../model/diff/compared-files.ts';
-import type { Gate } from '../model/gates/gates.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../model/identity/identity.ts';
-import { mainRef } from '../model/identity/layout.ts';
-import type { EffectivePolicy } from '../model/policy/policy.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
 import { type PackageRevision, repositoryIdOf } from '../model/revision/package-revision.ts';
-import type { Refusal } from '../model/revision/revision-state.ts';
 import { type MergedPackage, previewMergedPackage } from '../plan/create/merged-package.ts';
 import type { RevisionChange } from '../plan/edit/change.ts';
-import { gatesAt } from '../plan/read-state.ts';
 import { type HistoryEntry, historyOf } from '../plan/records/history.ts';
-import { readOnMain } from '../plan/records/on-main.ts';
-import { currentRecord } from '../plan/records/record-at-tip.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
-import {
-  NO_UPSTREAMS,
-  readPackageFiles,
-  type UpstreamReader,
-  type UpstreamRevision,
-} from '../upstream/upstream-reader.ts';
+import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
+import { ApprovalChecks } from './approval-checks.ts';
 import { approveProposal } from './approve-by-merge.ts';
-import { checkApproval } from './check-approval.ts';
+import { evaluateRevision, type RevisionEvaluation } from './evaluate-revision.ts';
 import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
+import { readAsUpstream } from './read-revision.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
 import { matches, type RevisionFilter } from './revision-filter.ts';
 import type { OpenPurpose, RevisionStoreOptions } from './revision-store-options.ts';
 import { notOpenYet, ownName, removedMeanwhile, repositoryNotFound, revisionNotFound } from './store-errors.ts';
 import { tracedCreate, tracedUpdate } from './traced-request.ts';
 import { dependentsAmong, UpstreamReferences } from './upstream-references.ts';
-import { withoutWithdrawn } from './withdrawn-approvals.ts';
-
-/** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
-export interface RevisionEvaluation {
-  readonly revision: PackageRevision;
-  readonly content: PackageContent;
-  readonly record: RevisionRecord;
-  readonly policy: EffectivePolicy;
-  readonly gates: readonly Gate[];
-  /** Set where the package was edited on the main branch since, which refuses every approval. */
-  readonly conflict?: Refusal;
-  /** Set where another revision was published since, which an approval would undo: controllers do not approve it. */
-  readonly overtaken?: Refusal;
-  /** Time of the evaluation, RFC 3339. */
-  readonly at: string;
-}
 
 /**
  * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
@@ -77,23 +48,17 @@ export class RevisionStore {
   readonly #isComing: (repository: string) => boolean;
   readonly #open: RevisionStoreOptions['open'];
   readonly #openAll: RevisionStoreOptions['openAll'];
-  readonly #approvalProblem: NonNullable<RevisionStoreOptions['approvalProblem']>;
-  readonly #reserveApproval: NonNullable<RevisionStoreOptions['reserveApproval']>;
-  readonly #mayStillApprove: NonNullable<RevisionStoreOptions['mayStillApprove']>;
+  readonly #approvalChecks: ApprovalChecks;
   #closed = false;
 
   constructor({
     address = NO_UPSTREAMS.address,
-    approvalProblem = async () => undefined,
-    reserveApproval = async () => () => undefined,
-    mayStillApprove = async () => true,
     isComing = () => false,
     open,
     openAll,
+    ...approval
   }: RevisionStoreOptions = {}) {
-    this.#approvalProblem = approvalProblem;
-    this.#mayStillApprove = mayStillApprove;
-    this.#reserveApproval = reserveApproval;
+    this.#approvalChecks = new ApprovalChecks(approval);
     this.#address = address;
     this.#isComing = isComing;
     this.#open = open;
@@ -321,28 +286,7 @@ export class RevisionStore {
   async evaluate(name: string): Promise<RevisionEvaluation> {
     await this.repositoryOf(this.get(name)).refreshPolicies();
     const revision = this.get(name);
-    return this.#evaluate(this.repositoryOf(revision), revision);
-  }
-
-  async #evaluate(repository: PackageRepository, revision: PackageRevision): Promise<RevisionEvaluation> {
-    const content = await repository.content(revision);
-    const record = await currentRecord(repository, revision, content);
-    const policy = repository.policyFor(revision);
-    const at = timestamp(repository.clock.now());
-    const { mainHead } = repository.index;
-    const onMain = await readOnMain(repository, revision, record, mainHead);
-    const conflict = refuseEdited({ ...revision, main: mainRef(repository.layout), onMain });
-    const overtaken = refuseOvertaken({ ...revision, onMain });
-    return {
-      revision,
-      content,
-      record,
-      policy,
-      gates: gatesAt(revision, record, content, policy, at),
-      ...(conflict === undefined ? {} : { conflict }),
-      ...(overtaken === undefined ? {} : { overtaken }),
-      at,
-    };
+    return evaluateRevision(this.repositoryOf(revision), revision);
   }
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */
@@ -353,9 +297,12 @@ export class RevisionStore {
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
     const target = this.repository(repository);
     // A name means a revision of the same namespace.
-    const revision = (name: string) => this.#upstream(name.includes('/') ? name : `${target.namespace}/${name}`);
+    const revision = async (name: string) => {
+      const upstream = this.get(name.includes('/') ? name : `${target.namespace}/${name}`);
+      return readAsUpstream(this.repositoryOf(upstream), upstream);
+    };
     return tracedCreate(target, wanted, context, () =>
-      target.create(wanted, context, { address: this.#address, revision }),
+      target.writes.create(wanted, context, { address: this.#address, revision }),
     );
   }
 
@@ -363,7 +310,7 @@ export class RevisionStore {
   async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
     const revision = this.get(name);
     const repository = this.repositoryOf(revision);
-    const write = () => repository.update(revision.name, { change }, context);
+    const write = () => repository.writes.update(revision.name, { change }, context);
     return (await tracedUpdate(repository, revision.name, 'edit', context, write)) ?? this.get(name);
   }
 
@@ -373,21 +320,16 @@ export class RevisionStore {
     const repository = this.repositoryOf(revision);
     return tracedUpdate(repository, revision.name, update.action ?? 'edit', context, async () => {
       if (update.action !== 'approve' || revision.lifecycle !== 'Proposed')
-        return repository.update(revision.name, update, context);
-      const release = await this.#reserveApproval(revision);
-      try {
-        const evaluate = () => this.evaluate(name);
-        const counted = await withoutWithdrawn(revision, this.#mayStillApprove, update, context);
-        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, counted, context);
-        return await approveProposal(repository, revision, checked, context, evaluate);
-      } finally {
-        release();
-      }
+        return repository.writes.update(revision.name, update, context);
+      const evaluate = () => this.evaluate(name);
+      return this.#approvalChecks.run({ revision, update, evaluate }, context, (checked) =>
+        approveProposal(repository, revision, checked, context, evaluate),
+      );
     });
   }
 
   /**
-   * Publishes a package that the Git host merged without a proposal in Sluice, at the commit of the merge; see `PackageRepository.publishMerged`.
+   * Publishes a package that the Git host merged without a proposal in Sluice, at the commit of the merge; see `RevisionWrites.publishMerged`.
    * `evidence` is the address of the pull request.
    */
   async publishMerged(
@@ -398,19 +340,15 @@ export class RevisionStore {
   ): Promise<PackageRevision | undefined> {
     const repository = this.repository(repositoryId);
     const known = repository.index.get(revisionName({ ...wanted, repository: repository.repository }));
-    if (known !== undefined) return repository.publishMerged(wanted, { evidence }, context);
+    if (known !== undefined) return repository.writes.publishMerged(wanted, { evidence }, context);
     await repository.refreshPolicies();
     const revision = await previewMergedPackage(repository, wanted);
     return tracedUpdate(repository, revision.name, 'approve', context, async () => {
-      const release = await this.#reserveApproval(revision);
-      try {
-        const evaluate = () => this.#evaluate(repository, revision);
-        const update = { action: 'approve', merged: wanted.merged, evidence } as const;
-        const checked = await checkApproval(revision, evaluate, this.#approvalProblem, update, context);
-        return await repository.publishMerged(wanted, checked, context);
-      } finally {
-        release();
-      }
+      const evaluate = () => evaluateRevision(repository, revision);
+      const update = { action: 'approve', merged: wanted.merged, evidence } as const;
+      return this.#approvalChecks.run({ revision, update, evaluate }, context, (checked) =>
+        repository.writes.publishMerged(wanted, checked, context),
+      );
     });
   }
 
@@ -427,17 +365,6 @@ export class RevisionStore {
     for (const id of this.#announcements.abort()) this.#repositories.delete(id);
     await Promise.all([...repositories.map((repository) => repository.close()), ...this.#leaving.values()]);
     this.#repositories.clear();
-  }
-
-  async #upstream(name: string): Promise<UpstreamRevision> {
-    const revision = this.get(name);
-    const { git, url } = this.repositoryOf(revision);
-    const { commit, path, ref, tip } = revision;
-    return {
-      revision,
-      location: { repo: url, directory: path, ref: ref.replace(/^refs\/(?:heads|tags)\//, ''), commit },
-      files: await readPackageFiles(git, tip.tree ?? `${commit}:${path}`),
-    };
   }
 
   /** The id that a name means: of the one repository that has it, else in the default namespace. Throws InvalidInput for several. */

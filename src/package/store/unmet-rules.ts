@@ -6,7 +6,7 @@ import { approvalsElsewhere, approvalsIn } from '../model/record/record.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { BlockingRule } from '../model/revision/revision-state.ts';
 import { lastPublishedAt } from '../plan/read-state.ts';
-import type { RevisionEvaluation } from './revision-store.ts';
+import type { RevisionEvaluation } from './evaluate-revision.ts';
 
 /** The plans that hold proposed revisions, so that no other controller approves these. */
 export interface ApprovalHolds {

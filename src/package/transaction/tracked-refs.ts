@@ -1,6 +1,5 @@
-import { join } from 'node:path';
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
-import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { traced } from '../../foundation/tracing/traced.ts';
 import { isUnknownOutcome } from '../../git/errors.ts';
 import type {
@@ -9,7 +8,6 @@ import type {
   GitRepository,
   MirrorRepair,
   Oid,
-  PushOutcome,
   RefChange,
   RefUpdate,
 } from '../../git/git-repository.ts';
@@ -22,7 +20,7 @@ import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import { type RefusalNote, type RefusalReason, RefusedPushes } from './refused-pushes.ts';
+import { pushUpdates } from './push-updates.ts';
 import type { ShownRefs } from './shown-refs.ts';
 import { notRecordedError } from './unknown-outcome-errors.ts';
 import type { WriteTarget } from './write-queue.ts';
@@ -45,28 +43,24 @@ export interface TrackedRefsOptions {
 /** The refs that a sync reads; see `branchesFirst`. */
 export type SyncScope = 'everything' | 'branches';
 
-/** A push whose response was lost, and which was not committed, is sent again this often. */
-const MAX_RESENDS = 1;
-/** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
-const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
 /** Maximum number of attempts to bring the mirror to the state of the remote while fetches change it. */
 const MAX_FOLLOW_ATTEMPTS = 3;
 
 /**
- * The refs of a repository at its remote, in its mirror and in the index: all changes of them go through this class.
+ * The refs of revisions at the remote of a repository, in its mirror and in the index: all changes of them go through this class.
  */
 export class TrackedRefs implements WriteTarget {
   readonly main: string;
   readonly #options: TrackedRefsOptions;
   /** One request to Git, or one reading of the refs, at a time. */
   readonly mutex = new Mutex();
+  /** One fetch at a time, which acquires the one above for its changes of refs. */
+  readonly fetches = new Mutex();
   /** One call of the index at a time. */
   readonly #indexing = new Mutex();
-  readonly #fetches = new Mutex();
   readonly #unconfirmed = new Set<string>();
   /** Error of a listener during the notification of a write; the next sync throws it. */
   #listenerProblem: unknown;
-  readonly #refusedPushes: RefusedPushes;
   /** Revisions whose record or publication ceased to count while this process wrote something else; the next sync returns them. */
   readonly #lostTrust: IndexChange[] = [];
   /** Marks of writes that were committed. */
@@ -75,8 +69,6 @@ export class TrackedRefs implements WriteTarget {
 
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
-    const file = options.remote === undefined ? undefined : join(options.git.path, 'sluice-refused-pushes.json');
-    this.#refusedPushes = new RefusedPushes(file, (note) => this.#isCurrent(note));
     this.main = mainRef(options.layout);
   }
 
@@ -116,7 +108,7 @@ export class TrackedRefs implements WriteTarget {
       // Before the fetch: then it has what another process wrote before it raised them.
       const hasRaised = index.hasRaisedMarks();
       if (remote !== undefined)
-        await this.#fetches.run(() =>
+        await this.fetches.run(() =>
           this.#fetch(remote, scope, {
             ...(signal === undefined ? {} : { signal }),
             exclusively: (fetch) => this.mutex.run(fetch),
@@ -126,61 +118,9 @@ export class TrackedRefs implements WriteTarget {
     });
   }
 
-  /** See `PackageRepository.readBranch`. */
-  async readBranch(branch: string, signal: AbortSignal): Promise<Oid | undefined> {
-    const { git, remote } = this.#options;
-    const ref = `refs/heads/${branch}`;
-    const here = await git.resolveRef(ref);
-    if (remote === undefined) return here;
-    const there = (await git.listRemoteRefs(remote, [ref], signal)).find(({ name }) => name === ref)?.oid;
-    if (there === undefined || there === here) return there;
-    await this.#fetches.run(() =>
-      git.fetch(remote, { refspecs: [`+${ref}:${ref}`], signal, exclusively: (fetch) => this.mutex.run(fetch) }),
-    );
-    return there;
-  }
-
-  /** See `PackageRepository.writeBranch`. The mirror has it too, unless a fetch was faster. */
-  writeBranch(update: RefUpdate, signal: AbortSignal): Promise<void> {
-    const { git, remote } = this.#options;
-    return this.mutex.run(async () => {
-      if (remote !== undefined) await git.push(remote, [update], signal);
-      try {
-        await git.transaction([update]);
-      } catch (error) {
-        if (remote === undefined || !isSluiceError(error, 'Conflict')) throw error;
-      }
-    });
-  }
-
-  /** See `PackageRepository.fetchPull`. Writes continue meanwhile. */
-  fetchPull(number: number, signal: AbortSignal): Promise<Oid | undefined> {
-    const { git, remote } = this.#options;
-    const source = `refs/pull/${number}/head`;
-    if (remote === undefined) return git.resolveRef(source);
-    const local = pullRef(number);
-    return this.#fetches.run(async () => {
-      try {
-        const refspecs = [`+${source}:${local}`];
-        await git.fetch(remote, { refspecs, signal, exclusively: (fetch) => this.mutex.run(fetch) });
-      } catch (error) {
-        if (!isSluiceError(error, 'NotFound')) throw error;
-        return undefined;
-      }
-      return git.resolveRef(local);
-    });
-  }
-
-  async forgetPull(number: number): Promise<void> {
-    const ref = pullRef(number);
-    const old = await this.#options.git.resolveRef(ref);
-    if (this.#options.remote !== undefined && old !== undefined)
-      await this.#options.git.transaction([{ type: 'delete', ref, old }]);
-  }
-
   /** Repairs a damaged mirror while no write runs, and reads its refs after that. */
   repair(remote: GitRemote, signal: AbortSignal | undefined): Promise<MirrorRepair> {
-    return this.#fetches.run(() =>
+    return this.fetches.run(() =>
       this.mutex.run(async () => {
         const options = { refspecs: MIRROR_REFSPECS, prune: true, ...(signal === undefined ? {} : { signal }) };
         const repaired = await this.#options.git.repair(remote, options);
@@ -191,7 +131,7 @@ export class TrackedRefs implements WriteTarget {
   }
 
   async commit(updates: readonly RefUpdate[]): Promise<void> {
-    const { git, remote, trust } = this.#options;
+    const { git, remote, layout, trust } = this.#options;
     // The ledger announces the statements: a process that takes over must recognise them, also if this one ends right after the push.
     try {
       await trust.flushed();
@@ -205,7 +145,10 @@ export class TrackedRefs implements WriteTarget {
       );
     }
     if (remote !== undefined) {
-      await this.#push(remote, updates);
+      await pushUpdates(git, remote, layout, updates).catch((error: unknown) => {
+        if (isUnknownOutcome(error)) this.#markUnconfirmed(updates);
+        throw error;
+      });
       await this.#follow(updates);
       await this.#prepare(updates);
       return;
@@ -216,36 +159,6 @@ export class TrackedRefs implements WriteTarget {
       if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#markUnconfirmed(updates);
       throw error;
     }
-  }
-
-  /** What the remote refused, in whichever process, of revisions that are as they were then. */
-  get refusals(): readonly RefusalNote[] {
-    return this.#refusedPushes.list().filter((note) => this.#isCurrent(note));
-  }
-
-  refusalsOf(revision: string): readonly RefusalNote[] {
-    return this.#refusedPushes.of(revision).filter((note) => this.#isCurrent(note));
-  }
-
-  /** What is about a proposal ends with it. */
-  #isCurrent({ revision: name, commit, reason }: RefusalNote): boolean {
-    const revision = this.revision(name);
-    return revision?.commit === commit && (reason === 'PushRefused' || revision.lifecycle === 'Proposed');
-  }
-
-  /** Notes the refusal of a write of a revision. After an accepted write, what was to be merged is decided again. */
-  notePush(revision: string, refusal: string | undefined): void {
-    const note = refusal === undefined ? undefined : { message: refusal };
-    if (this.#options.remote !== undefined) this.noteRefusal(revision, 'PushRefused', note);
-    if (note === undefined) this.noteRefusal(revision, 'NotMerged', undefined);
-  }
-
-  /** Notes a refusal with a reason, or ends it. */
-  noteRefusal(revision: string, reason: RefusalReason, note: Pick<RefusalNote, 'message' | 'next'> | undefined): void {
-    const commit = this.revision(revision)?.commit;
-    if (note === undefined) this.#refusedPushes.remove({ revision, reason });
-    // A commit that could not be written cannot be explained.
-    else if (commit !== undefined) this.#refusedPushes.add({ ...note, revision, commit, reason });
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {
@@ -319,40 +232,6 @@ export class TrackedRefs implements WriteTarget {
     await this.#options.git.fetch(remote, { ...refs, prune: true, ...options });
   }
 
-  /** Pushes, and determines the outcome of a push whose response was lost. */
-  async #push(remote: GitRemote, updates: readonly RefUpdate[]): Promise<void> {
-    let unknown: SluiceError | undefined;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await this.#options.git.push(remote, updates);
-      } catch (error) {
-        // Once a response was lost, a refusal can also come from what the lost push did.
-        if (isUnknownOutcome(error)) unknown ??= error;
-        if (unknown === undefined) throw asFailureOfRemote(error);
-      }
-      const outcome = await this.#outcome(remote, updates);
-      if (outcome === 'done') return;
-      // After one timeout, other writes do not wait for this again.
-      if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= MAX_RESENDS) {
-        this.#markUnconfirmed(updates);
-        throw unknown;
-      }
-    }
-  }
-
-  /** Undefined if the remote cannot be reached. */
-  async #outcome(remote: GitRemote, updates: readonly RefUpdate[]): Promise<PushOutcome | undefined> {
-    // The branches of a lifecycle step refer to existing commits: the same step by another server uses the same ones.
-    const own = updates.filter(({ ref }) => !STEP_BRANCHES.has(parseRef(this.#options.layout, ref).kind));
-    try {
-      return await this.#options.git.pushOutcome(remote, own.length === 0 ? updates : own);
-    } catch (error) {
-      // The caller reports that it is not known, with the reason why the push broke off.
-      if (isSluiceError(error)) return undefined;
-      throw error;
-    }
-  }
-
   /** Applies to the mirror what the remote accepted. A concurrent fetch may have added a part of it, or newer values; these stay. */
   async #follow(updates: readonly RefUpdate[]): Promise<void> {
     const { git, layout } = this.#options;
@@ -424,11 +303,6 @@ export class TrackedRefs implements WriteTarget {
   }
 }
 
-/** In the mirror only, where no fetch of the other refs removes it. */
-function pullRef(number: number): string {
-  return `refs/pulls/${number}`;
-}
-
 /** True for a change that the ledger made, and no ref. */
 function losesTrust({ before, after }: IndexChange): boolean {
   if (before === undefined || after === undefined) return false;
@@ -451,13 +325,6 @@ function changesOf(updates: readonly RefUpdate[]): RefChange[] {
           },
         ],
   );
-}
-
-/** What a Git host refuses this server is no refusal of the caller, whose package exists and whose credentials are valid. */
-function asFailureOfRemote(error: unknown): unknown {
-  const isOfServer = ['Unauthenticated', 'NotFound', 'Refused'].some((code) => isSluiceError(error, code as ErrorCode));
-  if (!isOfServer || !isSluiceError(error)) return error;
-  return new SluiceError('Unavailable', error.message, { cause: error, details: error.details });
 }
 
 /** No user deletes each branch and tag one by one: the repository was replaced, and its packages must not look deleted. */

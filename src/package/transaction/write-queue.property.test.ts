@@ -23,7 +23,6 @@ type Words = 'named' | 'unnamed';
 
 /** A remote that is a map of refs, what is known of it here, and what went over the wire. */
 class Remote implements WriteTarget {
-  readonly notes: (readonly [string, string | undefined])[] = [];
   readonly main = MAIN;
   readonly unconfirmedRefs = new Set<string>();
   readonly refs = new Map([[MAIN, 'm0']]);
@@ -75,10 +74,6 @@ class Remote implements WriteTarget {
 
   async recorded(): Promise<void> {
     // The marks above are all that there is.
-  }
-
-  notePush(revision: string, refusal: string | undefined): void {
-    this.notes.push([revision, refusal]);
   }
 
   async publish(updates: readonly RefUpdate[]): Promise<void> {

@@ -25,8 +25,6 @@ export interface WriteTarget extends RefView {
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
   /** Resolves when what was recorded is durable; else rejects with an unknown outcome. */
   recorded(): Promise<void>;
-  /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
-  notePush(revision: string, refusal: string | undefined): void;
   /** Brings updates that were committed into the view and notifies its listeners. */
   publish(updates: readonly RefUpdate[]): Promise<void>;
   /** Reads the refs again; `ref` is the one that was not as expected, if one was named. After that no ref is unconfirmed. */
@@ -61,6 +59,8 @@ export interface WriteQueueOptions {
   readonly planned?: () => Promise<void> | undefined;
   /** Waits for a place for a request, and returns what frees it; rejects if it needs none, or none any more. Default: it needs none. */
   readonly acquirePlace?: (signal: AbortSignal) => Promise<() => void>;
+  /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
+  readonly notePush?: (revision: string, refusal: string | undefined) => void;
 }
 
 interface QueuedWrite extends PendingWrite {
@@ -89,6 +89,7 @@ export class WriteQueue {
   readonly #pause: (milliseconds: number) => Promise<unknown>;
   readonly #planned: () => Promise<void> | undefined;
   readonly #acquirePlace: (signal: AbortSignal) => Promise<() => void>;
+  readonly #notePush: NonNullable<WriteQueueOptions['notePush']>;
   /** Ends the wait for writes that are being planned. */
   #endGathering: () => void = () => undefined;
   /** Set while there are writes. */
@@ -103,6 +104,7 @@ export class WriteQueue {
       pause = (ms) => setTimeout(ms),
       planned = () => undefined,
       acquirePlace = async () => () => undefined,
+      notePush = () => undefined,
     }: WriteQueueOptions = {},
   ) {
     this.#target = target;
@@ -111,6 +113,7 @@ export class WriteQueue {
     this.#pause = pause;
     this.#planned = planned;
     this.#acquirePlace = acquirePlace;
+    this.#notePush = notePush;
   }
 
   /**
@@ -238,7 +241,7 @@ export class WriteQueue {
     }
     this.#most = Math.min(this.#limit, this.#most * 2);
     this.#mostShared = Math.min(MAX_SHARED_WRITES, this.#mostShared * 2);
-    for (const { plan } of planned) this.#target.notePush(plan.name, undefined);
+    for (const { plan } of planned) this.#notePush(plan.name, undefined);
     const mustBeDurable = planned.some(({ plan }) => plan.revokes);
     try {
       this.#target.raiseMarks(
@@ -281,7 +284,7 @@ export class WriteQueue {
       if (entry.races > MAX_CONFLICT_RETRIES || entry.signal?.aborted === true) lost.add(entry);
     }
     if (isSluiceError(error, 'PushRefused'))
-      for (const { write, plan } of planned) if (lost.has(write)) this.#target.notePush(plan.name, error.message);
+      for (const { write, plan } of planned) if (lost.has(write)) this.#notePush(plan.name, error.message);
     for (const { over } of lost) over.reject(error);
     for (const group of again) {
       const left = group.filter((entry) => !lost.has(entry));

@@ -6,7 +6,7 @@ import { GitHubForge } from '../../../src/forge/github/github-forge.ts';
 import { SharedLists } from '../../../src/forge/shared-lists.ts';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
-import { reviewsOf } from '../../../src/package/store/policies/policy-objects.ts';
+import { reviewsOf } from '../../../src/package/store/policies/repository-reviews.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import { ANNA, fixture } from '../../support/fixture.ts';

@@ -4,7 +4,7 @@ import { ALL_RUNS, runs } from '../../../../test/support/runs.ts';
 import { decide } from '../../../package/kernel/decide.ts';
 import type { RuleProblem } from '../../../package/model/policy/approval-rules.ts';
 import type { RevisionState, TransitionRequest } from '../../../package/model/revision/revision-state.ts';
-import { effectivePolicy, type SourcedPolicy } from '../../../package/store/policies/policy-objects.ts';
+import { effectivePolicy, type SourcedPolicy } from '../../../package/store/policies/effective-policy.ts';
 import { packagePolicyKind } from '../../../resource/kinds/sluice/package-policy.ts';
 import { readPolicyFiles } from './read-policy-files.ts';
 

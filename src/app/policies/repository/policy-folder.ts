@@ -1,6 +1,6 @@
 import { isSluiceError, messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { FileEntry, GitRepository, Oid } from '../../../git/git-repository.ts';
-import type { SourcedPolicy } from '../../../package/store/policies/policy-objects.ts';
+import type { SourcedPolicy } from '../../../package/store/policies/effective-policy.ts';
 import type { RevisionStore } from '../../../package/store/revision-store.ts';
 import { type PolicyPlace, readPolicyFiles } from './read-policy-files.ts';
 

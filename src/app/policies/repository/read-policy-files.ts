@@ -1,6 +1,6 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { PolicyOrigin } from '../../../package/model/policy/approval-rules.ts';
-import type { SourcedPolicy } from '../../../package/store/policies/policy-objects.ts';
+import type { SourcedPolicy } from '../../../package/store/policies/effective-policy.ts';
 import { type ManifestErrorDetails, readManifests } from '../../../resource/client/manifests.ts';
 import { MAX_POLICIES } from '../../../resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../resource/kinds/sluice/package-policy.ts';

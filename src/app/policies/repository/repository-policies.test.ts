@@ -3,7 +3,7 @@ import { commitFiles } from '../../../../test/support/scratch-repository.ts';
 import { type CliFixture, cliFixture } from '../../../cli/testing.ts';
 import { DEFAULT_NETWORK } from '../../../git/network/git-network.ts';
 import { initRepository } from '../../../git/open/open-repository.ts';
-import type { PolicyChange } from '../../../package/store/policies/policy-objects.ts';
+import type { PolicyChange } from '../../../package/store/policies/concerned-revisions.ts';
 import { POLICIES_ANNOTATION, repositoryKind } from '../../../resource/kinds/porch/repository.ts';
 import { dataFolder } from '../../data/data-folder.ts';
 import { Session } from '../../session/session.ts';

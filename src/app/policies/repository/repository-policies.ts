@@ -4,7 +4,8 @@ import { SharedCall } from '../../../foundation/concurrency/shared-call.ts';
 import { messageOf } from '../../../foundation/sluice-error.ts';
 import { type Clock, timestamp } from '../../../foundation/time/clock.ts';
 import type { RuleProblem } from '../../../package/model/policy/approval-rules.ts';
-import type { PolicyChange, SourcedPolicy } from '../../../package/store/policies/policy-objects.ts';
+import type { PolicyChange } from '../../../package/store/policies/concerned-revisions.ts';
+import type { SourcedPolicy } from '../../../package/store/policies/effective-policy.ts';
 import {
   POLICIES_ANNOTATION,
   type PoliciesReport,

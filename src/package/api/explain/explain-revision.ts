@@ -13,7 +13,8 @@ import {
 } from '../../model/revision/package-revision.ts';
 import type { Action, Refusal } from '../../model/revision/revision-state.ts';
 import { stateOf } from '../../plan/read-state.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../store/revision-store.ts';
+import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
+import type { RevisionStore } from '../../store/revision-store.ts';
 import { refusedPushesOf } from './explain-state.ts';
 import { type ExplainedRevision, type Explainer, type Surroundings, sluiceCommand } from './explainer.ts';
 

@@ -2,7 +2,8 @@ import { lookalikesOf } from '../../model/policy/lookalikes.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import type { Reason } from '../../model/revision/explanation.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
-import type { RevisionEvaluation, RevisionStore } from '../../store/revision-store.ts';
+import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
+import type { RevisionStore } from '../../store/revision-store.ts';
 import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
 
 /** Explains a revision from the repository, the record and the lifecycle. */
@@ -14,7 +15,7 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
       // What its pull request waited for does not matter to a proposal that was rejected.
       const refusals = store
         .repositoryOf(revision)
-        .refusalsOf(revision.name)
+        .refusals.of(revision.name)
         .filter(({ reason }) => reason === 'PushRefused' || revision.lifecycle === 'Proposed');
       const reasons: Reason[] = [
         ...refusals.map(({ reason, message }) => ({
@@ -43,7 +44,7 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
 
 /** Writes of a revision that a rule of the Git host refused. */
 export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revision: PackageRevision) {
-  const refused = store.repositoryOf(revision).refusedPushes();
+  const refused = store.repositoryOf(revision).refusals.refusedPushes();
   return refused.filter((push) => push.revision === revision.name);
 }
 

@@ -9,7 +9,7 @@ import type {
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Refusal } from '../../model/revision/revision-state.ts';
 import type { Resolver } from '../../plan/ports/resolver.ts';
-import type { RevisionEvaluation } from '../../store/revision-store.ts';
+import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
 
 /** A revision that is explained, with the data that several explainers need, read once for all of them. */
 export interface ExplainedRevision {

@@ -6,7 +6,7 @@ import { freezesAt } from '../../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../../model/policy/policy.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { BlockingRule } from '../../model/revision/revision-state.ts';
-import type { RevisionEvaluation } from '../../store/revision-store.ts';
+import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
 import { unmetRules } from '../../store/unmet-rules.ts';
 
 /** Rules that a message names. */

@@ -3,7 +3,7 @@ import type { Stored } from '../../../resource/object/object.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import type { Action } from '../../model/revision/revision-state.ts';
-import { GATES_ANNOTATION } from '../../store/policies/policy-objects.ts';
+import { GATES_ANNOTATION } from '../../store/policies/effective-policy.ts';
 import type { RevisionEntry } from '../objects/revision-entry.ts';
 
 /** Warns the actor of closed gates that a step passed, where the repository warns instead of enforcing them. */

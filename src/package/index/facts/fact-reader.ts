@@ -5,13 +5,12 @@ import type { GitObject, GitRepository, ObjectStat, Oid } from '../../../git/git
 import { parseCommit } from '../../../git/objects/commit-codec.ts';
 import { targetOfTag } from '../../../git/objects/tag-codec.ts';
 import { encodeName, pickEntries, type RawTreeEntry } from '../../../git/objects/tree-codec.ts';
-import { parseCommitMessage, parseTagStatement, unreadFacts } from '../../model/record/commit-message.ts';
 import { parseRecord } from '../../model/record/record.ts';
+import { type CommitFact, commitFactOf, MAX_COMMIT_BYTES, unreadCommit, withTag } from './commit-fact.ts';
 import type { FactCache } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
-import { LazyJson } from './lazy-json.ts';
 import { RecordFact } from './record-fact.ts';
-import { type CommitText, TipFact } from './tip-fact.ts';
+import { TipFact } from './tip-fact.ts';
 
 /** Objects that are requested at once. */
 const BATCH_OBJECTS = 128;
@@ -23,11 +22,6 @@ const MAX_CONCURRENT_BATCHES = 6;
 const MIN_SHARED_PACKAGES = 16;
 /** Larger objects are not read here. A tree of this size has some 400,000 entries. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Larger commits, tags and records are not read: the maximum text in characters of three bytes, with room for signatures. */
-const MAX_COMMIT_BYTES = 4 * 1024 * 1024;
-
-/** Maximum length of the stored first line of a message, in characters. */
-const MAX_SUBJECT_LENGTH = 1000;
 
 /** A place where a package may be: a commit (or an annotated tag) and a folder. */
 export interface CommitFolder {
@@ -177,7 +171,7 @@ export class FactReader {
   ): Promise<CommitFact | undefined> {
     const target = object?.type === 'tag' ? targetOfTag(object.data) : undefined;
     const known = target === undefined ? undefined : tagged.get(target);
-    const described = known ?? this.#peel(object).then((commit) => commit && describe(commit));
+    const described = known ?? this.#peel(object).then((commit) => commit && commitFactOf(commit));
     if (target !== undefined) tagged.set(target, described);
     return withTag(await described, object);
   }
@@ -310,70 +304,6 @@ function addTo(groups: Map<Oid, CommitFolder[]>, place: CommitFolder): void {
   const group = groups.get(place.oid);
   if (group === undefined) groups.set(place.oid, [place]);
   else group.push(place);
-}
-
-interface CommitFact {
-  readonly oid: Oid;
-  readonly text: LazyJson<CommitText>;
-}
-
-function describe(commit: GitObject): CommitFact | undefined {
-  try {
-    const decoded = parseCommit(commit.data, commit.oid);
-    const newline = decoded.message.indexOf('\n');
-    const facts = parseCommitMessage(decoded.message);
-    const text = {
-      time: decoded.committer.time,
-      author: decoded.author.name,
-      ...authorFactsOf(decoded, facts),
-      parents: decoded.parents,
-      subject: decoded.message.slice(
-        0,
-        Math.min(newline === -1 ? decoded.message.length : newline, MAX_SUBJECT_LENGTH),
-      ),
-      facts,
-    };
-    return { oid: commit.oid, text: LazyJson.ofJson<CommitText>(text) };
-  } catch {
-    // A commit that cannot be decoded is no revision; `git fsck` has the words for it.
-    return undefined;
-  }
-}
-
-/** Returns the facts about an author besides the name; the actor of a commit of Sluice is in its message. */
-function authorFactsOf(
-  { author, committer }: ReturnType<typeof parseCommit>,
-  { actor }: CommitText['facts'],
-): Partial<CommitText> {
-  return {
-    ...(author.email === '' || actor !== undefined ? {} : { authorEmail: author.email }),
-    ...(author.time === committer.time ? {} : { authorTime: author.time }),
-  };
-}
-
-/** Returns the facts about a commit that is too large to be read: it is listed with the reason. */
-function unreadCommit({ oid, size }: ObjectStat): CommitFact {
-  const facts = unreadFacts(`its commit has ${size} bytes, at most ${MAX_COMMIT_BYTES} are read`);
-  return { oid, text: LazyJson.of<CommitText>({ time: 0, author: '', parents: [], subject: '', facts }) };
-}
-
-/** The statement of a publication can be in an annotated tag, if a Git host created the commit. */
-function withTag(commit: CommitFact | undefined, object: GitObject | undefined): CommitFact | undefined {
-  if (commit === undefined || object?.type !== 'tag') return commit;
-  const statement = parseTagStatement(object.data);
-  if (statement === undefined) return commit;
-  const { value } = commit.text;
-  const carried = { ...value, facts: { ...value.facts, statement }, statementTag: object.oid };
-  const { sharedCommit, draft, package: path } = statement.statement;
-  if (sharedCommit !== commit.oid) return { oid: commit.oid, text: LazyJson.of<CommitText>(carried) };
-  // Each of hundreds of publications keeps what is about it, in the form of a commit of its own.
-  const [onto, ...drafts] = value.parents;
-  const own = {
-    ...carried,
-    parents: [onto, drafts.find((parent) => parent === draft)].filter((parent) => parent !== undefined),
-    facts: { ...carried.facts, annotations: value.facts.annotations.filter((one) => one.package === path) },
-  };
-  return { oid: commit.oid, text: LazyJson.of<CommitText>(own) };
 }
 
 function readRecord(object: GitObject | undefined): RecordFact | null {

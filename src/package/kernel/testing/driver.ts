@@ -7,7 +7,8 @@ import { emptyKept, ModelRecords } from './model-records.ts';
 import type { ModelRecord, ModelRequest, ModelRevision } from './model-state.ts';
 import { ACTORS, type PackageData, TYPES, treeOf } from './package-data.ts';
 import { type ListedRevision, MAIN, recordRefOf } from './places.ts';
-import { faceOf, World } from './world.ts';
+import { World } from './world.ts';
+import { faceOf } from './world-request.ts';
 
 /** Time between two steps. */
 const STEP_MS = 600_000;

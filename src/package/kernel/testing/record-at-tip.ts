@@ -7,8 +7,8 @@ import { type ListedRevision, recordRefOf } from './places.ts';
 import type { Records } from './records.ts';
 import type { Refs } from './refs.ts';
 
-/** The parts of the world that a record follows from. */
-interface WorldView {
+/** The parts of the world that its readers need. */
+export interface WorldView {
   readonly records: Records;
   readonly store: Refs;
   readonly policy: EffectivePolicy;

@@ -1,7 +1,7 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Oid } from '../../../git/git-repository.ts';
-import type { Actor, EntryPoint } from '../../../resource/object/request-context.ts';
+import type { Actor } from '../../../resource/object/request-context.ts';
 import { evaluateGates } from '../../model/gates/gates.ts';
 import { issueVerdict, withdrawVerdict } from '../../model/gates/verdict.ts';
 import { revisionName } from '../../model/identity/identity.ts';
@@ -10,45 +10,25 @@ import type { EffectivePolicy } from '../../model/policy/policy.ts';
 import type { PublicationStatement } from '../../model/record/commit-message.ts';
 import { type Approval, emptyRecord, type RevisionRecord, withContributor } from '../../model/record/record.ts';
 import type {
-  Action,
   Allowed,
   Decision,
   Lifecycle,
   MergedProposal,
-  MergeFacts,
-  PackageOnMain,
   RevisionState,
 } from '../../model/revision/revision-state.ts';
 import { deletedContentScope } from '../../trust/ledger/trust-ledger.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import { decide } from '../decide.ts';
-import { isEdited } from '../main-edit.ts';
 import { recordAfter } from '../record-after.ts';
 import { stateFrom } from '../revision-state.ts';
+import { mergeOf, onMainOf } from './on-main.ts';
 import { inputsOf, PACKAGE, PATH, type PackageData, REPOSITORY, treeOf, without } from './package-data.ts';
 import { LAYOUT, type ListedRevision, MAIN, recordRefOf, revisionKeyOf } from './places.ts';
 import { recordAtTip } from './record-at-tip.ts';
 import { Records, scope, signedBy } from './records.ts';
 import { Refs } from './refs.ts';
-
-/** Controllers are known by their names here. */
-export function faceOf({ name }: Actor): EntryPoint {
-  return name.startsWith('controller:') ? 'controller' : 'cli';
-}
-
-/** The parameters of a request besides its subject. */
-export interface WorldRequest {
-  readonly action: Action;
-  readonly actor: Actor;
-  readonly expectedCommit: Oid | undefined;
-  readonly reason: string | undefined;
-  readonly breakGlass: boolean;
-  readonly merged?: MergedProposal | undefined;
-  readonly byMerge?: boolean | undefined;
-  /** An approval shares its commit with one of another package. */
-  readonly isShared?: boolean;
-}
+import { faceOf, type WorldRequest } from './world-request.ts';
 
 /**
  * One package in one repository without Git: refs, commits and records as values. The server reads before it changes them by the
@@ -119,49 +99,9 @@ export class World {
     return this.store.commits.get(commit)?.data;
   }
 
-  #mergeOf(
-    { commit }: ListedRevision,
-    { approvals = [] }: RevisionRecord,
-    merged: MergedProposal | undefined,
-  ): MergeFacts | undefined {
-    const made = merged && this.store.commits.get(merged.commit);
-    if (merged === undefined || made === undefined) return undefined;
-    const [proposed, head] = [this.data(commit), this.refs.get(MAIN)];
-    const trees = new Set(proposed === undefined ? [] : [treeOf(proposed)]);
-    for (const { mergeOf, content, tree } of approvals)
-      if (mergeOf !== undefined && content === inputsOf(proposed).content) trees.add(tree);
-    return {
-      isOnMain: head !== undefined && this.store.isOnLine(merged.commit, head),
-      onto: made.parents[0],
-      hasProposedTree: made.data !== undefined && proposed !== undefined && trees.has(treeOf(made.data)),
-    };
-  }
-
-  /** As `readOnMain` reads it in Git. */
-  #onMain(revision: ListedRevision): PackageOnMain | undefined {
-    const head = this.refs.get(MAIN);
-    const { commit, lifecycle } = revision;
-    if (head === undefined || (lifecycle !== 'Draft' && lifecycle !== 'Proposed')) return undefined;
-    const treeAt = (oid: Oid | undefined) => {
-      const data = oid === undefined ? undefined : this.data(oid);
-      return data && treeOf(data);
-    };
-    const tags = this.list().filter(({ tag, revision: number }) => tag !== undefined && number > 0);
-    const latest = tags.sort((a, b) => b.revision - a.revision)[0]?.commit;
-    const deleted = this.records.trust.mark(deletedContentScope(PATH))?.digest;
-    const { base } = this.#record(revision);
-    const known = {
-      ...{ tree: treeAt(head), proposed: treeAt(commit), atBase: treeAt(base?.commit) },
-      ...{ derivedFrom: base === undefined ? [] : [base.tree], published: treeAt(latest), deleted },
-    };
-    if (!isEdited(known) && (base !== undefined || known.tree !== undefined)) return known;
-    const common = this.store.mergeBase(commit, head);
-    if (common === undefined || common === base?.commit) return known;
-    return { ...known, atBase: treeAt(common), derivedFrom: [...known.derivedFrom, treeAt(common)] };
-  }
-
   stateOf(revision: ListedRevision, merged?: MergedProposal): RevisionState {
     const data = this.data(revision.commit);
+    const record = this.#record(revision);
     const nameOf = (workspace: string) => revisionName(revisionKeyOf(workspace));
     return stateFrom({
       layout: LAYOUT,
@@ -171,14 +111,14 @@ export class World {
       },
       kptfile: data ?? { gates: [], conditions: new Map() },
       problem: data?.problem,
-      record: this.#record(revision),
+      record,
       inputs: inputsOf(data),
       ofPackage: this.list().map((other) => ({ ...other, name: nameOf(other.workspace) })),
       nestedWith: this.nestedWith,
       dependents: this.dependents,
       mainHead: this.refs.get(MAIN),
-      merge: this.#mergeOf(revision, this.#record(revision), merged),
-      onMain: merged === undefined ? this.#onMain(revision) : undefined,
+      merge: mergeOf(this, revision, record, merged),
+      onMain: merged === undefined ? onMainOf(this, revision, record) : undefined,
       refAt: (name) => this.refs.get(name),
     });
   }

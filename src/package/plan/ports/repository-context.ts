@@ -38,8 +38,11 @@ export interface RepositoryContext {
   /** Returns the revision after a plan; undefined if it would be deleted. */
   preview(plan: WritePlan): Promise<PackageRevision | undefined>;
   content(revision: PackageRevision): Promise<PackageContent>;
-  /** Whether its pull request waits in a merge queue of the Git host at its present commit, as far as is known. */
-  isInMergeQueue(revision: PackageRevision): boolean;
+  /** What the Git host refused or does not do. */
+  readonly refusals: {
+    /** Whether its pull request waits in a merge queue of the Git host at its present commit, as far as is known. */
+    isInMergeQueue(revision: PackageRevision): boolean;
+  };
   /** Names of revisions, in any repository, that have this one as their upstream. */
   dependentsOf(revision: PackageRevision): string[];
 }

@@ -13,7 +13,7 @@ import { withUnknownPusher } from '../../kernel/replay-record.ts';
 import { hostUsersOf } from '../../model/policy/host-users.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../../model/policy/policy.ts';
 import type { Contributor } from '../../model/record/record.ts';
-import { combinePolicies } from '../../store/policies/policy-objects.ts';
+import { combinePolicies } from '../../store/policies/combine-policies.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { SqliteAttributedPushes } from '../../trust/sqlite/sqlite-attributed-pushes.ts';
 import { pipelineIssuers } from '../edit/render.ts';

@@ -1,8 +1,15 @@
 import type { Repository } from '../../../resource/kinds/porch/repository.ts';
+import type { PackagePolicy } from '../../../resource/kinds/sluice/package-policy.ts';
+import type { DeepReadonly } from '../../../resource/object/object.ts';
 import { keyOf, keyText, type Stored } from '../../../resource/object/object.ts';
 import type { PackageRevision, PolicySubject } from '../../model/revision/package-revision.ts';
-import type { PolicyChange } from './policy-objects.ts';
 import { type SelectedRevision, type Selecting, selects, selectsToRestrict } from './selected-packages.ts';
+
+/** Policies that changed, as they were and as they are; undefined: any revision of the namespace may be concerned. */
+export interface PolicyChange {
+  readonly namespace: string;
+  readonly policies: readonly DeepReadonly<PackagePolicy>[] | undefined;
+}
 
 /** Whether a change concerns a revision, by the id of its repository; no revision of other repositories is concerned. */
 export type ConcernedRevisions = ReadonlyMap<string, (revision: PackageRevision) => boolean>;

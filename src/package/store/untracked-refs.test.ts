@@ -24,15 +24,15 @@ test('a branch that is no revision is in the mirror as soon as it is written; a 
     (await scratch.git('for-each-ref', '--format=%(objectname)', REF)) || undefined,
   ];
   const first = await commit('first', main);
-  await repository.writeBranch({ type: 'create', ref: REF, new: first }, signal);
+  await repository.untracked.writeBranch({ type: 'create', ref: REF, new: first }, signal);
   expect(await places()).toEqual([first, first]);
   const second = await commit('second', first);
   await scratch.git('update-ref', REF, main);
-  await expect(repository.writeBranch({ type: 'update', ref: REF, old: first, new: second }, signal)).rejects.toThrow(
-    /sluice\/other/,
-  );
+  await expect(
+    repository.untracked.writeBranch({ type: 'update', ref: REF, old: first, new: second }, signal),
+  ).rejects.toThrow(/sluice\/other/);
   expect(await places()).toEqual([first, main]);
-  expect(await repository.readBranch(BRANCH, signal)).toBe(main);
-  await repository.writeBranch({ type: 'delete', ref: REF, old: main }, signal);
+  expect(await repository.untracked.readBranch(BRANCH, signal)).toBe(main);
+  await repository.untracked.writeBranch({ type: 'delete', ref: REF, old: main }, signal);
   expect(await places()).toEqual([undefined, undefined]);
 });

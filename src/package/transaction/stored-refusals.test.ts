@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/support/git/git-cli.ts';
-import { type RefusalNote, type RefusalReason, RefusedPushes } from './refused-pushes.ts';
+import { type RefusalNote, type RefusalReason, StoredRefusals } from './stored-refusals.ts';
 
 let file: string;
 beforeEach(() => {
@@ -31,7 +31,7 @@ function spyOn<T extends 'readFileSync' | 'renameSync' | 'appendFileSync'>(...na
 test.each(['a file', 'memory'])('a note of a merge queue stays, however many others there are (%s)', (place) => {
   let current: string | undefined;
   const isCurrent = ({ revision }: RefusalNote) => current === undefined || revision === current;
-  const notes = new RefusedPushes(place === 'memory' ? undefined : file, isCurrent);
+  const notes = new StoredRefusals(place === 'memory' ? undefined : file, isCurrent);
   for (const name of ['first', 'second']) notes.add(note('MergeQueued', name));
   for (let count = 0; count < 150; count += 1) notes.add(note('NotMerged', `p${count}`));
   for (let count = 0; count < 150; count += 1) notes.add(note('MergeQueued', `q${count}`));
@@ -47,7 +47,7 @@ test.each(['a file', 'memory'])('a note of a merge queue stays, however many oth
 });
 
 test('what another process writes is read, and nothing else is read twice', () => {
-  const [one, other] = [new RefusedPushes(file, all), new RefusedPushes(file, all)];
+  const [one, other] = [new StoredRefusals(file, all), new StoredRefusals(file, all)];
   one.add(note('PushRefused', 'a'));
   other.add(note('NotMerged', 'a'));
   expect(one.of('a')).toEqual([note('PushRefused', 'a'), note('NotMerged', 'a')]);
@@ -66,20 +66,20 @@ test('what another process writes is read, and nothing else is read twice', () =
 
 test('the cost of a note does not depend on the number of others', () => {
   const isCurrent = vi.fn(all);
-  const notes = new RefusedPushes(file, isCurrent);
+  const notes = new StoredRefusals(file, isCurrent);
   const [rename] = spyOn('renameSync');
   const count = 2000;
   const queued = Array.from({ length: count }, (_, index) => note('MergeQueued', `q${index}`));
   for (const one of queued) notes.add(one);
-  expect(new RefusedPushes(file, all).list()).toEqual(queued);
+  expect(new StoredRefusals(file, all).list()).toEqual(queued);
   for (const { revision, reason } of queued.slice(1)) notes.remove({ revision, reason });
-  expect(new RefusedPushes(file, all).list()).toEqual(queued.slice(0, 1));
+  expect(new StoredRefusals(file, all).list()).toEqual(queued.slice(0, 1));
   expect(rename?.mock.calls.length).toBeLessThan(20);
   expect(isCurrent.mock.calls.length).toBeLessThan(4 * count);
 });
 
 test('a change beside that of another process is not lost', () => {
-  const [one, other] = [new RefusedPushes(file, all), new RefusedPushes(file, all)];
+  const [one, other] = [new StoredRefusals(file, all), new StoredRefusals(file, all)];
   for (const name of ['a', 'b']) one.add(note('MergeQueued', name));
   const append = fs.appendFileSync;
   const [spy] = spyOn('appendFileSync');
@@ -97,22 +97,22 @@ test('a change beside that of another process is not lost', () => {
 test('a file of earlier versions is read, and half a line is ignored', () => {
   const { reason: _, ...earlier } = note('PushRefused', 'a');
   writeFileSync(file, JSON.stringify([earlier, note('MergeQueued', 'b')]));
-  const notes = new RefusedPushes(file, all);
+  const notes = new StoredRefusals(file, all);
   const both = [note('MergeQueued', 'b'), note('PushRefused', 'a')];
   expect(notes.list()).toEqual(both);
   notes.add(note('NotMerged', 'c'));
   appendFileSync(file, '{"revision":"d"');
-  const after = new RefusedPushes(file, all);
+  const after = new StoredRefusals(file, all);
   expect(after.list()).toEqual([...both, note('NotMerged', 'c')]);
   after.remove({ revision: 'c', reason: 'NotMerged' });
   expect(notes.list()).toEqual(both);
 });
 
 test('a damaged file is replaced by the next note', () => {
-  const notes = new RefusedPushes(file, all);
+  const notes = new StoredRefusals(file, all);
   notes.add(note('PushRefused', 'a'));
   writeFileSync(file, '[{');
   expect(notes.list()).toEqual([]);
   notes.add(note('PushRefused', 'b'));
-  expect(new RefusedPushes(file, all).list()).toEqual([note('PushRefused', 'b')]);
+  expect(new StoredRefusals(file, all).list()).toEqual([note('PushRefused', 'b')]);
 });

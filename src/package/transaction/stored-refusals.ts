@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
 /** Maximum number of stored refusals that only explain something. */
-const MAX_REFUSED_PUSHES = 100;
+const MAX_INFORMATIVE = 100;
 /** Minimum number of changes that are appended to a file before it is rewritten. */
 const MIN_APPENDED = 100;
 
@@ -47,7 +47,7 @@ export type RefusalNote = z.infer<typeof noteSchema>;
  * Each line of the file is a change, so that the cost of one does not depend on the number of notes. Once there are more changes than notes, the file
  * is rewritten without what ended.
  */
-export class RefusedPushes {
+export class StoredRefusals {
   /** Undefined where they are kept in memory: the refs of a repository that is no mirror have no place for it. */
   readonly #file: string | undefined;
   readonly #isCurrent: (note: RefusalNote) => boolean;
@@ -161,7 +161,7 @@ class Notes {
     notes.delete(keyOf(change));
     if (!('ended' in change)) notes.set(keyOf(change), change);
     const [oldest] = this.#informative.keys();
-    if (oldest !== undefined && this.#informative.size > MAX_REFUSED_PUSHES) this.#informative.delete(oldest);
+    if (oldest !== undefined && this.#informative.size > MAX_INFORMATIVE) this.#informative.delete(oldest);
   }
 
   #mapOf({ reason }: Pick<RefusalNote, 'reason'>): Map<string, RefusalNote> {
