@@ -75,11 +75,16 @@ export async function checkUserPull(
     for (const one of registrations) await one.repository?.untracked.forgetPull(number);
     return undefined;
   }
-  if (!pulls.isOfUser(pull)) return undefined;
+  if (!(await pulls.isOfUser(pull))) return undefined;
   const reviews = registrations.flatMap((one) => one.reviews);
   await takeRerunRequest(pulls.forge, pull, reviews, pulls.writtenOf(number), signal);
   const head = await headOf(repository, pull, signal);
   if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
+  // What was fetched for it may show that it is a proposal.
+  if (!(await pulls.isOfUser(pull))) {
+    pulls.forget(number);
+    return undefined;
+  }
   const workspace = workspaceOf(number);
   const teamsOf = (review: ReviewPolicy, namespace: string) => asking.teams(host.teamsOf(review, namespace));
   let reviewed: ReturnType<typeof readReviews> | undefined;
