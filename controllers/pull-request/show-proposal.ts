@@ -225,7 +225,11 @@ async function readShown(
       : [];
   const missing =
     review.publishOn === 'merge'
-      ? await missingForMerge({ ...context, forge: pulls.forge }, { object, evaluation, review }, reviewsNow)
+      ? await missingForMerge(
+          { ...context, forge: context.teamsOf?.(pulls.forge) ?? pulls.forge },
+          { object, evaluation, review },
+          reviewsNow,
+        )
       : NOTHING_MISSING;
   const { progress } = missing;
   const counted = progress && `by the reviews of its pull request: ${progress}`;
