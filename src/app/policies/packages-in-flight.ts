@@ -30,6 +30,8 @@ interface Followed {
   /** Not in flight while `setting` holds. */
   readonly settled: Map<string, PackageRevision>;
   setting: string;
+  /** What `setting` was read from: a reader returns the same lists while nothing changes. */
+  read: readonly unknown[];
 }
 
 /**
@@ -93,7 +95,10 @@ export class PackagesInFlight {
   /** With all packages among the open ones if something else than a status has changed in the targets. */
   #follow(namespace: string, targets: readonly Stored<DeliveryTarget>[]): Followed {
     const followed = this.#followed.get(namespace) ?? this.#begin(namespace);
-    const setting = settingOf(targets, this.#readers.repositories.listIn(namespace));
+    const repositories = this.#readers.repositories.listIn(namespace);
+    if (followed.read[0] === targets && followed.read[1] === repositories) return followed;
+    followed.read = [targets, repositories];
+    const setting = settingOf(targets, repositories);
     if (followed.setting === setting) return followed;
     followed.setting = setting;
     for (const [key, revision] of followed.settled) followed.open.set(key, revision);
@@ -108,7 +113,7 @@ export class PackagesInFlight {
         for (const { before, after } of changes) this.#note(before, after);
       });
     }
-    const followed: Followed = { open: new Map(), settled: new Map(), setting: '' };
+    const followed: Followed = { open: new Map(), settled: new Map(), setting: '', read: [] };
     for (const revision of this.#store.list())
       if (revision.namespace === namespace && isLastPublication(revision))
         followed.open.set(packageOf(revision), revision);
