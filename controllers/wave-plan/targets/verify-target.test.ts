@@ -68,6 +68,7 @@ test.each<[string, never, string, string]>([
     ...(['Pending', 'target west does not deliver v2 yet: 0 packages are delivered; web: v2 was published'] as const),
   ],
   ['has no engine', west({}, { engine: undefined }), 'Pending', 'target west does not deliver v2 yet'],
+  ['is pinned to another one without having it', west({}, { pins: [PIN] }), 'Pending', 'does not deliver v1 yet'],
   ['is pinned to this revision', west({}, { pins: [{ ...PIN, revision: 2 }] }), 'Pending', 'does not deliver v2 yet'],
 ])('a target that selects the package, and %s, keeps it from being verified', (_, missing, result, message) => {
   const found = verification([target(HEALTHY), missing]);

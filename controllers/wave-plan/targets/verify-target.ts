@@ -1,5 +1,5 @@
 import type { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
-import { type AwaitedRevision, awaitsDelivery } from '../../../src/delivery/status/awaited-targets.ts';
+import { type AwaitedRevision, wantedRevision } from '../../../src/delivery/status/awaited-targets.ts';
 import { currentDeploymentOf, deploymentOf } from '../../../src/delivery/status/target-deployment.ts';
 import { cleanText } from '../../../src/foundation/text/clean-text.ts';
 import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
@@ -45,8 +45,8 @@ export function verifyDeployed(
       return [{ result: 'Failed', message: `target ${name} went back from v${number} to v${back.to}: ${back.reason}` }];
     const found = delivered.find(target, key);
     if (found === undefined || found.revision < number) {
-      const isAwaited = names !== undefined || awaitsDelivery(target, revision, repository);
-      return isAwaited ? [undelivered(target, number)] : [];
+      const wanted = names === undefined ? wantedRevision(target, revision, repository) : number;
+      return wanted === undefined || found?.revision === wanted ? [] : [undelivered(target, wanted)];
     }
     const deployment = currentDeploymentOf(target, delivered.of(target));
     if (deployment === undefined) {

@@ -8,18 +8,17 @@ import type { DeepReadonly } from '../../resource/object/object.ts';
 export type AwaitedRevision = SelectedRevision & Pick<PackageRevision, 'revision'>;
 
 /**
- * True for a target of whose namespace a revision is deployed only once the target has delivered it: it selects it. Also one that is suspended or
- * cannot be reached, and one that refuses the revision, such as an out-of-band one: its cluster does not have what it should have. Not one that a user
- * keeps at another revision by a pin, nor one that is being deleted.
+ * The number of the revision of its package that a target delivers once it has finished: this one, or that of a pin; undefined for a target that does
+ * not select it, or is being deleted. Also of one that is suspended or cannot be reached, and of one that refuses the revision, such as an out-of-band
+ * one: its clusters do not have what they should have.
  */
-export function awaitsDelivery(
+export function wantedRevision(
   { metadata, spec }: DeepReadonly<DeliveryTarget>,
   revision: AwaitedRevision,
   repository: DeepReadonly<Repository> | undefined,
-): boolean {
-  if (metadata.deletionTimestamp !== undefined) return false;
+): number | undefined {
+  if (metadata.deletionTimestamp !== undefined || !selects(spec.selector, revision, repository)) return undefined;
   const { key } = revision;
   const pin = spec.pins?.find((one) => one.repository === key.repository && one.package === key.package);
-  if (pin !== undefined && pin.revision !== revision.revision) return false;
-  return selects(spec.selector, revision, repository);
+  return (pin ?? revision).revision;
 }

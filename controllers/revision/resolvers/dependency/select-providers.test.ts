@@ -37,5 +37,6 @@ test('a provider is deployed once every target that selects it has delivered it'
 test('a target that a pin keeps at another revision, or that selects other packages, is not waited for', () => {
   const pins = [{ repository: 'apps', package: 'web', revision: 1 }];
   expect(problem(target('east', 2), target('west', 1, { pins }))).toBeUndefined();
+  expect(problem(target('east', 2), target('west', undefined, { pins }))).toBe('is not delivered by target west yet');
   expect(problem(target('east', 2), target('west', undefined, { selector: { packages: ['x'] } }))).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
-import { awaitsDelivery } from '../../../../src/delivery/status/awaited-targets.ts';
+import { wantedRevision } from '../../../../src/delivery/status/awaited-targets.ts';
 import { deploymentsOf } from '../../../../src/delivery/status/revision-deployments.ts';
 import { isSluiceError } from '../../../../src/foundation/sluice-error.ts';
 import { canonicalJson } from '../../../../src/foundation/text/canonical-json.ts';
@@ -164,10 +164,10 @@ export function deploymentProblem(
   const deployments = deploymentsOf(revision, present, delivered);
   if (deployments.length === 0) return 'is not delivered by any target';
   const repository = repositoryOf({ namespace, name: key.repository });
-  const missing = present.find(
-    (target) =>
-      awaitsDelivery(target, revision, repository) && delivered.find(target, key)?.revision !== revision.revision,
-  );
+  const missing = present.find((target) => {
+    const wanted = wantedRevision(target, revision, repository);
+    return wanted !== undefined && delivered.find(target, key)?.revision !== wanted;
+  });
   if (missing !== undefined) return `is not delivered by target ${missing.metadata.name} yet`;
   const bad = deployments.find(({ synced, healthy }) => synced !== 'True' || healthy !== 'True');
   return bad === undefined ? undefined : `is not reported as synced and healthy at target ${bad.target}`;
