@@ -69,22 +69,19 @@ export async function checkUserPull(
   const { pulls } = host;
   if (mainHead === undefined) return undefined;
   const pull = await pulls.forge.get(number, signal);
-  if (pull.state !== 'open') {
+  const leave = async () => {
     pulls.forget(number);
     events.forgetTopic(keyOf(object), adoptTopic(number));
     for (const one of registrations) await one.repository?.untracked.forgetPull(number);
     return undefined;
-  }
-  if (!(await pulls.isOfUser(pull))) return undefined;
+  };
+  if (pull.state !== 'open' || !(await pulls.isOfUser(pull, signal))) return leave();
   const reviews = registrations.flatMap((one) => one.reviews);
   await takeRerunRequest(pulls.forge, pull, reviews, pulls.writtenOf(number), signal);
   const head = await headOf(repository, pull, signal);
   if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
   // What was fetched for it may show that it is a proposal.
-  if (!(await pulls.isOfUser(pull))) {
-    pulls.forget(number);
-    return undefined;
-  }
+  if (!(await pulls.isOfUser(pull))) return leave();
   const workspace = workspaceOf(number);
   const teamsOf = (review: ReviewPolicy, namespace: string) => asking.teams(host.teamsOf(review, namespace));
   let reviewed: ReturnType<typeof readReviews> | undefined;
