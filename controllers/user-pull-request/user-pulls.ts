@@ -49,6 +49,8 @@ export interface Written {
   handled?: string;
   rerun?: string;
   awaited?: AwaitedComment;
+  /** The last wait for something of a head that was not fetched. */
+  unfetched?: { readonly head: string; readonly waitMs: number };
   exhausted?: Exhausted;
 }
 
