@@ -164,7 +164,15 @@ class Log {
       if (next !== undefined) expect(wave.completedMs).toBeLessThanOrEqual(next.startedMs);
     }
     for (const { name } of state.waves) this.#checkCompletion(spec, state, before, name);
+    for (const id of approvals) this.#checkSelected(state.targets.get(id) as TargetRecord, observations);
     if (approvals.length > 0) this.#checkSize(spec, state, approvals, observations);
+  }
+
+  /** What is approved is selected, or was approved before. */
+  #checkSelected(target: TargetRecord, { candidates, isUnknown, of }: Observations): void {
+    const { revision } = of(target);
+    const isApproved = revision?.state === 'Proposed' && revision.isApproved === true;
+    if (candidates !== undefined && !isUnknown(target.id) && !isApproved) expect(candidates.has(target.id)).toBe(true);
   }
 
   /** What the wave in progress approves is within its size, of the targets that are in the plan now, and of those before each. */
@@ -200,7 +208,15 @@ class Log {
   #checkCompletion(spec: PlanSpec, state: PlanState, before: PlanState, name: string): void {
     const was = before.waves.find((wave) => wave.name === name);
     const is = state.waves.find((wave) => wave.name === name);
-    if (was?.completedMs !== undefined || is?.completedMs === undefined || is.isPromoted === true) return;
+    if (was?.completedMs !== undefined || is?.completedMs === undefined) return;
+    if (is.isPromoted === true) {
+      const { promotePast } = spec;
+      if (promotePast === name) return;
+      // No promotion that is over passes a wave.
+      expect(spec.waves.some((wave) => wave.name === promotePast)).toBe(true);
+      expect(before.waves.find((wave) => wave.name === promotePast)?.completedMs).toBeUndefined();
+      return;
+    }
     const members = membersOf(state, name);
     const wave = spec.waves.find((one) => one.name === name);
     // It has chosen none when it started, or a user has removed the wave: otherwise what it has was verified.
@@ -208,6 +224,7 @@ class Log {
       expect(members).toEqual([]);
       return;
     }
+    if (wave === undefined) expect(is.isRemoved).toBe(true);
     if (wave === undefined && members.length === 0) return;
     expect(members).not.toEqual([]);
     for (const { phase } of members) expect(['Verified', 'Failed', 'Unreachable']).toContain(phase);
