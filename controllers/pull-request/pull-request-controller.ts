@@ -24,6 +24,7 @@ import { unmetPublication, whenRulesChange } from './checks/unmet-publication.ts
 import { leavePull } from './ending/apply-end.ts';
 import { arrivedMerges } from './ending/awaited-merge.ts';
 import { EndedProposals } from './ending/ended-proposals.ts';
+import { LostMerges } from './ending/lost-merges.ts';
 import { ofSamePackage } from './ending/supersede.ts';
 import { supersededProposals } from './ending/superseded-proposals.ts';
 import { HostFailures } from './host-failures.ts';
@@ -34,6 +35,7 @@ import { outdatedProposals } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { isPermanent, pauseAfter } from './pause-after.ts';
 import { RepositoryPolls } from './repository-polls.ts';
+import { AskedRights, type Asking, isRightsKey } from './reviews/asked-rights.ts';
 import { REREAD_MS, waitsByReview } from './reviews/withdraw-reviews.ts';
 import type { MayApprove } from './rights.ts';
 import { type ShowContext, showProposal } from './show-proposal.ts';
@@ -43,7 +45,16 @@ export interface PullRequestOptions {
   readonly client: Client;
   readonly store: Pick<
     RevisionStore,
-    'change' | 'evaluate' | 'find' | 'list' | 'repositoryOf' | 'onPromotion' | 'update'
+    | 'change'
+    | 'evaluate'
+    | 'find'
+    | 'findRepository'
+    | 'list'
+    | 'repositories'
+    | 'repositoryOf'
+    | 'onArrival'
+    | 'onPromotion'
+    | 'update'
   >;
   /** Where policies and freezes apply. */
   readonly scope?: PolicyScope;
@@ -55,6 +66,8 @@ export interface PullRequestOptions {
   readonly mayApprove: MayApprove | undefined;
   /** The same for conditions, which commands in comments set. */
   readonly maySetConditions: MayApprove | undefined;
+  /** Roles and their bindings are read, so that their changes count at once. Default: the rights are asked for now and then. */
+  readonly readsBindings?: boolean;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
   readonly requests?: Pick<SyncRequests, 'subscribe' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Shared with other controllers that read pull requests. Default: its own. */
@@ -86,6 +99,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     enqueue: (key) => enqueue(key),
   });
   const ended = new EndedProposals({ client, store, events, opened, clock });
+  const rights = new AskedRights(clock, (key) => enqueue(key));
+  const lost = new LostMerges({ client, store, events, opened, clock });
   let wake: (key: ObjectKey) => void = () => undefined;
   const polls = new RepositoryPolls({
     ...{ client, store, clock, shown, opened, pace, failures, requests, batches, ended },
@@ -95,6 +110,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   return {
     name: 'pull-request',
     sources: [
+      ...(options.readsBindings === true ? [rights.source()] : []),
+      lost.source(),
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
       leftBatches(),
@@ -121,7 +138,8 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     reconcile: async (key, { signal }) => {
       try {
         if (isBatchesKey(key)) return await batches.reconcile(key, signal);
-        return await (key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal));
+        if (isRightsKey(key)) return await rights.look(key, (one) => enqueue(one), signal);
+        return await (key.name.includes('.') ? reconcile(key, signal) : poll(key, signal));
       } catch (error) {
         // Attempts before its end would make a rate limit last longer.
         if (!isSluiceError(error, 'TooManyRequests')) throw error;
@@ -130,9 +148,20 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     },
   };
 
+  async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    for (const one of await lost.find(key)) wake(one);
+    return polls.poll(key, signal);
+  }
+
   async function reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const object = await client.find(packageRevisionKind, key, { signal });
     const before = shown.get(key);
+    if (object === undefined) {
+      const restored = await lost.restore(key, before, signal);
+      // It is there again, which wakes this controller.
+      if (restored === true) return undefined;
+      if (restored !== false) return restored;
+    }
     if (object?.spec.lifecycle !== 'Proposed' || object.metadata.deletionTimestamp !== undefined)
       return end(key, before, object, signal);
     let evaluation: RevisionEvaluation;
@@ -155,12 +184,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (reviewProblem === undefined) return end(key, before, object, signal);
       return undefined;
     }
+    const asking = rights.about(repositoryOf(key), key);
     try {
       const siblings = ofSamePackage(store, evaluation.revision);
       const unmet = await unmetPublication(evaluation, siblings, { now: clock.now(), holds: options.holds });
       const result = await opened.use(evaluation.revision, review, (pulls) =>
-        showProposal(contextWith(signal), { object, evaluation, review, pulls, unmet: unmet.rules }),
+        showProposal(contextWith(signal, asking), { object, evaluation, review, pulls, unmet: unmet.rules }),
       );
+      asking.keep();
       if (!batches.hasFailed(key)) failures.end(key);
       const next = whenRulesChange(unmet, clock.now(), result);
       const isSoon = (next?.requeueAfter ?? Number.POSITIVE_INFINITY) <= REREAD_MS;
@@ -173,11 +204,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
   }
 
-  function contextWith(signal: AbortSignal): ShowContext {
-    const { mayApprove, maySetConditions, renderer } = options;
+  function contextWith(signal: AbortSignal, asking?: Asking): ShowContext {
+    const { maySetConditions, renderer } = options;
+    const mayApprove = asking === undefined ? options.mayApprove : asking.rights(options.mayApprove);
     return {
       ...{ client, store, events, clock, steady, attempts, requests, renderer, shown, batches, pace, signal },
       ...{ mayApprove, maySetConditions },
+      ...(asking === undefined ? {} : { teamsOf: asking.teams }),
       enqueue: (key) => enqueue(key),
     };
   }
@@ -190,6 +223,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     signal: AbortSignal,
   ): Promise<undefined> {
     batches.withdraw(key);
+    rights.forget(repositoryOf(key), key);
     const revision = store.find(keyText(key));
     if (revision !== undefined) store.repositoryOf(revision).refusals.noteQueued(revision.name, undefined);
     if (before === undefined) {

@@ -10,11 +10,22 @@ test('of more changes than one list has, none is missed of those that were open:
   const count = 1100;
   // Each change takes the host a second, and its clock is not ahead.
   clock.advance(Date.UTC(2031, 0, 1) - clock.now());
-  const pulls = new UserPulls(forge, 'main', new SharedLists(clock).reader(''), clock);
+  const pulls = new UserPulls(
+    forge,
+    { base: 'main', isOwn: async () => false },
+    new SharedLists(clock).reader(''),
+    clock,
+  );
   const repository = world.store.repository('apps');
   const poll = () => {
     clock.advance(30_000);
-    const watched = { repository, policies: '', mergedSince: '2030-01-01T00:00:00Z', maxAgeMs: 0 };
+    const watched = {
+      repository,
+      findRepository: () => repository,
+      policies: '',
+      mergedSince: '2030-01-01T00:00:00Z',
+      maxAgeMs: 0,
+    };
     return pulls.poll(watched, new AbortController().signal);
   };
   for (let number = 1; number <= count; number += 1)

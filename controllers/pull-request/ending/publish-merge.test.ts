@@ -36,7 +36,8 @@ describe('merges of pull requests', () => {
     const merge = async (number: number) => {
       const { files } = await at.world.store.content(name);
       const squashed = Object.fromEntries([...files].map(([file, data]) => [`app/${file}`, data.toString('utf8')]));
-      const commit = await at.world.push(at.path, { ...squashed, 'other.yaml': `a: ${number}` });
+      await at.world.push(at.path, { 'other.yaml': `a: ${number}` });
+      const commit = await at.world.push(at.path, squashed);
       at.forge.change(number, { state: 'merged', merged: { commit, by: 'bob' } });
       await at.world.store.repository('apps').sync();
       await at.reconcile('apps');
@@ -200,6 +201,9 @@ describe('merges of pull requests', () => {
           find: (...args) => at.world.store.find(...args),
           list: (...args) => at.world.store.list(...args),
           repositoryOf: (...args) => at.world.store.repositoryOf(...args),
+          findRepository: (...args) => at.world.store.findRepository(...args),
+          repositories: (...args) => at.world.store.repositories(...args),
+          onArrival: (...args) => at.world.store.onArrival(...args),
           onPromotion: (...args) => at.world.store.onPromotion(...args),
           update: async (...args) => {
             await at.world.store.update(...args);
