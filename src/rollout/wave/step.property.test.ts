@@ -9,7 +9,7 @@ import { type Step, step } from './step.ts';
 import { WaveModel } from './testing-model.ts';
 import { planSpec, World, worldEvents } from './testing-world.ts';
 import { replay } from './transition.ts';
-import { membersOf } from './wave-members.ts';
+import { mayLeave, membersOf } from './wave-members.ts';
 import { limitOf, type PlanSpec, percentOf } from './wave-spec.ts';
 
 const START = ['a', 'b', 'c', 'e', 'h'];
@@ -169,19 +169,20 @@ class Log {
   }
 
   /** What is approved is selected, or was approved before. */
-  #checkSelected(target: TargetRecord, { candidates, isUnknown, of }: Observations): void {
-    const { revision } = of(target);
-    const isApproved = revision?.state === 'Proposed' && revision.isApproved === true;
-    if (candidates !== undefined && !isUnknown(target.id) && !isApproved) expect(candidates.has(target.id)).toBe(true);
+  #checkSelected(target: TargetRecord, observations: Observations): void {
+    const { candidates } = observations;
+    if (candidates !== undefined && mayLeave(target, observations)) expect(candidates.has(target.id)).toBe(true);
   }
 
   /** What the wave in progress approves is within its size, of the targets that are in the plan now, and of those before each. */
-  #checkSize(spec: PlanSpec, state: PlanState, approvals: readonly string[], { isUnknown }: Observations): void {
+  #checkSize(spec: PlanSpec, state: PlanState, approvals: readonly string[], observations: Observations): void {
     const current = currentWave(state)?.name;
     const { size } = spec.waves.find(({ name }) => name === current) ?? {};
     const targets = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
-    // Whether one that cannot be read was approved before is not known.
-    const own = targets.filter((one) => one.wave === current && approvals.includes(one.id) && !isUnknown(one.id));
+    // What is approved stays, and of what cannot be read that is not known.
+    const own = targets.filter(
+      (one) => one.wave === current && approvals.includes(one.id) && mayLeave(one, observations),
+    );
     for (const { order } of own) {
       const until = targets.filter((one) => one.order.joined <= order.joined);
       const taken = until.filter(({ wave }) => wave !== undefined).length;
