@@ -29,6 +29,9 @@ export interface StoppedBy {
 /** What a freeze stops, since when, who started it, how it ends, and what waits for its end. `now`: milliseconds since the epoch. */
 export function describeFreeze(freeze: FreezeRule, from: StoppedBy, own: string, now: number): ObjectExplanation {
   const { name, namespace, isInstallation } = freeze;
+  // Those of all namespaces are named as arguments of a command.
+  const nameOf = ({ metadata }: Stored) =>
+    metadata.namespace === own ? metadata.name : `${metadata.name} -n ${metadata.namespace}`;
   const isInForce = freezesAt([freeze], now).length > 0;
   const subject = `Freeze ${namespace}/${name}`;
   const commands = [sluiceCommand('freeze', 'end', name, ...freezeOptions(isInstallation, namespace, own))];
@@ -83,8 +86,4 @@ function heldDeliveries({ revisions, repositories, targets, deliveries }: Stoppe
 
 function keyOf(namespace: string | undefined, name: string): string {
   return `${namespace ?? ''}/${name}`;
-}
-
-function nameOf({ metadata }: Stored): string {
-  return metadata.name;
 }

@@ -4,7 +4,7 @@ import { FROZEN_PREFIX } from '../../package/model/policy/approval-rules.ts';
 import type { ActorOptions, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import type { Access } from './access.ts';
-import { commandFor, placedHints } from './hints/command-for.ts';
+import { commandFor } from './hints/command-for.ts';
 import { nextCommands } from './hints/next-commands.ts';
 import { roleHint } from './hints/role-hint.ts';
 import { openAccess } from './open-access.ts';
@@ -32,14 +32,15 @@ export async function inAccess<Result>(
   };
   const onOpenFailure = (failure: OpenFailure) => {
     const label = terminal.style('yellow', 'warning:', terminal.err);
-    terminal.note(`${label} ${printableLines(describeFailure(failure))}`);
+    terminal.note(`${label} ${printableLines(terminal.copyable(describeFailure(failure), failure.namespace))}`);
   };
   const access = await openAccess({ options, environment, write, onNote: note('note:'), onWarning, onOpenFailure });
+  terminal.defaultNamespace = access.defaultNamespace;
   try {
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run(access, warnings);
   } catch (error) {
-    throw await located(error, access, options, commandFor(options, invocation));
+    throw await located(error, access, commandFor(options, invocation));
   } finally {
     await access.close();
   }
@@ -52,14 +53,13 @@ export async function inAccess<Result>(
 async function located(
   error: unknown,
   { server, where, isOwnServer }: Access,
-  options: PlaceOptions,
   commandOf: (...words: string[]) => string,
 ): Promise<unknown> {
   if (!isSluiceError(error) || error.code === 'Internal') return error;
   const next = nextCommands(error.message, undefined).map((words) => `\nNext: ${commandOf(...words)}`);
   const scope = scopeHint(error.message);
   const hint = scope === '' && isOwnServer ? await roleHint(error.message) : scope;
-  const message = `${placedHints(error.message, options)}${leaderHint(error.message)}${hint}`;
+  const message = `${error.message}${leaderHint(error.message)}${hint}`;
   const asked = server === undefined || message.includes(server) ? '' : ` (server: ${where})`;
   if (asked === '' && next.length === 0 && message === error.message) return error;
   return new SluiceError(error.code, `${message}${asked}${next.join('')}`, { cause: error, details: error.details });

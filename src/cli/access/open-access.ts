@@ -88,6 +88,7 @@ export async function openAccess({
     where: `the data folder ${folder.path}`,
     server: undefined,
     namespace: namespace ?? DEFAULT_NAMESPACE,
+    defaultNamespace: DEFAULT_NAMESPACE,
     clock: session.clock,
     client: session.client,
     isSluice: true,

@@ -35,6 +35,7 @@ export class ServerAccess implements Access {
   readonly where: string;
   readonly server: string;
   readonly namespace: string;
+  readonly defaultNamespace: string;
   readonly clock: Clock = systemClock;
   readonly client: Client;
   readonly isSluice: boolean;
@@ -53,6 +54,7 @@ export class ServerAccess implements Access {
     const of = folder === undefined ? access.source : `"sluice up" on ${folder}`;
     this.where = `${access.server} (${of})`;
     this.namespace = namespace ?? access.namespace;
+    this.defaultNamespace = access.namespace;
     this.#http = new HttpClient({ connection, face: 'cli', impersonate: actor });
     this.client = this.#http;
     this.isSluice = served.isSluice;

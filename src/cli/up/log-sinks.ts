@@ -14,7 +14,8 @@ const EVENT_STYLES: Readonly<Record<string, Style>> = {
 /** One JSON object a line. */
 export function jsonSink(terminal: Terminal): LogSink {
   return ({ at, level, event, subject, message, fields }) => {
-    terminal.line(JSON.stringify({ time: new Date(at).toISOString(), level, event, subject, message, ...fields }));
+    const entry = { time: new Date(at).toISOString(), level, event, subject, message, ...fields };
+    terminal.out.write(`${JSON.stringify(entry)}\n`);
   };
 }
 
@@ -31,8 +32,9 @@ export function timelineSink(terminal: Terminal, start: number): LogSink {
   };
 }
 
-function line(terminal: Terminal, { level, event, subject, message }: LogEntry): string {
+function line(terminal: Terminal, { level, event, subject, message, fields }: LogEntry): string {
   const style = level === 'warn' ? 'yellow' : EVENT_STYLES[event];
-  const text = printable(message);
+  const namespace = fields?.namespace;
+  const text = printable(terminal.copyable(message, typeof namespace === 'string' ? namespace : undefined));
   return `${printable(subject).padEnd(28)}  ${style === undefined ? text : terminal.style(style, text)}`;
 }
