@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { sluiceVersion } from '../app/sluice-version.ts';
-import { placedHints } from './access/hints/command-for.ts';
+import { PLACED_GROUPS, placedHints } from './access/hints/command-for.ts';
 import { addCheckCommand } from './check/check-command.ts';
 import { addDoraCommand } from './dora/dora-command.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
@@ -18,8 +18,6 @@ import { addTargetCommands } from './target/target-commands.ts';
 import { addWaveCommands } from './wave/wave-commands.ts';
 
 const USAGE_ERROR = 2;
-/** Of commands that work on a server or a data folder. */
-const PLACE_FLAGS = ['--data', '--kubeconfig', '--context', '--namespace'];
 
 /** Runs one command line; returns the exit code. Never throws. */
 export async function runProgram(words: readonly string[], { terminal, environment }: Invocation): Promise<number> {
@@ -102,11 +100,12 @@ Examples:
   return program;
 }
 
-/** The options by which commands in messages work on the same target: all of a command that works on servers, else the data folder. */
+/** The options by which commands in messages work on the same target. Only those of some groups name it with --kubeconfig and -n. */
 function targetOf(command: Command): PlaceOptions {
   const options = command.opts<PlaceOptions>();
-  const isPlaced = PLACE_FLAGS.every((flag) => command.options.some(({ long }) => long === flag));
-  if (isPlaced) return options;
+  let top: Command = command;
+  while (top.parent?.parent) top = top.parent;
+  if (PLACED_GROUPS.includes(top.name())) return options;
   return options.data === undefined ? {} : { data: options.data };
 }
 

@@ -4,7 +4,7 @@ import { FROZEN_PREFIX } from '../../package/model/policy/approval-rules.ts';
 import type { ActorOptions, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import type { Access } from './access.ts';
-import { commandFor } from './hints/command-for.ts';
+import { commandFor, placedHints } from './hints/command-for.ts';
 import { nextCommands } from './hints/next-commands.ts';
 import { roleHint } from './hints/role-hint.ts';
 import { openAccess } from './open-access.ts';
@@ -36,6 +36,7 @@ export async function inAccess<Result>(
   };
   const access = await openAccess({ options, environment, write, onNote: note('note:'), onWarning, onOpenFailure });
   terminal.defaultNamespace = access.defaultNamespace;
+  terminal.completeCommands = placedHints(options, invocation);
   try {
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run(access, warnings);

@@ -2,7 +2,15 @@ import type { Command } from 'commander';
 import { builtIns } from '../../function/built-in/index.ts';
 
 /** Names that are looked up while a line is completed. */
-export type NameKind = 'revisions' | 'repositories' | 'targets' | 'plans' | 'waves' | 'freezes' | 'conditions' | 'explained';
+export type NameKind =
+  | 'revisions'
+  | 'repositories'
+  | 'targets'
+  | 'plans'
+  | 'waves'
+  | 'freezes'
+  | 'conditions'
+  | 'explained';
 
 export interface Word {
   readonly word: string;

@@ -37,7 +37,9 @@ export function targetWatch(name: string, options: TargetWatchOptions, invocatio
     const wanted = options.revision === undefined ? undefined : await wantedRevision(access, options.revision);
     const goal = { until, wanted };
     if (access.server === undefined && (wanted !== undefined || !isReached(first, goal, undefined)))
-      terminal.note(`no server runs on ${printable(access.where)}, so nothing changes; start "${commandFor(options, invocation)('up')}"`);
+      terminal.note(
+        `no server runs on ${printable(access.where)}, so nothing changes; start "${commandFor(options, invocation)('up')}"`,
+      );
     return follow(access, name, options, goal, invocation, signal);
   });
 }

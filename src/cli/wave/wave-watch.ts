@@ -21,7 +21,9 @@ export function waveWatch(name: string, options: WaveWatchOptions, invocation: I
   return watchInAccess(options, invocation, async (access, signal) => {
     const first = await expectPlan(access, name);
     if (access.server === undefined && endOf(first) === undefined)
-      invocation.terminal.note(`no server runs on ${printable(access.where)}, so nothing changes; start "${commandFor(options, invocation)('up')}"`);
+      invocation.terminal.note(
+        `no server runs on ${printable(access.where)}, so nothing changes; start "${commandFor(options, invocation)('up')}"`,
+      );
     return follow(access, name, options, invocation, signal);
   });
 }

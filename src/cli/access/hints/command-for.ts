@@ -12,7 +12,7 @@ const ADOPT_PLACE = 'in a data folder whose key the server trusts (docs/trust.md
 const OTHER_USER = 'other-user';
 
 /** First words of commands that work on a namespace of a server or a data folder, and take --data, --kubeconfig, --context and -n. */
-const PLACED_GROUPS = ['rpkg', 'repo', 'why', 'wave', 'freeze', 'target', 'dora'];
+export const PLACED_GROUPS: readonly string[] = ['rpkg', 'repo', 'why', 'wave', 'freeze', 'target', 'dora'];
 const PLACED = new RegExp(`(?<=(["\`]))sluice ((?:${PLACED_GROUPS.join('|')})(?: [^"\`\\\\\\n]*)?)(?=\\1)`, 'g');
 
 type Target = { readonly [Name in 'data' | 'kubeconfig' | 'context' | 'namespace']?: string | undefined };
@@ -38,7 +38,8 @@ export function placedCommand(
     text.replace(/^((?:.*, then: )?)sluice (.*)$/s, (_all, before: string, words: string) => {
       const meant = { namespace: namespace ?? options.namespace };
       const place = (target: Target) => placeText(words, { ...target, ...meant }, terminal.defaultNamespace);
-      if (isServer && words.startsWith('repo adopt ')) return `${before}${ADOPT_PLACE}: ${program} ${words}${place({})}`;
+      if (isServer && words.startsWith('repo adopt '))
+        return `${before}${ADOPT_PLACE}: ${program} ${words}${place({})}`;
       const command = `${program} ${isServer ? words.replaceAll(AS_OTHER, '') : words}${place(options)}`;
       return `${before}${isServer ? actorText(words) : ''}${command}`;
     });
@@ -66,11 +67,7 @@ export function placedHints(options: PlaceOptions, { terminal }: Invocation): Co
 }
 
 /** The options that a command lacks to work on the target that is meant, in the namespace that is meant. */
-function placeText(
-  words: string,
-  { data, kubeconfig, context, namespace }: Target,
-  defaultNamespace: string,
-): string {
+function placeText(words: string, { data, kubeconfig, context, namespace }: Target, defaultNamespace: string): string {
   const isNamespaced =
     PLACED_GROUPS.includes(words.split(' ', 1)[0] ?? '') && !/ (?:-n|--namespace|-A|--all-namespaces)\b/.test(words);
   const isPlaced = / --(?:data|kubeconfig)\b/.test(words);
