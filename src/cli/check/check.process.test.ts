@@ -132,7 +132,8 @@ describe('sluice check', () => {
   });
 
   test.each(['web/plain.yaml', 'web/Kptfile'])('of a conflict in %s it reports nothing else', async (file) => {
-    const text = (word: string) => (file.endsWith('Kptfile') ? KPTFILE('web', `info: {description: ${word}}\n`) : `a: ${word}\n`);
+    const text = (word: string) =>
+      file.endsWith('Kptfile') ? KPTFILE('web', `info: {description: ${word}}\n`) : `a: ${word}\n`;
     await write(file, text('here'));
     commit();
     git('checkout', '--quiet', 'main');
