@@ -4,7 +4,12 @@ import type { MergedProposal } from '../model/revision/revision-state.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 
 /** Flaws of a publication that records a bypass. */
-const BYPASSED: ReadonlySet<string> = new Set<PublicationFlaw>(['GateUnmet', 'NotApproved', 'ChangesRequested']);
+const BYPASSED: ReadonlySet<string> = new Set<PublicationFlaw>([
+  'GateUnmet',
+  'NotApproved',
+  'ChangesRequested',
+  'ForeignFiles',
+]);
 
 /**
  * Returns the revision if it is the publication of the merge, which an earlier request or another process has recorded. A request that is
