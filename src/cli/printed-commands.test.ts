@@ -38,7 +38,12 @@ function misplaced(commands: readonly string[]): string[] {
   return commands.filter((command) => !isPlaced(command) || !isInTeam(command));
 }
 
-const OBJECTS = `apiVersion: sluice.dev/v1alpha1
+const OBJECTS = `apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {name: twin, namespace: team}
+spec: {type: git, git: {repo: ADDRESS, branch: main}}
+---
+apiVersion: sluice.dev/v1alpha1
 kind: PackagePolicy
 metadata: {name: p, namespace: team}
 spec:
@@ -70,7 +75,7 @@ async function prepare(): Promise<void> {
     expect(await run('rpkg', 'propose', 'packages.web.v1', ...where)).toMatchObject({ code: 0 });
   }
   await mkdir(join(cli.folder, 'conf'));
-  await writeFile(join(cli.folder, 'conf', 'objects.yaml'), OBJECTS);
+  await writeFile(join(cli.folder, 'conf', 'objects.yaml'), OBJECTS.replace('ADDRESS', join(cli.folder, 'b.git')));
 }
 
 test('every command that is printed names the namespace and the data folder of the command line', async () => {
@@ -84,6 +89,10 @@ test('every command that is printed names the namespace and the data folder of t
   expect(next.length).toBeGreaterThan(1);
   expect(next.filter((line) => line.includes(' -n team --data ')).length).toBe(next.length / 2);
   expect(next.filter((line) => !line.includes(` --data ${cli.data}`))).toEqual([]);
+
+  const twin = `"sluice repo unreg twin -n team --data ${cli.data}" forgets this one`;
+  expect(idle.stdout).toMatch(/^ {2}team\/twin: .*Repository conflict/m);
+  expect((await run('rpkg', 'get', '-A')).stderr).toContain(twin);
 
   const lines: readonly (readonly [number, ...string[]])[] = [
     [1, 'why', 'packages.web.v1'],

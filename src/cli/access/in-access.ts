@@ -20,15 +20,15 @@ export async function inAccess<Result>(
   write = false,
 ): Promise<Result> {
   const { terminal, environment } = invocation;
-  const note = (label: string) => (text: string) =>
-    terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(text)}`);
+  const note = (label: string) => (text: string, namespace?: string) =>
+    terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(terminal.copyable(text, namespace))}`);
   const warn = note('warning:');
   const warnings: string[] = [];
-  const onWarning = (text: string) => {
+  const onWarning = (text: string, namespace?: string) => {
     // The banner of the command says so.
     if (text.startsWith(FROZEN_PREFIX)) return;
     warnings.push(text);
-    warn(text);
+    warn(text, namespace);
   };
   const onOpenFailure = (failure: OpenFailure) => {
     const label = terminal.style('yellow', 'warning:', terminal.err);

@@ -19,8 +19,8 @@ export interface ServerAccessOptions {
   readonly namespace: string | undefined;
   /** The user to impersonate; the user of the kubeconfig if absent. */
   readonly actor: Actor | undefined;
-  /** Called with why a list may be incomplete. */
-  readonly onWarning: (text: string) => void;
+  /** Called with why a list may be incomplete; `namespace` is that of the object. */
+  readonly onWarning: (text: string, namespace?: string) => void;
   /** The data folder whose server it is, if it is one of this machine. */
   readonly folder?: string;
 }
@@ -43,7 +43,7 @@ export class ServerAccess implements Access {
   readonly systemNamespace: string;
   readonly #connection: Connection;
   readonly #http: HttpClient;
-  readonly #onWarning: (text: string) => void;
+  readonly #onWarning: ServerAccessOptions['onWarning'];
 
   private constructor(
     { connection, namespace, actor, folder, onWarning }: ServerAccessOptions,
@@ -98,7 +98,7 @@ export class ServerAccess implements Access {
       const synced = status?.lastFullSyncTime;
       if (synced === undefined) unread += 1;
       const state = synced === undefined ? '' : `; its packages are shown as of ${synced}`;
-      this.#onWarning(`repository ${metadata.name}: ${ready.message}${state}`);
+      this.#onWarning(`repository ${metadata.name}: ${ready.message}${state}`, metadata.namespace);
     }
     return unread;
   }
