@@ -1,6 +1,6 @@
 import type { MergedState } from '../../../src/forge/forge.ts';
 import type { SluiceError } from '../../../src/foundation/sluice-error.ts';
-import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import { approverOf, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
@@ -15,6 +15,7 @@ import { rejectedAt, verdictsOf } from '../reviews/apply-reviews.ts';
 import {
   approvalsAtMerge,
   mergeAsApproval,
+  noRightText,
   reviewsAsCandidates,
   reviewsUntilMerge,
 } from '../reviews/approvals-at-merge.ts';
@@ -61,10 +62,12 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const publishes = review.publishOn === 'merge';
   const candidates = [...merge.candidates, ...(publishes ? reviewsAsCandidates(verdicts) : [])];
   // Others merge by the rules of the host alone, which count as no approval.
-  const { approvals } =
+  const { approvals, refused } =
     decision === undefined
       ? await approvalsAtMerge({ forge, mayApprove, signal }, review, candidates, keyOf(object))
-      : { approvals: [] };
+      : { approvals: [], refused: [] };
+  const isMapped = approverOf(review.approvers, pull.merged?.by) !== undefined;
+  const notPermitted = isMapped && refused.length > 0 ? noRightText(refused) : undefined;
   const uncounted = decision === undefined ? merge.uncounted : undefined;
   const reason = uncounted === undefined ? mergeText(pull) : `${mergeText(pull)}; ${uncounted}`;
   // Without the decision the merge alone publishes only where the policy says so.
@@ -75,7 +78,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const publish = async (attempt: MergeAttempt) => {
     const { evidence = pull.url } = decision ?? attempt.by ?? {};
     // Otherwise the merge would be published by the rules of the host alone, which had let that user merge.
-    const notApproved = (attempt.by === undefined ? uncounted : undefined) ?? notDecided;
+    const notApproved = (attempt.by === undefined ? (uncounted ?? notPermitted) : undefined) ?? notDecided;
     const merged = {
       ...mergedProposal(pull, attempt, notApproved),
       ...(objection === undefined ? {} : { objection }),

@@ -21,6 +21,7 @@ import { isMergedBefore } from '../../pull-request/merging/merge-publication.ts'
 import {
   approvalsAtMerge,
   mergeAsApproval,
+  noRightText,
   reviewsAsCandidates,
   reviewsUntilMerge,
   type UserApproval,
@@ -266,7 +267,7 @@ async function approvalsOf(
   const changesRequested = reviews === undefined ? undefined : verdicts.changesRequested;
   const missing =
     refused.length > 0
-      ? `but User "${refused.join('", "')}" may not update packagerevisions/approval in this namespace`
+      ? `but ${noRightText(refused)}`
       : merge.uncounted !== undefined
         ? `but ${merge.uncounted}`
         : review?.publishOn === 'merge'
