@@ -194,7 +194,10 @@ describe('merges of pull requests', () => {
       const message = expect.stringMatching(
         /User "bob@example.com", "carl@example.com" may not update packagerevisions\/approval in this namespace; grant that right, as the ClusterRole sluice:approver has it/,
       );
-      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'NotApproved', message } });
+      expect(at.revision(name)).toMatchObject({
+        lifecycle: 'Published',
+        outOfBand: { reason: 'NotApproved', message },
+      });
       expect((await at.world.events(name)).at(-1)).toEqual(message);
     });
 
