@@ -2,7 +2,7 @@ import type { Forge } from '../../src/forge/forge.ts';
 import type { SharedLists } from '../../src/forge/shared-lists.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import { type PackageRevision as Revision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
+import { type PackageRevision, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import { PullRequests } from './pull-requests.ts';
@@ -12,6 +12,9 @@ import { PullRequests } from './pull-requests.ts';
  * the host does not have it.
  */
 export type OpenForge = (review: ReviewPolicy, namespace: string, address: string, mayMerge?: boolean) => Forge;
+
+/** What shows the repository of a revision. */
+type Revision = Pick<PackageRevision, 'key' | 'namespace'>;
 
 /** The repositories on hosts that proposals use, each opened once. */
 export class OpenedRepositories {

@@ -24,6 +24,7 @@ import { unmetPublication, whenRulesChange } from './checks/unmet-publication.ts
 import { leavePull } from './ending/apply-end.ts';
 import { arrivedMerges } from './ending/awaited-merge.ts';
 import { EndedProposals } from './ending/ended-proposals.ts';
+import { LostMerges } from './ending/lost-merges.ts';
 import { ofSamePackage } from './ending/supersede.ts';
 import { supersededProposals } from './ending/superseded-proposals.ts';
 import { HostFailures } from './host-failures.ts';
@@ -43,7 +44,16 @@ export interface PullRequestOptions {
   readonly client: Client;
   readonly store: Pick<
     RevisionStore,
-    'change' | 'evaluate' | 'find' | 'list' | 'repositoryOf' | 'onPromotion' | 'update'
+    | 'change'
+    | 'evaluate'
+    | 'find'
+    | 'findRepository'
+    | 'list'
+    | 'repositories'
+    | 'repositoryOf'
+    | 'onArrival'
+    | 'onPromotion'
+    | 'update'
   >;
   /** Where policies and freezes apply. */
   readonly scope?: PolicyScope;
@@ -86,6 +96,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     enqueue: (key) => enqueue(key),
   });
   const ended = new EndedProposals({ client, store, events, opened, clock });
+  const lost = new LostMerges({ client, store, events, opened, clock });
   let wake: (key: ObjectKey) => void = () => undefined;
   const polls = new RepositoryPolls({
     ...{ client, store, clock, shown, opened, pace, failures, requests, batches, ended },
@@ -95,6 +106,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   return {
     name: 'pull-request',
     sources: [
+      lost.source(),
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
       leftBatches(),
@@ -121,7 +133,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     reconcile: async (key, { signal }) => {
       try {
         if (isBatchesKey(key)) return await batches.reconcile(key, signal);
-        return await (key.name.includes('.') ? reconcile(key, signal) : polls.poll(key, signal));
+        return await (key.name.includes('.') ? reconcile(key, signal) : poll(key, signal));
       } catch (error) {
         // Attempts before its end would make a rate limit last longer.
         if (!isSluiceError(error, 'TooManyRequests')) throw error;
@@ -130,9 +142,20 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     },
   };
 
+  async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    for (const one of await lost.find(key)) wake(one);
+    return polls.poll(key, signal);
+  }
+
   async function reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const object = await client.find(packageRevisionKind, key, { signal });
     const before = shown.get(key);
+    if (object === undefined) {
+      const restored = await lost.restore(key, before, signal);
+      // It is there again, which wakes this controller.
+      if (restored === true) return undefined;
+      if (restored !== false) return restored;
+    }
     if (object?.spec.lifecycle !== 'Proposed' || object.metadata.deletionTimestamp !== undefined)
       return end(key, before, object, signal);
     let evaluation: RevisionEvaluation;

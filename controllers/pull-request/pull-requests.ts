@@ -7,7 +7,7 @@ import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { ReportedPull } from '../repository/sync-requests.ts';
 import { isBatchBranch } from './batch/batch-name.ts';
-import { isOwnBranch } from './own-branch.ts';
+import { hasOwnName } from './own-branch.ts';
 import { ChangedPulls, type ChangesOptions } from './reading/changed-pulls.ts';
 import { isLater, isSame } from './reading/compare-pulls.ts';
 import { KnownPulls } from './reading/known-pulls.ts';
@@ -358,7 +358,7 @@ export class PullRequests {
 
   async #readAll(signal: AbortSignal): Promise<void> {
     const { recent, open } = await this.#changes.begin({ maxRecent: MAX_RECENT }, signal);
-    for (const { head } of recent) if (isOwnBranch(head.branch)) this.#wanted.add(head.branch);
+    for (const { head } of recent) if (hasOwnName(head.branch)) this.#wanted.add(head.branch);
     for (const pull of [...recent].reverse()) this.note(pull);
     for (const pull of open) this.note(pull);
     this.#wanted.clear();

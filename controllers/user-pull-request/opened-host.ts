@@ -4,10 +4,17 @@ import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { listsOf, type OpenForge } from '../pull-request/opened-repositories.ts';
+import type { OwnBranches } from '../pull-request/own-branch.ts';
 import { UserPulls } from './user-pulls.ts';
 
 /** Where the members of teams are read. */
 export type Teams = Pick<Forge, 'isTeamMember'>;
+
+export interface HostOptions {
+  readonly openForge: OpenForge;
+  readonly lists: SharedLists;
+  readonly isOwn: OwnBranches;
+}
 
 /**
  * A repository on its host. Policies may name the host with several credentials or addresses. Those of the oldest policy are used for the pull
@@ -30,15 +37,15 @@ export class OpenedHost {
   static open(
     repository: PackageRepository,
     reviews: readonly ReviewPolicy[],
-    openForge: OpenForge,
-    lists: SharedLists,
+    { openForge, lists, isOwn }: HostOptions,
   ): OpenedHost {
     const { id, namespace, url, layout } = repository;
     let problem: unknown;
     for (const review of oldestOfEach(reviews)) {
       try {
         const forge = openForge(review, namespace, url);
-        const pulls = new UserPulls(forge, layout.branch, lists.reader(listsOf(id, url, review)), repository.clock);
+        const reader = lists.reader(listsOf(id, url, review));
+        const pulls = new UserPulls(forge, { base: layout.branch, isOwn }, reader, repository.clock);
         return new OpenedHost(pulls, idOf(repository, review), (other) => openForge(other, namespace, url));
       } catch (error) {
         if (!isSluiceError(error, 'InvalidInput')) throw error;

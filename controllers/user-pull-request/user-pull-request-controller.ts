@@ -22,7 +22,7 @@ import { whenRulesChange } from '../pull-request/checks/unmet-publication.ts';
 import { waitLeft } from '../pull-request/commands/edited-comments.ts';
 import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
-import { isOwnBranch } from '../pull-request/own-branch.ts';
+import { ownBranchesOf } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
 import { REREAD_MS } from '../pull-request/reviews/withdraw-reviews.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
@@ -51,7 +51,7 @@ export interface UserPullRequestOptions {
   readonly client: Client;
   readonly store: Pick<
     RevisionStore,
-    'find' | 'change' | 'findRepository' | 'onArrival' | 'onPromotion' | 'publishMerged'
+    'find' | 'change' | 'findRepository' | 'onArrival' | 'onPromotion' | 'publishMerged' | 'repositories'
   >;
   readonly clock: Clock;
   readonly openForge: OpenForge;
@@ -184,7 +184,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       return undefined;
     }
     const { pulls } = await hostOf(repository, wanted);
-    const { maxAgeMs, reruns, isQueued } = takeReported(key, pulls);
+    const { maxAgeMs, reruns, isQueued } = await takeReported(key, pulls);
     const wakeCheck = (number: number) => enqueue({ namespace: key.namespace, name: `${key.name}.${number}` });
     const began = clock.monotonic();
     const policies = JSON.stringify(reviews.map(({ mergesSince: _since, ...rest }) => rest));
@@ -216,19 +216,21 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     }
     opened.delete(id);
     await present?.close();
-    const host = OpenedHost.open(repository, reviews, openForge, lists);
+    const host = OpenedHost.open(repository, reviews, { openForge, lists, isOwn: ownBranchesOf(store, id) });
     opened.set(id, host);
     return host;
   }
 
   /** What messages have reported, and whether it is time for another list of the host. */
-  function takeReported(key: ObjectKey, list: UserPulls): Reported {
+  async function takeReported(key: ObjectKey, list: UserPulls): Promise<Reported> {
     const id = keyText(key);
     const isWoken = woken.delete(id) && !pace.isReported(id);
     const taken = options.requests?.takeReview(key, 'users');
     const reported = [...(taken?.pulls.values() ?? [])];
     if (reported.length > 0) pace.noteMessage(id);
-    if (isWoken || reported.some(({ head }) => head === undefined || !isOwnBranch(head.branch))) unread.add(id);
+    const isOwn = ownBranchesOf(store, id);
+    if (isWoken) unread.add(id);
+    for (const { head } of reported) if (head === undefined || !(await isOwn(head))) unread.add(id);
     const isDue = pace.dueMs(id, list, false) === 0;
     const [isNow, nowMs] = unread.has(id) ? [pace.waitMs(list) === 0, 0] : [isDue, pace.nextMs(id, false) / 2];
     return {
@@ -285,11 +287,16 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       await repository.untracked.forgetPull(number);
       return undefined;
     }
-    if (!pulls.isOfUser(pull)) return undefined;
+    if (!(await pulls.isOfUser(pull))) return undefined;
     const reviews = (await options.reviewsOf(object)).filter(isChecked);
     await takeRerunRequest(pulls.forge, pull, reviews, pulls.writtenOf(number), signal);
     const head = await headOf(repository, pull, signal);
     if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
+    // What was fetched for it may show that it is a proposal.
+    if (!(await pulls.isOfUser(pull))) {
+      pulls.forget(number);
+      return undefined;
+    }
     const workspace = workspaceOf(number);
     const { mayCreate, mayApprove, requests } = options;
     const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);

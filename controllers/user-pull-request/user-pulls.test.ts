@@ -10,7 +10,12 @@ test('of more changes than one list has, none is missed of those that were open:
   const count = 1100;
   // Each change takes the host a second, and its clock is not ahead.
   clock.advance(Date.UTC(2031, 0, 1) - clock.now());
-  const pulls = new UserPulls(forge, 'main', new SharedLists(clock).reader(''), clock);
+  const pulls = new UserPulls(
+    forge,
+    { base: 'main', isOwn: async () => false },
+    new SharedLists(clock).reader(''),
+    clock,
+  );
   const repository = world.store.repository('apps');
   const poll = () => {
     clock.advance(30_000);

@@ -10,7 +10,7 @@ import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { AwaitedComment } from '../pull-request/commands/edited-comments.ts';
 import type { AwaitedMerge } from '../pull-request/ending/awaited-merge.ts';
-import { isOwnBranch } from '../pull-request/own-branch.ts';
+import type { OwnBranches } from '../pull-request/own-branch.ts';
 import { ChangedPulls } from '../pull-request/reading/changed-pulls.ts';
 import type { Exhausted } from './fork-renderer.ts';
 import { type RulesAtMerge, rulesAtMerge } from './rules-at-merge.ts';
@@ -99,6 +99,7 @@ export class UserPulls {
   readonly #settled = new LruCache<number, string>({ maxEntries: MAX_SETTLED });
   readonly #reported = new LruCache<number, string>({ maxEntries: MAX_REPORTED });
   readonly #clock: Pick<Clock, 'now'>;
+  readonly #isOwn: OwnBranches;
   #policies: string | undefined;
   /** The merge queue is to be read; at first, since it may wait. */
   #readsQueue = true;
@@ -115,11 +116,17 @@ export class UserPulls {
   /** When a rule for a merge may begin or end to block by itself, milliseconds since the epoch; undefined if none does. */
   rulesChangeAt: number | undefined;
 
-  /** `lists` is closed with it. */
-  constructor(forge: Forge, base: string, lists: ListReader, clock: Pick<Clock, 'monotonic' | 'now'>) {
+  /** `lists` is closed with it. `isOwn` is asked again whenever a pull request is looked at: branches are fetched later than they are listed. */
+  constructor(
+    forge: Forge,
+    { base, isOwn }: { readonly base: string; readonly isOwn: OwnBranches },
+    lists: ListReader,
+    clock: Pick<Clock, 'monotonic' | 'now'>,
+  ) {
     this.forge = forge;
     this.#clock = clock;
     this.#base = base;
+    this.#isOwn = isOwn;
     this.#lists = lists;
     this.#changes = new ChangedPulls(forge, { base, maxOpen: MAX_OPEN }, lists, clock);
   }
@@ -155,8 +162,8 @@ export class UserPulls {
   }
 
   /** False for those of Sluice's own proposals, and to other branches. */
-  isOfUser({ head, base }: PullRequest): boolean {
-    return base.branch === this.#base && !(head.isSameRepository && isOwnBranch(head.branch));
+  async isOfUser({ head, base }: PullRequest): Promise<boolean> {
+    return base.branch === this.#base && !(head.isSameRepository && (await this.#isOwn(head)));
   }
 
   /**
@@ -172,13 +179,13 @@ export class UserPulls {
     this.readMs = undefined;
     const changed = new Set([...(await this.#movedOnMain(repository)), ...(await this.#withOtherRules(repository))]);
     if (this.#policies !== policies) for (const number of this.#open.keys()) changed.add(number);
-    if (isFirst) this.#takeOver(await this.#begin(mergedSince, signal), { mergedSince, isFirst }, changed);
+    if (isFirst) await this.#takeOver(await this.#begin(mergedSince, signal), { mergedSince, isFirst }, changed);
     else if (maxAgeMs !== undefined) {
       const again = [...this.#changes.fresh];
       const { pulls, readMs } = await this.#changes.read({ maxAgeMs, open: this.#open.keys() }, signal);
       this.readMs = readMs;
       for (const number of again) changed.add(number);
-      this.#takeOver(pulls, { mergedSince, isFirst }, changed);
+      await this.#takeOver(pulls, { mergedSince, isFirst }, changed);
     }
     this.#policies = policies;
     return [...changed];
@@ -198,21 +205,21 @@ export class UserPulls {
   }
 
   /** Takes over what was listed. Adds the numbers of the open ones that have changed. */
-  #takeOver(
+  async #takeOver(
     pulls: readonly PullRequest[],
     { mergedSince, isFirst }: { readonly mergedSince: string | undefined; readonly isFirst: boolean },
     changed: Set<number>,
-  ): void {
+  ): Promise<void> {
     for (const pull of pulls) {
       const { number, updatedAt } = pull;
-      if (this.#isToPublish(pull, mergedSince)) {
+      if (await this.#isToPublish(pull, mergedSince)) {
         const waiting = this.#merged.get(number);
         if (waiting !== undefined) waiting.pull = pull;
         else this.#merged.set(number, { pull, isMissed: isFirst || isLongAgo(pull), attempts: 0 });
       }
       const known = this.#open.get(number);
       if (known?.updatedAt === updatedAt) continue;
-      if (known === undefined && (pull.state !== 'open' || !this.isOfUser(pull))) continue;
+      if (known === undefined && (pull.state !== 'open' || !(await this.isOfUser(pull)))) continue;
       changed.add(number);
       this.hasChanged = !isFirst;
       this.#open.set(number, { written: {}, ...known, updatedAt });
@@ -220,10 +227,10 @@ export class UserPulls {
     }
   }
 
-  #isToPublish(pull: PullRequest, mergedSince: string | undefined): boolean {
-    if (pull.state !== 'merged' || mergedSince === undefined || !this.isOfUser(pull)) return false;
-    if (this.#settled.get(pull.number) === pull.updatedAt) return false;
-    return Date.parse(pull.closedAt ?? pull.updatedAt) >= Date.parse(mergedSince);
+  async #isToPublish(pull: PullRequest, mergedSince: string | undefined): Promise<boolean> {
+    if (pull.state !== 'merged' || mergedSince === undefined) return false;
+    if (Date.parse(pull.closedAt ?? pull.updatedAt) < Date.parse(mergedSince)) return false;
+    return (await this.isOfUser(pull)) && this.#settled.get(pull.number) !== pull.updatedAt;
   }
 
   /** Those whose packages are no longer the same on the main branch: one request to Git for all. */

@@ -8,7 +8,6 @@ import { publishedRecordOf } from '../../../src/package/model/record/commit-mess
 import type { LifecycleStep, RevisionRecord } from '../../../src/package/model/record/record.ts';
 import { lastRequestOf } from '../../../src/package/model/revision/attribution.ts';
 import { isPublished, type PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
@@ -142,7 +141,10 @@ export function isOfProposal(
   { state, body, number, head }: PullRequest,
   about: {
     readonly proposal: string;
-    readonly evaluation: Pick<RevisionEvaluation, 'revision' | 'record'>;
+    readonly evaluation: {
+      readonly revision: Pick<Revision, 'commit'>;
+      readonly record: Pick<RevisionRecord, 'steps'>;
+    };
     readonly known: { readonly proposal: string; readonly pull: Pick<ShownPull, 'number'> } | undefined;
   },
 ): boolean {
@@ -167,8 +169,8 @@ export async function leavePull(
   lifecycle: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const text = endText(key, store.find(keyText(key)), lifecycle);
   const pull = pulls.readWithin(branch, number, RECENT_MS) ?? (await pulls.forge.get(number, signal));
+  const text = endText(key, pull, store.find(keyText(key)), lifecycle);
   if (!proposalsIn(pull.body).includes(proposal)) return;
   const body = withSection(pull.body, [proposal], text);
   await pulls.forge.update(number, { body }, signal);
@@ -177,15 +179,19 @@ export async function leavePull(
 /** What the pull request of a proposal says once that has ended; undefined for a revision that was deleted. */
 export function endText(
   { name }: ObjectKey,
+  { state, head }: Pick<PullRequest, 'state' | 'head'>,
   revision: Revision | undefined,
   lifecycle: string = revision?.lifecycle ?? DELETED,
 ): string {
   const last = revision === undefined ? undefined : lastRequestOf(revision);
   const by = last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
-  const again =
-    revision === undefined || isRejectedByEnd(revision)
-      ? 'To propose it again as it is, restore the branch of this pull request, and open it again.'
-      : '';
+  const mayReturn = revision === undefined || isRejectedByEnd(revision);
+  // Hosts open none again that was merged.
+  const how =
+    state === 'merged'
+      ? `as it was merged, push ${inlineCode(head.commit)} to ${inlineCode(head.branch)}.`
+      : 'as it is, restore the branch of this pull request, and open it again.';
+  const again = mayReturn ? `To propose it again ${how}` : '';
   // What came around the gates has no step that counts.
   const reason = revision?.outOfBand === undefined ? by : outOfBandNote(revision.outOfBand);
   return describeEnd({ name, lifecycle }, `${reason} ${again}`.trim());

@@ -137,7 +137,7 @@ export class EndedProposals {
       }
       const marked = proposalsIn(pull.body);
       if (marked.length > 0 && !isEnd(sectionOf(pull.body) ?? '')) {
-        const body = withSection(pull.body, marked, endText(key, now));
+        const body = withSection(pull.body, marked, endText(key, pull, now));
         pulls.note(await pulls.forge.update(pull.number, { body }, signal));
       }
       const before = last?.revision;

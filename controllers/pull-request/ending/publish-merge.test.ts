@@ -233,6 +233,9 @@ describe('merges of pull requests', () => {
           find: (...args) => at.world.store.find(...args),
           list: (...args) => at.world.store.list(...args),
           repositoryOf: (...args) => at.world.store.repositoryOf(...args),
+          findRepository: (...args) => at.world.store.findRepository(...args),
+          repositories: (...args) => at.world.store.repositories(...args),
+          onArrival: (...args) => at.world.store.onArrival(...args),
           onPromotion: (...args) => at.world.store.onPromotion(...args),
           update: async (...args) => {
             await at.world.store.update(...args);

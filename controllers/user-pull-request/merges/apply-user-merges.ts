@@ -27,7 +27,7 @@ const MAX_SEARCHED = 50;
 const MAX_UNREPORTED_MS = 7 * 86_400_000;
 const COMMENT_TOPIC = 'merged';
 
-export interface ApplyContext extends Omit<UserMergeContext, 'onPublished'> {
+export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPublished'> {
   readonly client: Client;
   readonly events: EventDeduplicator;
   readonly object: Stored<Repository>;
@@ -58,7 +58,8 @@ async function publishInOrder(
     const { pull } = merged;
     merged.attempts += 1;
     const onPublished = (one: PackageMerge) => reportPackage(context, pull, one);
-    const merge = await publishUserMerge({ ...context, onPublished }, pull);
+    const isOfUser = (one: PullRequest) => pulls.isOfUser(one);
+    const merge = await publishUserMerge({ ...context, isOfUser, onPublished }, pull);
     if (merge !== undefined) {
       await report(context, pulls, merged, merge);
       pulls.settle(pull);

@@ -49,6 +49,8 @@ export interface UserMergeContext {
   mergesSince(review: ReviewPolicy): ReviewPolicy['mergesSince'];
   /** The same of all policies that let merges publish. */
   readonly allMergesSince: readonly NonNullable<ReviewPolicy['mergesSince']>[];
+  /** False for the pull request of a proposal. */
+  isOfUser(pull: PullRequest): Promise<boolean>;
   /** Called for each package once it is published, in band or out of band. */
   onPublished(one: PackageMerge): Promise<void>;
   readonly signal: AbortSignal;
@@ -86,6 +88,8 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
   const read = await packagesAtMerge(repository, listed, signal);
   const commit = listed.merged?.commit ?? '';
   if (read === undefined || !(await repository.index.isOnMain(commit))) return undefined;
+  // The commits of a shared branch may have been fetched just now, which has ended before this process began.
+  if (!(await context.isOfUser(listed))) return { packages: [], known: [], isComplete: true };
   const wanted: (PackageAtMerge & Publication)[] = [];
   const known: PackageMerge[] = [];
   for (const one of read.packages) {

@@ -244,7 +244,7 @@ export class RevisionStore {
   }
 
   /** The repository of a revision. */
-  repositoryOf(revision: PackageRevision): PackageRepository {
+  repositoryOf(revision: Pick<PackageRevision, 'key' | 'namespace'>): PackageRepository {
     return this.repository(repositoryIdOf(revision));
   }
 

@@ -27,6 +27,13 @@ export function revisionName(key: RevisionKey): string {
   return [key.repository, key.package.replaceAll('/', '.'), key.workspace].join('.');
 }
 
+/** The inverse of `revisionName`, for names that Sluice itself gives. */
+export function revisionKeyOf(name: string): RevisionKey {
+  const workspace = workspaceOfName(name);
+  const [repository = '', ...segments] = name.slice(0, -workspace.length - 1).split('.');
+  return { repository, package: segments.join('/'), workspace };
+}
+
 /** The deterministic id of a revision: UUID version 5 (RFC 9562) over group, kind, namespace and name, as Porch computes it. */
 export function revisionUid(name: string, namespace: string = DEFAULT_NAMESPACE): string {
   return uidOf('packagerevision', name, namespace);
