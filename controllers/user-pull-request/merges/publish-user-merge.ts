@@ -126,7 +126,7 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
     outcomes.push(outcome);
   }
   // Another process may have published them: the ledger that they share has that before the refs are read again.
-  if (outcomes.some(({ result }) => result === 'not_published')) await repository.sync(signal);
+  if (outcomes.some(({ result }) => result === 'not_published')) await repository.catchUp(signal);
   const packages: PackageMerge[] = [];
   for (const one of outcomes) {
     const isOpen = one.result === 'not_published';
