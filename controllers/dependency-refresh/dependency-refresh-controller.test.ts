@@ -260,3 +260,28 @@ test('the drafts of a package are limited in each minute, and an event names the
   expect(await refresh(web.name)).toBeUndefined();
   expect(revisionsOfWeb()).toHaveLength(7);
 });
+
+test('a restart permits no more drafts in a minute', async () => {
+  const { one, web, resolve } = await publishedPair();
+  await publishConsumers(resolve, 'shop', 'mail');
+  await world.client.create(packagePolicyKind, {
+    metadata: { name: 'calm' },
+    spec: { selector: { packages: ['web', 'shop'] }, dependencies: { maxDraftsPerMinute: 1 } },
+  });
+  await policyInForce(web, { maxDraftsPerMinute: 1 });
+  await next(one, 'w2');
+  // It stands still, so that also a slow machine opens all drafts in one minute.
+  const start = Date.now();
+  const clock = () => new ManualClock(start);
+  expect(await bench({ clock: clock() }).refresh('edge.shop.w1')).toBeUndefined();
+  expect(await bench({ clock: clock() }).refresh('edge.web.w1')).toMatchObject({
+    reason: 'other drafts of PackagePolicy calm',
+  });
+  expect(await bench({ clock: clock(), maxDraftsPerMinute: 1 }).refresh('edge.mail.w1')).toMatchObject({
+    reason: 'other drafts of the namespace',
+  });
+  expect(openPackages()).toEqual(['shop']);
+  const later = new ManualClock(start + 3_600_000);
+  expect(await bench({ clock: later, maxDraftsPerMinute: 1 }).refresh('edge.web.w1')).toBeUndefined();
+  expect(openPackages()).toEqual(['shop', 'web']);
+});

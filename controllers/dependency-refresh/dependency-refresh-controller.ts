@@ -14,7 +14,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revi
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
-import type { DraftRates } from '../draft-rates.ts';
+import { type DraftRates, PROVIDERS_PREFIX } from '../draft-rates.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { PackageRings } from '../package-rings.ts';
 import { ConsumerIndex, interestsOfDependency } from '../revision/resolvers/dependency/consumer-index.ts';
@@ -30,7 +30,6 @@ import { dependencySources } from '../revision/resolvers/dependency/dependency-s
 import { type DependencyOutcome, resolveDependency } from '../revision/resolvers/dependency/resolve-dependency.ts';
 import { SimilarNames } from '../revision/resolvers/dependency/similar-names.ts';
 import { DraftLimits } from './draft-limits.ts';
-import { WORKSPACE_PREFIX } from './open-drafts.ts';
 
 const REFRESH_ACTOR = 'controller:dependency-refresh';
 const CONTEXT: RequestContext = { actor: { name: REFRESH_ACTOR }, face: 'controller' };
@@ -217,7 +216,7 @@ function interestsOf({ namespace }: PackageRevision, dependencies: readonly Depe
 function workspaceOf({ revision }: PackageRevision, changes: readonly Change[]): string {
   const providers = changes.map(({ dependency, outcome }) => [dependency.type, outcome.providers]);
   const digest = createHash('sha256').update(canonicalJson(providers)).digest('hex').slice(0, 10);
-  return `${WORKSPACE_PREFIX}${revision + 1}-${digest}`;
+  return `${PROVIDERS_PREFIX}${revision + 1}-${digest}`;
 }
 
 function messageOf({ dependency, outcome }: Change): string {

@@ -7,7 +7,8 @@ import { DraftLimits } from './draft-limits.ts';
 
 function revision(name: string, { namespace = 'a', workspace = 'v1', lifecycle = 'Published' } = {}): PackageRevision {
   const key = { repository: 'apps', package: name, workspace };
-  return { namespace, name: `apps.${name}.${workspace}`, key, lifecycle } as PackageRevision;
+  const record = { createdAt: '2025-01-01T00:00:00Z' };
+  return { namespace, name: `apps.${name}.${workspace}`, key, lifecycle, record } as PackageRevision;
 }
 
 describe('limits on drafts that are opened because of providers', () => {
@@ -19,9 +20,9 @@ describe('limits on drafts that are opened because of providers', () => {
   let limits: DraftLimits;
   const other: DependencyLimit = { policy: 'other', maxOpenDrafts: 1 };
   const store = {
-    list: ({ lifecycle }: { readonly lifecycle?: string }) => {
+    list: ({ lifecycle }: { readonly lifecycle?: string } = {}) => {
       listed += 1;
-      return [...rows.values()].filter((one) => one.lifecycle === lifecycle);
+      return [...rows.values()].filter((one) => lifecycle === undefined || one.lifecycle === lifecycle);
     },
     find: (id: string) => rows.get(id),
     repositoryOf: () => ({

@@ -4,8 +4,16 @@ import type { DependencyLimit } from '../../src/package/model/policy/policy.ts';
 import { type PackageRevision, revisionId } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
-import { type DraftRate, DraftRates, MAX_DRAFTS_OF_PACKAGE_PER_MINUTE, rateOfPackage } from '../draft-rates.ts';
-import { isOpenDraft, OpenDrafts, WORKSPACE_PREFIX } from './open-drafts.ts';
+import {
+  type DraftRate,
+  DraftRates,
+  MAX_DRAFTS_OF_PACKAGE_PER_MINUTE,
+  openedSince,
+  PROVIDERS_PREFIX,
+  packageId,
+  rateOfPackage,
+} from '../draft-rates.ts';
+import { isOpenDraft, OpenDrafts } from './open-drafts.ts';
 
 /** In each namespace: a provider with many consumers must not occupy the controllers of all others. */
 const MAX_DRAFTS_PER_MINUTE = 60;
@@ -145,7 +153,7 @@ export class DraftLimits {
     const rule =
       most === 0
         ? 'spec.dependencies.maxDraftsPerMinute: 0'
-        : `spec.dependencies.maxOpenDrafts: ${maxOpenDrafts}; publish or delete the drafts ${WORKSPACE_PREFIX}*`;
+        : `spec.dependencies.maxOpenDrafts: ${maxOpenDrafts}; publish or delete the drafts ${PROVIDERS_PREFIX}*`;
     const message = `its providers have changed, and PackagePolicy ${policy} permits no further draft (${rule})`;
     const reason = `PackagePolicy ${policy}`;
     return { requeueAfter: HELD_RETRY_MS, reason, event: { reason: 'HeldByPolicy', message } };
@@ -177,17 +185,32 @@ export class DraftLimits {
     const message = `at most ${MAX_DRAFTS_OF_PACKAGE_PER_MINUTE} drafts of a package are opened in a minute: does each of them lead to another one of its providers?`;
     return [
       {
-        ...rateOfPackage(namespace, key.repository, key.package),
+        ...rateOfPackage(this.#options.store, { namespace, repository: key.repository, path: key.package }),
         reason: 'other drafts of the package',
         event: { reason: 'TooManyDrafts', message },
       },
-      { of: namespace, most: maxDraftsPerMinute, reason: 'other drafts of the namespace' },
+      {
+        ...{ of: namespace, most: maxDraftsPerMinute, reason: 'other drafts of the namespace' },
+        opened: (since) => this.#openedSince(since, namespace).map(({ at }) => at),
+      },
       ...limits.flatMap(({ policy, maxDraftsPerMinute: most }) =>
         most === undefined
           ? []
-          : { of: `${namespace} ${policy}`, most, reason: `other drafts of PackagePolicy ${policy}` },
+          : {
+              ...{ of: `${namespace} ${policy}`, most, reason: `other drafts of PackagePolicy ${policy}` },
+              opened: (since: number) =>
+                this.#openedSince(since, namespace)
+                  .filter((one) => this.#limitsOf(one.revision).some((limit) => limit.policy === policy))
+                  .map(({ at }) => at),
+            },
       ),
     ];
+  }
+
+  /** Of all that are open and were published: a rate reads them once. */
+  #openedSince(since: number, namespace: string) {
+    const rows = this.#options.store.list().filter((one) => one.namespace === namespace);
+    return openedSince(since, rows, PROVIDERS_PREFIX);
   }
 }
 
@@ -196,5 +219,5 @@ function policyId(namespace: string, policy: string): string {
 }
 
 function packageOf({ namespace, key }: PackageRevision): string {
-  return rateOfPackage(namespace, key.repository, key.package).of;
+  return packageId(namespace, key.repository, key.package);
 }

@@ -2,9 +2,8 @@ import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { DependencyLimit } from '../../src/package/model/policy/policy.ts';
 import { type PackageRevision, revisionId } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { PROVIDERS_PREFIX } from '../draft-rates.ts';
 
-/** Begins the workspaces of the drafts that are opened because of providers. */
-export const WORKSPACE_PREFIX = 'providers-';
 /** What a policy selects can change without an event of a draft: its rules, and labels and owners of others. */
 const MAX_AGE_MS = 10_000;
 
@@ -96,6 +95,6 @@ export class OpenDrafts {
 export function isOpenDraft(revision: PackageRevision | undefined): boolean {
   return (
     (revision?.lifecycle === 'Draft' || revision?.lifecycle === 'Proposed') &&
-    revision.key.workspace.startsWith(WORKSPACE_PREFIX)
+    revision.key.workspace.startsWith(PROVIDERS_PREFIX)
   );
 }

@@ -94,7 +94,9 @@ export async function planVariants(
     const before = own.get(id);
     const holder = others.get(id);
     if (before !== undefined) {
-      if (!sameValue(before.spec, variant.spec)) update.push({ ...before, spec: variant.spec });
+      const metadata = withLabel(set, before.metadata);
+      if (metadata !== before.metadata || !sameValue(before.spec, variant.spec))
+        update.push({ ...before, metadata, spec: variant.spec });
     } else if (holder !== undefined) {
       const owner = holder.metadata.ownerReferences?.find(({ controller }) => controller === true);
       const of = owner === undefined ? '' : ` of ${owner.kind} ${owner.name}`;
@@ -171,6 +173,16 @@ function variantOf(set: Stored<PackageVariantSet>, place: Place, inputs: Templat
 
 function isOf({ metadata: { uid } }: Stored<PackageVariantSet>, { metadata }: PackageVariant): boolean {
   return metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+}
+
+/** With the label of the set that controls the variant, which users may have removed. Of several owners only that one writes it. */
+function withLabel(
+  { metadata: { uid } }: Stored<PackageVariantSet>,
+  metadata: Stored<PackageVariant>['metadata'],
+): Stored<PackageVariant>['metadata'] {
+  const { labels, ownerReferences = [] } = metadata;
+  const controls = ownerReferences.some((owner) => owner.uid === uid && owner.controller === true);
+  return controls && labels?.[SET_LABEL] !== uid ? { ...metadata, labels: { ...labels, [SET_LABEL]: uid } } : metadata;
 }
 
 function downstreamOf({ spec: { downstream } }: PackageVariant): string {

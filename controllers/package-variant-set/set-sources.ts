@@ -4,8 +4,12 @@ import { specChanged, specOrMetadataChanged } from '../../src/controller/predica
 import { type Source, type SourceContext, toObject, toOwner, watchKind } from '../../src/controller/source.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
-import { type PackageVariantSet, packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
+import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
+import {
+  type PackageVariantSet,
+  packageVariantSetKind,
+  SET_LABEL,
+} from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { type KubernetesObject, keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
@@ -48,10 +52,19 @@ interface Followed {
 export function setSources(options: SetSourceOptions): Source<ObjectKey>[] {
   return [
     watchKind(packageVariantSetKind, { predicate: specOrMetadataChanged, map: toObject }),
-    // Not for the finalizer, which each variant gets.
-    watchKind(packageVariantKind, { predicate: specChanged, map: toOwner(packageVariantSetKind) }),
+    watchKind(packageVariantKind, { predicate: hasMoved, map: toOwner(packageVariantSetKind) }),
     { start: (context) => startSource(context, options) },
   ];
+}
+
+/** Whether what the set writes has changed. Not for the finalizer, which each variant gets. */
+function hasMoved(event: InformerEvent<PackageVariant>): boolean {
+  if (event.type !== 'update' || specChanged(event)) return true;
+  const [before, after] = [event.old.metadata, event.object.metadata];
+  return (
+    before.labels?.[SET_LABEL] !== after.labels?.[SET_LABEL] ||
+    !sameValue(before.ownerReferences, after.ownerReferences)
+  );
 }
 
 function startSource(

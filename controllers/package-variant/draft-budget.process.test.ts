@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
-import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
+import { packageVariantSetKind, SET_LABEL } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { variantBench } from '../../test/support/variant-bench.ts';
 import { packageVariantSetController } from '../package-variant-set/package-variant-set-controller.ts';
@@ -88,4 +88,41 @@ test('after a restart the drafts that are open count', async () => {
   await run(restarted, 'fleet-edge-c');
   await run(restarted, 'fleet-edge-a');
   expect(open()).toEqual(['a']);
+});
+
+test('variants without the label of their set count, and get it back', async () => {
+  await start();
+  await createSet(2);
+  await expect.poll(counts).toEqual({ total: 5, ready: 2, waiting: 3, failing: 0 });
+  const { items } = await world.client.list(packageVariantKind, { namespace: 'default' });
+  for (const variant of items)
+    await world.client.patch(
+      packageVariantKind,
+      { ...KEY, name: variant.metadata.name },
+      { metadata: { labels: null } },
+    );
+  const labelSelector = {
+    matchLabels: { [SET_LABEL]: (await world.client.get(packageVariantSetKind, KEY)).metadata.uid },
+  };
+  await expect
+    .poll(
+      async () => (await world.client.list(packageVariantKind, { namespace: 'default', labelSelector })).items.length,
+    )
+    .toBe(5);
+  await world.manager.idle();
+  expect(open()).toHaveLength(2);
+});
+
+test('a variant counts for its set also before it has its label again', async () => {
+  await createSet(1);
+  const { client, store, clock, registry } = world;
+  const options = { client, store, clock, kinds: registry };
+  const run = (controller: ReturnType<typeof packageVariantController>, name: string) =>
+    controller.reconcile({ ...KEY, name }, { signal: new AbortController().signal, failures: 0 });
+  await run(packageVariantSetController(options), 'fleet');
+  await run(packageVariantController(options), 'fleet-edge-c');
+  for (const name of ['fleet-edge-a', 'fleet-edge-c'])
+    await client.patch(packageVariantKind, { ...KEY, name }, { metadata: { labels: null } });
+  await run(packageVariantController(options), 'fleet-edge-a');
+  expect(open()).toEqual(['c']);
 });

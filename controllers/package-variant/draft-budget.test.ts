@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { SET_LABEL } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { DraftBudget } from './draft-budget.ts';
 
 const SET = 'PackageVariantSet';
@@ -31,7 +30,7 @@ test.each(['update', 'delete'])(
       return () => undefined;
     };
     budget.source.start({ enqueue: () => undefined, informer: () => ({ addHandler }) } as never);
-    const metadata = { labels: { [SET_LABEL]: 'u' }, ownerReferences: [{ kind: SET, name: 'fleet', uid: 'u' }] };
+    const metadata = { ownerReferences: [{ kind: SET, name: 'fleet', uid: 'u' }] };
     const requested = budget.request({ metadata: { name: 'v', namespace: 'default', ...metadata } } as never);
     await listing.promise;
     notify({ type, old: set(1), object: set(2) });

@@ -1,9 +1,10 @@
 import { specChanged } from '../../src/controller/predicates.ts';
 import type { Source, SourceContext } from '../../src/controller/source.ts';
+import { setsOf } from '../../src/package/store/policies/selected-packages.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageVariant, packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
-import { packageVariantSetKind, SET_LABEL } from '../../src/resource/kinds/porch/package-variant-set.ts';
-import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
+import { keyOf, keyText, type ObjectKey, type OwnerReference, type Stored } from '../../src/resource/object/object.ts';
 
 /** The variants of one set with an open draft, and those that wait until there is room for theirs. */
 interface SetDrafts {
@@ -49,9 +50,14 @@ export class DraftBudget {
 
   /** Makes room for a draft of a variant. Returns the reason why it has to wait instead, if it has to. */
   async request(variant: Stored<PackageVariant>): Promise<string | undefined> {
-    const owner = ownerOf(variant);
-    if (owner === undefined) return undefined;
-    const { name = '', uid } = owner;
+    for (const set of setsOf(variant)) {
+      const reason = await this.#requestOf(set, variant);
+      if (reason !== undefined) return reason;
+    }
+    return undefined;
+  }
+
+  async #requestOf({ name, uid }: OwnerReference, variant: Stored<PackageVariant>): Promise<string | undefined> {
     const { namespace } = variant.metadata;
     const set = await this.#client.find(packageVariantSetKind, { namespace, name });
     const limit = set?.metadata.uid === uid ? set.spec.maxDrafts : undefined;
@@ -71,14 +77,15 @@ export class DraftBudget {
 
   /** To be called after each reconciliation: a draft that was published or deleted makes room for the next one, which reports in its turn. */
   async report(variant: Stored<PackageVariant>, isWaiting: boolean): Promise<void> {
-    const uid = ownerOf(variant)?.uid;
-    const drafts = uid === undefined ? undefined : await this.#sets.get(uid);
-    if (uid === undefined || drafts === undefined) return;
     const key = keyText(keyOf(variant));
-    if (!isWaiting) drafts.waiting.delete(key);
-    if (this.#hasOpenDraft(variant)) drafts.open.add(key);
-    else drafts.open.delete(key);
-    if (drafts.open.size < drafts.limit) await this.#wake(uid, 1);
+    for (const { uid } of setsOf(variant)) {
+      const drafts = await this.#sets.get(uid);
+      if (drafts === undefined) continue;
+      if (!isWaiting) drafts.waiting.delete(key);
+      if (this.#hasOpenDraft(variant)) drafts.open.add(key);
+      else drafts.open.delete(key);
+      if (drafts.open.size < drafts.limit) await this.#wake(uid, 1);
+    }
   }
 
   /** Never rejects: where the search fails, none waits, since the requests that need it fail too and are tried again. */
@@ -97,17 +104,9 @@ export class DraftBudget {
   }
 
   async #read(uid: string, namespace: string | undefined): Promise<SetDrafts> {
-    const labelSelector = { matchLabels: { [SET_LABEL]: uid } };
-    const { items } = await this.#client.list(packageVariantKind, {
-      ...(namespace === undefined ? {} : { namespace }),
-      labelSelector,
-    });
-    const open = items.filter((variant) => this.#hasOpenDraft(variant)).map((variant) => keyText(keyOf(variant)));
+    const { items } = await this.#client.list(packageVariantKind, namespace === undefined ? {} : { namespace });
+    const own = items.filter((variant) => setsOf(variant).some((set) => set.uid === uid));
+    const open = own.filter((variant) => this.#hasOpenDraft(variant)).map((variant) => keyText(keyOf(variant)));
     return { open: new Set(open), waiting: new Map(), limit: 0 };
   }
-}
-
-function ownerOf({ metadata }: PackageVariant): { readonly name: string; readonly uid: string } | undefined {
-  const label = metadata.labels?.[SET_LABEL];
-  return metadata.ownerReferences?.find(({ kind, uid }) => kind === packageVariantSetKind.kind && uid === label);
 }

@@ -121,8 +121,10 @@ describe('a new upstream revision', () => {
       'Ready=False/Waiting: waits to open a draft: at most 5 drafts of a package are opened in a minute; does each of them lead to another revision of its upstream?',
     );
     expect(bench.downstream()).toHaveLength(5);
+    // Also after a restart.
+    expect(await bench.on({})()).toEqual({ requeueAfter: 12_000, reason: expect.stringContaining('waits to open') });
     (bench.world.clock as ManualClock).advance(12_000);
-    expect(await bench.reconcile()).toBeUndefined();
+    expect(await bench.on({})()).toBeUndefined();
     expect(bench.downstream()).toContain('packagevariant-6 Draft');
   });
 

@@ -213,7 +213,7 @@ export function packageVariantController({
     const { repo, package: path } = variant.spec.downstream;
     const reason = await budget.request(variant);
     if (reason !== undefined) throw new Waiting(reason);
-    const rate = rateOfPackage(namespace, repo, path);
+    const rate = rateOfPackage(store, { namespace, repository: repo, path });
     const refused = rates.take([rate]);
     if (refused === undefined) return rate;
     const message = `waits to open a draft: at most ${rate.most} drafts of a package are opened in a minute; does each of them lead to another revision of its upstream?`;

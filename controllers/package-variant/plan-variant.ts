@@ -3,6 +3,7 @@ import { isPlaceholder, isPublished, type PackageRevision } from '../../src/pack
 import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
+import { VARIANT_PREFIX } from '../draft-rates.ts';
 
 type Upstream = PackageVariant['spec']['upstream'];
 
@@ -19,7 +20,7 @@ export type DownstreamPlan =
   | { readonly step: 'renew'; readonly revision: PackageRevision; readonly adopt: readonly PackageRevision[] }
   | { readonly step: 'none'; readonly problem: string };
 
-const WORKSPACE = /^packagevariant-(\d+)$/;
+const WORKSPACE = new RegExp(`^${VARIANT_PREFIX}(\\d+)$`);
 
 /** The owner of the revisions of a variant. */
 export function ownerOf(variant: PackageVariant & { readonly metadata: { readonly uid: string } }) {
@@ -129,7 +130,7 @@ export function hasOpenDraft(uid: string, revisions: readonly PackageRevision[])
 /** The workspace of the next draft: the same one for the same revisions, so that a repeated attempt collides with the first one. */
 export function nextWorkspace(revisions: readonly PackageRevision[]): string {
   const numbers = revisions.map(({ key }) => Number(WORKSPACE.exec(key.workspace)?.[1] ?? 0));
-  return `packagevariant-${Math.max(0, ...numbers) + 1}`;
+  return `${VARIANT_PREFIX}${Math.max(0, ...numbers) + 1}`;
 }
 
 /**

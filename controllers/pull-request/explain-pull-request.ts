@@ -1,8 +1,16 @@
-import type { ExplainedRevision, Explainer, Findings, Surroundings } from '../../src/package/api/explain/explainer.ts';
+import {
+  type ExplainedRevision,
+  type Explainer,
+  type Findings,
+  type Surroundings,
+  sluiceCommand,
+} from '../../src/package/api/explain/explainer.ts';
 import { lostRecord } from '../../src/package/kernel/blocking-rules.ts';
+import { foreignMessage } from '../../src/package/kernel/foreign-files.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { batchBranchOf } from './batch/batch-branch.ts';
+import { foreignFilesOf } from './checks/host-merge-rules.ts';
 import type { ShownProposals } from './shown-proposals.ts';
 import { proposalId } from './text/section.ts';
 
@@ -20,9 +28,10 @@ export function pullRequestExplainer(
 async function explainPull(
   store: Pick<RevisionStore, 'repositoryOf'>,
   shown: Pick<ShownProposals, 'get'> | undefined,
-  { evaluation: { revision, record, policy } }: ExplainedRevision,
+  { evaluation }: ExplainedRevision,
   { disabled }: Surroundings,
 ): Promise<Findings> {
+  const { revision, record, policy } = evaluation;
   const { review, reviewProblem } = policy;
   if (revision.lifecycle !== 'Proposed') return {};
   if (reviewProblem !== undefined) return { reasons: [{ reason: 'NoPullRequest', message: reviewProblem }] };
@@ -42,7 +51,15 @@ async function explainPull(
         ? `a pull request that it shares with other proposals, which is opened soon, or that of the branch ${branch},`
         : `the pull request of the branch ${branch}`;
   const message = `policy ${review.policy} has it reviewed in ${where} on ${new URL(review.forge.api).host}${stopped}`;
-  return { reasons: [{ reason: 'ReviewedInPullRequest', message }] };
+  const reviewed = { reason: 'ReviewedInPullRequest', message };
+  // Of a shared one, Sluice takes the package alone to its branch.
+  const foreign = shared === undefined ? await foreignFilesOf(store.repositoryOf(revision), evaluation) : undefined;
+  if (foreign === undefined) return { reasons: [reviewed] };
+  const { name } = revision;
+  return {
+    reasons: [reviewed, { reason: 'ForeignFiles', message: foreignMessage({ name, foreign }) }],
+    next: [sluiceCommand('rpkg', 'rebase', name, '--keep')],
+  };
 }
 
 function effectOf({ publishOn, approvers }: ReviewPolicy): string {

@@ -35,6 +35,7 @@ import { outdatedProposals } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
 import { isPermanent, pauseAfter } from './pause-after.ts';
 import { RepositoryPolls } from './repository-polls.ts';
+import { AskedRights, type Asking, isRightsKey } from './reviews/asked-rights.ts';
 import { REREAD_MS, waitsByReview } from './reviews/withdraw-reviews.ts';
 import type { MayApprove } from './rights.ts';
 import { type ShowContext, showProposal } from './show-proposal.ts';
@@ -65,6 +66,8 @@ export interface PullRequestOptions {
   readonly mayApprove: MayApprove | undefined;
   /** The same for conditions, which commands in comments set. */
   readonly maySetConditions: MayApprove | undefined;
+  /** Roles and their bindings are read, so that their changes count at once. Default: the rights are asked for now and then. */
+  readonly readsBindings?: boolean;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
   readonly requests?: Pick<SyncRequests, 'subscribe' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Shared with other controllers that read pull requests. Default: its own. */
@@ -96,6 +99,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     enqueue: (key) => enqueue(key),
   });
   const ended = new EndedProposals({ client, store, events, opened, clock });
+  const rights = new AskedRights(clock, (key) => enqueue(key));
   const lost = new LostMerges({ client, store, events, opened, clock });
   let wake: (key: ObjectKey) => void = () => undefined;
   const polls = new RepositoryPolls({
@@ -106,6 +110,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   return {
     name: 'pull-request',
     sources: [
+      ...(options.readsBindings === true ? [rights.source()] : []),
       lost.source(),
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
@@ -133,6 +138,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     reconcile: async (key, { signal }) => {
       try {
         if (isBatchesKey(key)) return await batches.reconcile(key, signal);
+        if (isRightsKey(key)) return await rights.look(key, (one) => enqueue(one), signal);
         return await (key.name.includes('.') ? reconcile(key, signal) : poll(key, signal));
       } catch (error) {
         // Attempts before its end would make a rate limit last longer.
@@ -178,12 +184,14 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       if (reviewProblem === undefined) return end(key, before, object, signal);
       return undefined;
     }
+    const asking = rights.about(repositoryOf(key), key);
     try {
       const siblings = ofSamePackage(store, evaluation.revision);
       const unmet = await unmetPublication(evaluation, siblings, { now: clock.now(), holds: options.holds });
       const result = await opened.use(evaluation.revision, review, (pulls) =>
-        showProposal(contextWith(signal), { object, evaluation, review, pulls, unmet: unmet.rules }),
+        showProposal(contextWith(signal, asking), { object, evaluation, review, pulls, unmet: unmet.rules }),
       );
+      asking.keep();
       if (!batches.hasFailed(key)) failures.end(key);
       const next = whenRulesChange(unmet, clock.now(), result);
       const isSoon = (next?.requeueAfter ?? Number.POSITIVE_INFINITY) <= REREAD_MS;
@@ -196,11 +204,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     }
   }
 
-  function contextWith(signal: AbortSignal): ShowContext {
-    const { mayApprove, maySetConditions, renderer } = options;
+  function contextWith(signal: AbortSignal, asking?: Asking): ShowContext {
+    const { maySetConditions, renderer } = options;
+    const mayApprove = asking === undefined ? options.mayApprove : asking.rights(options.mayApprove);
     return {
       ...{ client, store, events, clock, steady, attempts, requests, renderer, shown, batches, pace, signal },
       ...{ mayApprove, maySetConditions },
+      ...(asking === undefined ? {} : { teamsOf: asking.teams }),
       enqueue: (key) => enqueue(key),
     };
   }
@@ -213,6 +223,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     signal: AbortSignal,
   ): Promise<undefined> {
     batches.withdraw(key);
+    rights.forget(repositoryOf(key), key);
     const revision = store.find(keyText(key));
     if (revision !== undefined) store.repositoryOf(revision).refusals.noteQueued(revision.name, undefined);
     if (before === undefined) {

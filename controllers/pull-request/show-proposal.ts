@@ -16,6 +16,7 @@ import { memberOf } from './batch/batch-member.ts';
 import type { Batches } from './batch/batches.ts';
 import { type Place, placeOf } from './batch/place-of.ts';
 import { CONFLICT_REASON, checksOf } from './checks/checks.ts';
+import { hostMergeRules } from './checks/host-merge-rules.ts';
 import { NOTHING_MISSING } from './checks/missing-until-merge.ts';
 import { closedBy, missingForMerge } from './checks/unmet-publication.ts';
 import {
@@ -72,6 +73,8 @@ export interface WantedProposal {
 
 /** Until a policy is read again of which was recorded since when merges publish. */
 const BEGIN_MS = 1000;
+/** Until a branch with changes outside of its package is compared once more. */
+const FOREIGN_MS = 60_000;
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
 
@@ -101,7 +104,9 @@ export async function showProposal(context: ShowContext, wanted: WantedProposal)
     batches.pullOf(pulls, store.repositoryOf(other), proposalId(other.uid, other.record?.steps ?? []), signal);
   const own = { pull: isShared ? undefined : pull, pulls, sharedOf };
   if (superseding !== undefined && (await endSuperseded(context, object, superseding, own))) return undefined;
-  const { explanation, described } = await readShown(context, wanted, branch, pull);
+  const hostRules = isShared ? [] : await hostMergeRules(repository, evaluation, review);
+  const about = { ...wanted, unmet: [...hostRules, ...wanted.unmet] };
+  const { explanation, described } = await readShown(context, about, branch, pull);
   const isOpen = pull?.state === 'open';
   if (isShared) {
     const annotations = await annotateProposal(evaluation, renderer, signal);
@@ -225,7 +230,11 @@ async function readShown(
       : [];
   const missing =
     review.publishOn === 'merge'
-      ? await missingForMerge({ ...context, forge: pulls.forge }, { object, evaluation, review }, reviewsNow)
+      ? await missingForMerge(
+          { ...context, forge: context.teamsOf?.(pulls.forge) ?? pulls.forge },
+          { object, evaluation, review },
+          reviewsNow,
+        )
       : NOTHING_MISSING;
   const { progress } = missing;
   const counted = progress && `by the reviews of its pull request: ${progress}`;
@@ -263,12 +272,20 @@ async function writeAndMerge(
   // By what `applyReviews` has found.
   const uncounted = uncountedOf(store.repositoryOf(revision), revision.name);
   await writePull(context, object, entry, pull, { ...content, text: describeProposal({ ...described, uncounted }) });
-  const rebuilt = await rebuildBranch(context, evaluation, review, { pull, checks, entry });
+  const combines = described.rules.filter(({ rule }) => rule === 'PublishedSince');
+  const others = { ...described, rules: described.rules.filter((one) => !combines.includes(one)) };
+  const isCombining = combines.length > 0;
+  const judged = isCombining ? checksOf(others, [], pull.url) : checks;
+  const rebuilt = await rebuildBranch(context, evaluation, review, { pull, checks: judged, entry, isCombining });
   if (rebuilt === 'rebuilt') return undefined;
   // Last of all: the checks of the commit may be required for it.
   // By a clock that is ahead, or one that is corrected, a rule would permit it.
   const [closed] = [steady, clock].flatMap((by) => closedBy(evaluation, ofPackage, by.now()) ?? []);
-  return (await mergeApproved(context, proposed, entry.pulls, closed)) ?? rebuilt;
+  const result = (await mergeApproved(context, proposed, entry.pulls, closed)) ?? rebuilt;
+  // By a main branch that was fetched after the branch, it may have none.
+  const isForeign = described.rules.some(({ rule }) => rule === 'ForeignFiles');
+  if (!isForeign || (result?.requeueAfter ?? Number.POSITIVE_INFINITY) <= FOREIGN_MS) return result;
+  return { requeueAfter: FOREIGN_MS, reason: 'its branch has changes outside of its package' };
 }
 
 function watch(

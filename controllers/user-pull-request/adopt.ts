@@ -43,8 +43,10 @@ export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptReq
   });
 }
 
-/** Packages with the same policy, by names relative to the directory of the repository. */
+/** Packages of one Repository with the same policy, by names relative to the directory of the repository. */
 export interface PolicyPackages {
+  /** The one that has them. */
+  readonly repository: PackageRepository;
   readonly review: ReviewPolicy;
   readonly names: readonly string[];
 }
@@ -55,11 +57,10 @@ export interface AuthorizedPackages extends PolicyPackages {
 }
 
 export interface AdoptionRules {
-  readonly namespace: string;
   /** The branch was not pushed to the repository. */
   readonly isRestricted: boolean;
   /** Where the members of the teams of a policy are read. */
-  teamsOf(review: ReviewPolicy): Pick<Forge, 'isTeamMember'>;
+  teamsOf(review: ReviewPolicy, namespace: string): Pick<Forge, 'isTeamMember'>;
   readonly mayCreate: MayCreate | undefined;
 }
 
@@ -71,15 +72,15 @@ export async function authorizeAdoption(
   { author, commit }: AdoptRequest,
   pull: PullRequest,
   wanted: readonly PolicyPackages[],
-  { namespace, isRestricted, teamsOf, mayCreate }: AdoptionRules,
+  { isRestricted, teamsOf, mayCreate }: AdoptionRules,
   signal: AbortSignal,
 ): Promise<{ readonly authorized: readonly AuthorizedPackages[] } | { readonly refusal: string }> {
   const authorized: AuthorizedPackages[] = [];
   const unmapped: PolicyPackages[] = [];
-  for (const { review, names } of wanted) {
-    const { actor } = (await approverAt(teamsOf(review), review, author, signal)) ?? {};
-    if (actor === undefined) unmapped.push({ review, names });
-    else authorized.push({ review, names, actor });
+  for (const { repository, review, names } of wanted) {
+    const { actor } = (await approverAt(teamsOf(review, repository.namespace), review, author, signal)) ?? {};
+    if (actor === undefined) unmapped.push({ repository, review, names });
+    else authorized.push({ repository, review, names, actor });
   }
   if (unmapped.length > 0) {
     const policies = unmapped.map(
@@ -88,8 +89,8 @@ export async function authorizeAdoption(
     );
     return { refusal: policies.join('; ') };
   }
-  for (const { actor, names } of authorized)
-    if (mayCreate !== undefined && !(await mayCreate(actor, namespace, signal)))
+  for (const { repository, actor, names } of authorized)
+    if (mayCreate !== undefined && !(await mayCreate(actor, repository.namespace, signal)))
       return {
         refusal: `User "${actor.name}" may not create packagerevisions in this namespace, such as of ${listOf(names)}; grant that right`,
       };

@@ -31,17 +31,17 @@ export interface AdoptionContext {
   readonly mayCreate: MayCreate | undefined;
   readonly requests: Pick<SyncRequests, 'isAsWritten'> | undefined;
   /** Where the members of the teams of a policy are read. */
-  teamsOf(review: ReviewPolicy): Pick<Forge, 'isTeamMember'>;
+  teamsOf(review: ReviewPolicy, namespace: string): Pick<Forge, 'isTeamMember'>;
   readonly signal: AbortSignal;
 }
 
 export interface Adoptable {
+  /** That whose controller replies. */
   readonly object: Stored<Repository>;
-  readonly repository: PackageRepository;
   readonly pulls: UserPulls;
   readonly pull: PullRequest;
   readonly head: PulledHead;
-  readonly read: PulledPackages;
+  readonly read: Pick<PulledPackages, 'packages'>;
 }
 
 /** What was done, for the comment. */
@@ -75,19 +75,21 @@ export async function applyAdoption(context: AdoptionContext, about: Adoptable):
 
 async function adoptAutomatically(
   { store, signal }: AdoptionContext,
-  { repository, pull }: Adoptable,
+  { pull }: Adoptable,
   packages: readonly PulledPackage[],
 ): Promise<Reply | undefined> {
   if (packages.every(({ draft }) => draft !== undefined)) return undefined;
   const context = { actor: { name: REVIEW_ACTOR }, face: 'controller', reason: reasonOf(pull), signal } as const;
-  const names = packages.map(({ path }) => nameOf(repository, path));
-  return { isDone: true, problems: await adoptPackages({ store, repository, pull, packages: names, context }) };
+  const problems: string[] = [];
+  for (const { repository, names } of byPolicy(packages))
+    problems.push(...(await adoptPackages({ store, repository, pull, packages: names, context })));
+  return { isDone: true, problems };
 }
 
 /** Undefined if there is no request, or one that waits. */
 async function adoptOnRequest(
   context: AdoptionContext,
-  { object, repository, pulls, pull, head }: Adoptable,
+  { object, pulls, pull, head }: Adoptable,
   packages: readonly PulledPackage[],
 ): Promise<(Reply & { readonly handled: string }) | undefined> {
   const { store, events, clock, requests, signal } = context;
@@ -97,10 +99,9 @@ async function adoptOnRequest(
   const [last, ...earlier] = adoptRequestsIn(comments);
   const memory = pulls.writtenOf(pull.number);
   if (last === undefined || memory.handled === last.url) return undefined;
-  const { namespace } = repository;
-  const rules = { namespace, isRestricted: !head.isPushed, teamsOf: context.teamsOf, mayCreate: context.mayCreate };
+  const rules = { isRestricted: !head.isPushed, teamsOf: context.teamsOf, mayCreate: context.mayCreate };
   const source = { forge: pulls.forge, requests, repository: keyOf(object) };
-  const wanted = byPolicy(repository, packages);
+  const wanted = byPolicy(packages);
   let isAwaited = false;
   const decide = async (one: AdoptRequest) => {
     const decided = await authorizeAdoption(one, pull, wanted, rules, signal);
@@ -131,18 +132,20 @@ async function adoptOnRequest(
   }
   const reason = `${reasonOf(pull)} by ${request.url}`;
   const problems: string[] = [];
-  for (const { actor, names } of decision.authorized) {
+  for (const { repository, actor, names } of decision.authorized) {
     const as = { actor, face: 'api', reason, signal } as const;
     problems.push(...(await adoptPackages({ store, repository, pull, packages: names, context: as })));
   }
   return { isDone: true, problems, note: decision.note, handled: last.url };
 }
 
-function byPolicy(repository: PackageRepository, packages: readonly PulledPackage[]): readonly PolicyPackages[] {
-  const groups = Map.groupBy(packages, ({ review }) => review.policy);
+function byPolicy(packages: readonly PulledPackage[]): readonly PolicyPackages[] {
+  const groups = Map.groupBy(packages, ({ repository, review }) => JSON.stringify([repository.id, review.policy]));
   return [...groups.values()].flatMap((some) => {
     const [first] = some;
-    return first === undefined ? [] : { review: first.review, names: some.map(({ path }) => nameOf(repository, path)) };
+    if (first === undefined) return [];
+    const { repository, review } = first;
+    return { repository, review, names: some.map(({ path }) => nameOf(repository, path)) };
   });
 }
 

@@ -4,6 +4,7 @@ import { findingsBelow } from '../../src/function/lint/finding.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { BlockingRule } from '../../src/package/model/revision/revision-state.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { GATE_CHECKS, READY_CHECK } from '../pull-request/checks/checks.ts';
 import { annotationsOf, bySeverity } from '../pull-request/findings/annotations-of.ts';
 import { gateTable, renderedParts } from '../pull-request/text/describe-proposal.ts';
@@ -23,7 +24,9 @@ const MAX_DIFF_CHARACTERS = 30_000;
 
 /** A package of a pull request with its judgement; without one it is removed by it. */
 export interface PulledPackage {
-  /** From the root of the repository. */
+  /** The one that has it. */
+  readonly repository: PackageRepository;
+  /** From the root of the Git repository. */
   readonly path: string;
   /** Of its policy. */
   readonly review: ReviewPolicy;
@@ -42,12 +45,14 @@ export interface JudgedPull {
   readonly packages: readonly PulledPackage[];
   /** Packages, or a part of the branch, that were not looked at; a sentence for each reason. */
   readonly omitted: readonly string[];
+  /** Packages that cannot be judged yet; a sentence for each reason. */
+  readonly unread: readonly string[];
   /** Functions that are programs or containers were not run. */
   readonly isRestricted: boolean;
   readonly head: string;
 }
 
-type CheckedPull = Pick<JudgedPull, 'packages' | 'omitted'>;
+type CheckedPull = Pick<JudgedPull, 'packages' | 'omitted' | 'unread'>;
 
 /** The checks of the head: one for all packages, and one for each of the gates that a policy of them lists and any package has. */
 export function userChecks(pull: CheckedPull): Check[] {
@@ -63,8 +68,26 @@ export function userChecks(pull: CheckedPull): Check[] {
   return [readyCheck(pull), ...own];
 }
 
+/** The worst of all packages. Where several Repositories have some of them, its text lists how it is with each. */
 function readyCheck(pull: CheckedPull): Check {
-  const { packages, omitted } = pull;
+  const check = checkOf(pull);
+  const parts = partsOf(pull);
+  if (parts.length < 2) return check;
+  const rows = parts.map(([id, packages]) => {
+    const { state, title } = checkOf({ packages, omitted: [], unread: [] });
+    return `| ${inlineCode(id)} | ${state === 'success' ? state : `**${state}**`} | ${inlineCode(title)} |`;
+  });
+  const table = ['| Repository | State | Packages |', '|---|---|---|', ...rows].join('\n');
+  return { ...check, text: check.text === undefined ? table : `${table}\n\n${check.text}` };
+}
+
+/** The packages of each Repository that has some, by its id. */
+function partsOf({ packages }: Pick<JudgedPull, 'packages'>): readonly (readonly [string, readonly PulledPackage[]])[] {
+  return [...Map.groupBy(packages, ({ repository }) => repository.id)];
+}
+
+function checkOf(pull: CheckedPull): Check {
+  const { packages, omitted, unread } = pull;
   const findings = packages.flatMap(({ path, judged }) => findingsBelow(path, judged?.findings ?? []));
   const annotations = annotationsOf(findings);
   const errors = findings.filter(({ severity }) => severity === 'error');
@@ -80,6 +103,8 @@ function readyCheck(pull: CheckedPull): Check {
     return check('failure', `${counted(errors.length, 'error')}: ${first.file}:${first.line}: ${first.message}`);
   const [reason] = omitted;
   if (reason !== undefined) return check('failure', reason);
+  const [waits] = unread;
+  if (waits !== undefined && stateOf(closed) === 'success') return check('pending', waits);
   if (closed.length > 0) {
     const names = closed.map(({ path, gate: { type } }) => `${type} of ${path}`).join(', ');
     return check(stateOf(closed), `${counted(closed.length, 'gate')} closed: ${names}`);
@@ -110,9 +135,10 @@ function stateOf(closed: readonly { readonly gate: Gate }[]): Check['state'] {
 
 /** What users have to know about the packages of a pull request, in Markdown, bounded. */
 export function describeUserPull(pull: JudgedPull): string {
-  const { packages, omitted, isRestricted, head } = pull;
+  const { packages, omitted, unread, isRestricted, head } = pull;
   const parts = [`Packages of ${inlineCode(head.slice(0, 12))} as they would be after the merge:`];
   if (omitted.length > 0) parts.push(omitted.map((reason) => `**${plainLine(reason)}.**`).join(' '));
+  if (unread.length > 0) parts.push(unread.map((reason) => plainLine(reason)).join(' '));
   if (isRestricted)
     parts.push(
       'The branch was not pushed to this repository: programs and containers in pipelines are not run, and conditions in Kptfiles do not count.',
@@ -122,8 +148,9 @@ export function describeUserPull(pull: JudgedPull): string {
     parts.push(`**A rule blocks it, so that a merge now would be out of band:**\n\n${rulesTable(rules)}`);
   let left = MAX_DIFF_CHARACTERS;
   let length = parts.join('').length;
+  const isSeveral = partsOf(pull).length > 1;
   for (const [at, one] of packages.entries()) {
-    const text = describePackage(one, left);
+    const text = describePackage(one, left, isSeveral);
     if (length + text.length > MAX_COMMENT_CHARACTERS) {
       parts.push(
         `${counted(packages.length - at, 'package')} more are not shown here; the check ${inlineCode(READY_CHECK)} counts them.`,
@@ -146,8 +173,12 @@ export function describeUserPull(pull: JudgedPull): string {
   return parts.join('\n\n');
 }
 
-function describePackage({ path, judged, changes, draft }: PulledPackage, maxDiffCharacters: number): string {
-  const title = `#### ${inlineCode(path)}`;
+function describePackage(
+  { repository, path, judged, changes, draft }: PulledPackage,
+  maxDiffCharacters: number,
+  isOfSeveral: boolean,
+): string {
+  const title = `#### ${inlineCode(path)}${isOfSeveral ? ` of ${inlineCode(repository.id)}` : ''}`;
   if (judged === undefined) return `${title}\n\nThe package is removed.`;
   const { findings, gates } = judged;
   const list = findings.toSorted(bySeverity);

@@ -5,6 +5,7 @@ import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { listsOf, type OpenForge } from '../pull-request/opened-repositories.ts';
 import type { OwnBranches } from '../pull-request/own-branch.ts';
+import type { Registration } from './registrations.ts';
 import { UserPulls } from './user-pulls.ts';
 
 /** Where the members of teams are read. */
@@ -25,9 +26,9 @@ export class OpenedHost {
   readonly pulls: UserPulls;
   readonly #lead: string;
   readonly #forges = new Map<string, Forge>();
-  readonly #open: (review: ReviewPolicy) => Forge;
+  readonly #open: (review: ReviewPolicy, namespace: string) => Forge;
 
-  private constructor(pulls: UserPulls, lead: string, open: (review: ReviewPolicy) => Forge) {
+  private constructor(pulls: UserPulls, lead: string, open: (review: ReviewPolicy, namespace: string) => Forge) {
     this.pulls = pulls;
     this.#lead = lead;
     this.#open = open;
@@ -46,7 +47,7 @@ export class OpenedHost {
         const forge = openForge(review, namespace, url);
         const reader = lists.reader(listsOf(id, url, review));
         const pulls = new UserPulls(forge, { base: layout.branch, isOwn }, reader, repository.clock);
-        return new OpenedHost(pulls, idOf(repository, review), (other) => openForge(other, namespace, url));
+        return new OpenedHost(pulls, idOf(repository, review), (other, of) => openForge(other, of, url));
       } catch (error) {
         if (!isSluiceError(error, 'InvalidInput')) throw error;
         problem ??= error;
@@ -60,12 +61,12 @@ export class OpenedHost {
     return reviews.some((review) => idOf(repository, review) === this.#lead);
   }
 
-  /** Those of a policy. Failures to open its host are those of the call. */
-  teamsOf(review: ReviewPolicy): Teams {
+  /** Those of a policy of a namespace. Failures to open its host are those of the call. */
+  teamsOf(review: ReviewPolicy, namespace: string): Teams {
     return {
       isTeamMember: async (team, user, signal) => {
-        const id = JSON.stringify(review.forge);
-        const forge = this.#forges.get(id) ?? this.#open(review);
+        const id = teamsId(review, namespace);
+        const forge = this.#forges.get(id) ?? this.#open(review, namespace);
         this.#forges.set(id, forge);
         return forge.isTeamMember(team, user, signal);
       },
@@ -73,8 +74,10 @@ export class OpenedHost {
   }
 
   /** Closes where teams were read for other policies than these. */
-  async retain(reviews: readonly ReviewPolicy[]): Promise<void> {
-    const used = new Set(reviews.map(({ forge }) => JSON.stringify(forge)));
+  async retain(registrations: readonly Pick<Registration, 'key' | 'reviews'>[]): Promise<void> {
+    const used = new Set(
+      registrations.flatMap(({ key, reviews }) => reviews.map((one) => teamsId(one, key.namespace ?? ''))),
+    );
     for (const [id, forge] of this.#forges) {
       if (used.has(id)) continue;
       this.#forges.delete(id);
@@ -101,4 +104,8 @@ function oldestOfEach(reviews: readonly ReviewPolicy[]): readonly ReviewPolicy[]
 
 function idOf({ url, layout }: PackageRepository, { forge }: ReviewPolicy): string {
   return JSON.stringify([url, layout.branch, forge]);
+}
+
+function teamsId({ forge }: ReviewPolicy, namespace: string): string {
+  return JSON.stringify([namespace, forge]);
 }

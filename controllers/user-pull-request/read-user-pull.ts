@@ -18,7 +18,7 @@ import { type ApprovalReader, missingAtMerge } from './missing-at-merge.ts';
 import { rulesAtMerge, selectedPart } from './rules-at-merge.ts';
 
 /** Packages of one pull request that are judged. */
-const MAX_PACKAGES = 20;
+export const MAX_PACKAGES = 20;
 
 /** The head of a pull request in the mirror of its repository. */
 export interface PulledHead {
@@ -57,6 +57,8 @@ export interface PulledPackages {
 }
 
 export interface PullContext {
+  /** Packages that are judged at most. Default: as many as of one pull request. */
+  readonly most?: number;
   readonly repository: PackageRepository;
   readonly workspace: string;
   readonly head: PulledHead;
@@ -73,6 +75,7 @@ export interface PullContext {
 /** Judges the packages that differ between the start of a branch and its head, as they would be after the merge. */
 export async function readPulledPackages(context: PullContext): Promise<PulledPackages> {
   const { repository, head, mainHead, merged: mergedCommit, renderer, approvals, now, signal } = context;
+  const { most = MAX_PACKAGES } = context;
   const { git, layout, namespace } = repository;
   await repository.refreshPolicies();
   const base = await mergeBase(git, mainHead, head.commit, signal);
@@ -85,15 +88,13 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
   const omitted: string[] = [];
   if (!isComplete)
     omitted.push('The branch changes too many folders, so that not all of its packages are known; split it');
-  if (changed.length > MAX_PACKAGES)
-    omitted.push(
-      `It changes ${changed.length} packages, of which ${changed.length - MAX_PACKAGES} are not checked; split it`,
-    );
+  if (changed.length > most)
+    omitted.push(`It changes ${changed.length} packages, of which ${changed.length - most} are not checked; split it`);
   const known = await git.statObjects(changed.map(({ path }) => `${mainHead}:${path}`));
   const onMain = new Map(changed.map(({ path }, at) => [path, known[at]?.oid]));
   const inMerge = mergedCommit === undefined ? undefined : await packagesAt(git, mergedCommit, changed);
   const packages: PulledPackage[] = [];
-  for (const one of changed.slice(0, MAX_PACKAGES)) {
+  for (const one of changed.slice(0, most)) {
     signal.throwIfAborted();
     const found = await judge(one, onMain.get(one.path));
     if (found !== undefined) packages.push(found);
@@ -143,11 +144,11 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     const changes =
       judged === undefined || onMain === undefined ? undefined : await renderedChanges(onMain, judged.files, signal);
     // What is removed is not published.
-    if (judged === undefined) return { path, review, judged, changes, draft };
+    if (judged === undefined) return { repository, path, review, judged, changes, draft };
     const atMerge = rulesAtMerge(repository, subject, now);
     const isOfHead = inMerge === undefined ? main === before : tree === after;
     const missing = await missingAtMerge(approvals, repository, { subject, policy, head: head.commit, isOfHead });
-    return { path, review, judged, atMerge, missing, changes, draft };
+    return { repository, path, review, judged, atMerge, missing, changes, draft };
   }
 }
 

@@ -183,6 +183,26 @@ describe('the check of a pull request of a user that a rule blocks', () => {
     expect(ready(commit)?.state).toBe('success');
   });
 
+  test('follows the right of the users whom the policy maps to approve', async () => {
+    let isGranted = false;
+    at.restart({ mayApprove: async () => isGranted });
+    const approvers = ['bob', 'carl'].map((user) => ({ user, subject: user }));
+    await at.policy({ publishOn: 'merge', approvers }, { approval: { quorum: { required: 1 } } });
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE() });
+    at.forge.review(1, 'carl', 'approved', commit);
+    await at.poll();
+    expect(ready(commit)?.state).toBe('pending');
+    at.forge.calls.length = 0;
+    await at.lookAtRights();
+    expect(at.forge.calls).toEqual([]);
+    isGranted = true;
+    await at.lookAtRights();
+    expect(ready(commit)?.state).toBe('success');
+    isGranted = false;
+    await at.lookAtRights();
+    expect(ready(commit)?.state).toBe('pending');
+  });
+
   test('does not wait for approvals where the merge is none, and reads no reviews without a rule for them', async () => {
     await at.policy({ publishOn: 'review' }, { approval: { quorum: { required: 2 } } });
     const commit = await at.pull({ 'web/Kptfile': KPTFILE() });

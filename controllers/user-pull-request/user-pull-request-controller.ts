@@ -3,12 +3,13 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
-import type { PullRequest } from '../../src/forge/forge.ts';
 import { PollPace } from '../../src/forge/poll-pace.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
+import { KeyedMutex } from '../../src/foundation/concurrency/mutex.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
-import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import { canonicalAddress } from '../../src/git/open/repository-address.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
@@ -19,33 +20,22 @@ import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../s
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { whenRulesChange } from '../pull-request/checks/unmet-publication.ts';
-import { waitLeft } from '../pull-request/commands/edited-comments.ts';
 import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { ownBranchesOf } from '../pull-request/own-branch.ts';
 import { pauseAfter } from '../pull-request/pause-after.ts';
-import { REREAD_MS } from '../pull-request/reviews/withdraw-reviews.ts';
+import { AskedRights, isRightsKey } from '../pull-request/reviews/asked-rights.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
-import { workspaceOf } from './adopt.ts';
-import { adoptTopic, applyAdoption } from './apply-adoption.ts';
 import { checkLimits, MAX_CONCURRENT, MERGED } from './check-limits.ts';
-import { describeUserPull, type JudgedPull, type PulledPackage, userChecks } from './describe-user-pull.ts';
-import { type Exhausted, type ForkRenderings, forkRenderer } from './fork-renderer.ts';
+import { checkUserPull } from './check-user-pull.ts';
+import type { ForkRenderings } from './fork-renderer.ts';
 import { applyUserMerges } from './merges/apply-user-merges.ts';
 import { OpenedHost } from './opened-host.ts';
-import { reportQueued } from './queued-commits.ts';
-import {
-  draftOf,
-  headOf,
-  isChecked,
-  type PulledHead,
-  type PulledPackages,
-  readPulledPackages,
-} from './read-user-pull.ts';
-import { takeRerunRequest } from './rerun-requests.ts';
+import { isChecked } from './read-user-pull.ts';
+import { leadOf, type Registration, type RegistrationReader, registrationsAt, rulesDigest } from './registrations.ts';
 import { ruledRepositories } from './ruled-repositories.ts';
-import type { UserPulls } from './user-pulls.ts';
+import { forgetWritten, type UserPulls } from './user-pulls.ts';
 
 export interface UserPullRequestOptions {
   readonly client: Client;
@@ -65,6 +55,10 @@ export interface UserPullRequestOptions {
   readonly mayCreate: MayCreate | undefined;
   /** The same for approvals, which merges and reviews are. */
   readonly mayApprove: MayApprove | undefined;
+  /** Roles and their bindings are read, so that their changes count at once. Default: the rights are asked for now and then. */
+  readonly readsBindings?: boolean;
+  /** The registered repositories whose address may be the same as this one. Default: a list of all. */
+  readonly registered?: RegistrationReader['registered'];
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
   readonly requests?: Pick<SyncRequests, 'subscribe' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Shared with other controllers that read pull requests. Default: its own. */
@@ -93,11 +87,8 @@ const POLL_MS = 30_000;
 const OPENING_MS = 5000;
 /** Until policies are read again that change at this moment. */
 const BEGIN_MS = 1000;
-/** Until the head of a pull request is read again that moved on meanwhile. */
-const MOVED_MS = 2000;
 /** Of renderings of packages from forks that are kept, about. */
 const MAX_RENDERED_BYTES = 16 * 1024 * 1024;
-const COMMENT_TOPIC = 'packages';
 
 /** Checks the packages of pull requests that users open, and adopts them as drafts where an authorised user requests it. */
 export function userPullRequestController(options: UserPullRequestOptions): ControllerOptions {
@@ -114,6 +105,15 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
   const woken = new Set<string>();
   const unread = new Set<string>();
   let enqueue: (key: ObjectKey) => void = () => undefined;
+  /** What the checks of the branch of each Repository depended on last, by its id, and all Repositories of that branch. */
+  const known = new Map<string, { readonly rules: string; readonly keys: readonly ObjectKey[] }>();
+  const checking = new KeyedMutex();
+  const rights = new AskedRights(clock, (key) => enqueue({ namespace: DEFAULT_NAMESPACE, ...key }));
+  const reader: RegistrationReader = {
+    store,
+    registered: async (address) => options.registered?.(address) ?? (await client.list(repositoryKind)).items,
+    reviewsOf: (object) => options.reviewsOf(object),
+  };
   const toKey = (id: string): ObjectKey => ({
     namespace: id.split('/', 1)[0] ?? '',
     name: id.slice(id.indexOf('/') + 1),
@@ -122,6 +122,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
   return {
     name: 'user-pull-request',
     sources: [
+      ...(options.readsBindings === true ? [rights.source()] : []),
       watchKind(repositoryKind, { predicate: specOrMetadataChanged, map: toObject }),
       ruledRepositories(options.scope),
       triggerSource((queue) => {
@@ -144,6 +145,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     maxDelayMs: 300_000,
     // The name of a repository is a DNS label, without dots.
     reconcile: async ({ namespace = DEFAULT_NAMESPACE, name }, { signal }) => {
+      if (isRightsKey({ name })) return rights.look({ namespace, name }, (one) => enqueue(one), signal);
       const [repository = '', number] = name.split('.');
       const key = { namespace, name: repository };
       const object = await client.find(repositoryKind, key, { signal });
@@ -173,6 +175,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const reviews = object === undefined || repository?.follows === true ? [] : await options.reviewsOf(object);
     const wanted = reviews.filter(isChecked);
     if (object === undefined) events.forget(key);
+    const registrations = object === undefined ? [] : await registrationsAt(reader, object);
+    wakeOthers(key, registrations);
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (repository === undefined || wanted.length === 0) {
@@ -187,10 +191,11 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const { maxAgeMs, reruns, isQueued } = await takeReported(key, pulls);
     const wakeCheck = (number: number) => enqueue({ namespace: key.namespace, name: `${key.name}.${number}` });
     const began = clock.monotonic();
-    const policies = JSON.stringify(reviews.map(({ mergesSince: _since, ...rest }) => rest));
+    const policies = rulesDigest(registrations);
     // Taken once, they have to outlast a failure of what follows.
     for (const number of pulls.rerun(reruns)) wakeCheck(number);
-    const watched = { repository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
+    const findRepository = (of: string) => store.findRepository(of);
+    const watched = { repository, findRepository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
     if (isQueued) pulls.requestQueue();
     for (const number of await pulls.poll(watched, signal)) wakeCheck(number);
     if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
@@ -206,12 +211,24 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     return whenRulesChange({ changesAt: pulls.rulesChangeAt }, clock.now(), next);
   }
 
+  /** All check their pull requests again when the Repositories of the branch, or policies of any of them, have changed. */
+  function wakeOthers(key: ObjectKey, registrations: readonly Registration[]): void {
+    const id = keyText(key);
+    const before = known.get(id);
+    const keys = registrations.map((one) => one.key);
+    const rules = rulesDigest(registrations);
+    if (registrations.length === 0) known.delete(id);
+    else known.set(id, { rules, keys });
+    if (before?.rules === rules) return;
+    const others = new Map([...(before?.keys ?? []), ...keys].map((one) => [keyText(one), one]));
+    for (const [other, one] of others) if (other !== id && known.get(other)?.rules !== rules) enqueue(one);
+  }
+
   /** What the policies name now. One that was opened before is closed if it is not that. */
   async function hostOf(repository: PackageRepository, reviews: readonly ReviewPolicy[]): Promise<OpenedHost> {
     const { id } = repository;
     const present = opened.get(id);
     if (present?.isNamedBy(repository, reviews) === true) {
-      await present.retain(reviews);
       return present;
     }
     opened.delete(id);
@@ -262,109 +279,43 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const mergesSince = ({ policy }: ReviewPolicy) => begun.get(policy);
     const { mayApprove, renderer, restrictedRenderer, requests } = options;
     const rights = { mayApprove, renderer, restrictedRenderer, requests };
-    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
+    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review, repository.namespace);
     const of = { client, store, events, clock, object, repository, forge: pulls.forge };
     const since = { mergesSince, allMergesSince: [...begun.values()] };
     return applyUserMerges({ ...of, ...rights, ...since, teamsOf, signal }, pulls);
   }
 
+  /** One reconciliation at a time writes what is about one pull request, whatever Repository it began in. */
   async function check(
     key: ObjectKey,
     object: Stored<Repository> | undefined,
     number: number,
     signal: AbortSignal,
   ): Promise<ReconcileResult | undefined> {
-    const repository = store.findRepository(keyText(key));
-    const mainHead = repository?.index.mainHead;
-    if (object === undefined || repository === undefined || mainHead === undefined) return undefined;
-    const host = opened.get(keyText(key));
-    if (host?.pulls.has(number) !== true) return undefined;
-    const { pulls } = host;
-    const pull = await pulls.forge.get(number, signal);
-    if (pull.state !== 'open') {
-      pulls.forget(number);
-      events.forgetTopic(key, adoptTopic(number));
-      await repository.untracked.forgetPull(number);
-      return undefined;
-    }
-    if (!(await pulls.isOfUser(pull))) return undefined;
-    const reviews = (await options.reviewsOf(object)).filter(isChecked);
-    await takeRerunRequest(pulls.forge, pull, reviews, pulls.writtenOf(number), signal);
-    const head = await headOf(repository, pull, signal);
-    if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
-    // What was fetched for it may show that it is a proposal.
-    if (!(await pulls.isOfUser(pull))) {
-      pulls.forget(number);
-      return undefined;
-    }
-    const workspace = workspaceOf(number);
-    const { mayCreate, mayApprove, requests } = options;
-    const teamsOf = (review: ReviewPolicy) => host.teamsOf(review);
-    let reviewed: ReturnType<typeof readReviews> | undefined;
-    const approvals = {
-      ...{ mayApprove, teamsOf, signal },
-      readReviews: () => {
-        reviewed ??= readReviews(pulls, number, signal);
-        return reviewed;
-      },
-    };
-    const context = {
-      ...{ repository, workspace, head, mainHead, approvals, signal, now: clock.now() },
-      renderer: head.isPushed ? options.renderer : strangers(pulls.writtenOf(number), pull.head.commit),
-    };
-    const read = await readPulledPackages(context);
-    const adoption = { store, events, clock, mayCreate, requests, teamsOf, signal };
-    const isDone = await applyAdoption(adoption, { object, repository, pulls, pull, head, read });
-    const packages: PulledPackage[] = [];
-    for (const one of read.packages) packages.push(isDone ? { ...one, draft: await draftOf(context, one.path) } : one);
-    await report(pulls, pull, head, { ...read, packages }, signal);
-    const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
-    // The next poll was planned without them.
-    if (pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain, rules })) enqueue(key);
-    await reportQueued(pulls, number, context);
-    const { awaited } = pulls.writtenOf(number);
-    const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.monotonic());
-    if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
-    const mayEnd = !pulls.forge.batchesReads && (await reviewed)?.some(({ state }) => state === 'approved') === true;
-    return mayEnd ? { requeueAfter: REREAD_MS, reason: 'a review that counts may be deleted' } : undefined;
-  }
-
-  function strangers(memory: { exhausted?: Exhausted }, head: string): Renderer | undefined {
-    const { restrictedRenderer: renderer } = options;
-    return renderer === undefined ? undefined : forkRenderer(renderer, { clock, head, memory, renderings });
-  }
-
-  async function report(
-    pulls: UserPulls,
-    { number }: PullRequest,
-    { commit, isPushed }: PulledHead,
-    { packages, omitted }: PulledPackages,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const judged: JudgedPull = { packages, omitted, isRestricted: !isPushed, head: commit };
-    const written = pulls.writtenOf(number);
-    const checks = userChecks(judged);
-    const checksText = JSON.stringify([commit, checks]);
-    if (written.checks !== checksText) {
-      await pulls.forge.setChecks(commit, checks, signal);
-      written.checks = checksText;
-    }
-    // A pull request without packages gets its check, which may be a required one, and no comment.
-    if (packages.length === 0 && omitted.length === 0 && written.comment === undefined) return;
-    const text = describeUserPull(judged);
-    if (written.comment === text) return;
-    await pulls.forge.setComment(number, COMMENT_TOPIC, text, signal);
-    written.comment = text;
-  }
-}
-
-/** None if there are too many of them, as when they are counted for a merge. */
-async function readReviews({ forge }: UserPulls, number: number, signal: AbortSignal) {
-  try {
-    return await forge.reviews(number, signal);
-  } catch (error) {
-    if (!isSluiceError(error, 'LimitExceeded')) throw error;
-    return [];
+    if (object === undefined) return undefined;
+    const address = await canonicalAddress(object.spec.git?.repo ?? '');
+    return checking.run(JSON.stringify([address, object.spec.git?.branch, number]), async () => {
+      const registrations = await registrationsAt(reader, object);
+      const lead = leadOf(registrations);
+      const host = opened.get(keyText(key));
+      if (lead?.repository === undefined || host === undefined) return undefined;
+      if (keyText(lead.key) !== keyText(key)) {
+        // What this one has written, another one may write over.
+        forgetWritten(host.pulls.writtenOf(number));
+        enqueue({ ...lead.key, name: `${lead.key.name}.${number}` });
+        return undefined;
+      }
+      if (!host.pulls.has(number)) return undefined;
+      await host.retain(registrations);
+      const item = { ...key, name: `${key.name}.${number}` };
+      const about = { object, repository: lead.repository, host, registrations };
+      const { mayCreate, mayApprove, renderer, restrictedRenderer, requests } = options;
+      const using = { store, clock, events, mayCreate, mayApprove, renderer, restrictedRenderer, renderings, requests };
+      const asking = rights.about(key, item);
+      const result = await checkUserPull({ ...using, asking, planPoll: () => enqueue(key), signal }, about, number);
+      if (!host.pulls.has(number)) rights.forget(key, item);
+      return result;
+    });
   }
 }
 

@@ -19,7 +19,13 @@ test('of more changes than one list has, none is missed of those that were open:
   const repository = world.store.repository('apps');
   const poll = () => {
     clock.advance(30_000);
-    const watched = { repository, policies: '', mergedSince: '2030-01-01T00:00:00Z', maxAgeMs: 0 };
+    const watched = {
+      repository,
+      findRepository: () => repository,
+      policies: '',
+      mergedSince: '2030-01-01T00:00:00Z',
+      maxAgeMs: 0,
+    };
     return pulls.poll(watched, new AbortController().signal);
   };
   for (let number = 1; number <= count; number += 1)

@@ -52,6 +52,8 @@ export interface Written {
 
 export interface PollOptions {
   readonly repository: PackageRepository;
+  /** The one with such an id; undefined if it is not open. */
+  findRepository(id: string): PackageRepository | undefined;
   /** The text of the policies: all are looked at again when it changes. */
   readonly policies: string;
   readonly mergedSince: string | undefined;
@@ -171,13 +173,16 @@ export class UserPulls {
    * `mergedSince` (RFC 3339) while no process ran, as far as it is among those that changed last; undefined if merges publish nothing.
    */
   async poll(
-    { repository, policies, mergedSince, maxAgeMs }: PollOptions,
+    { repository, findRepository, policies, mergedSince, maxAgeMs }: PollOptions,
     signal: AbortSignal,
   ): Promise<readonly number[]> {
     const isFirst = !this.#changes.hasBegun;
     this.hasChanged = false;
     this.readMs = undefined;
-    const changed = new Set([...(await this.#movedOnMain(repository)), ...(await this.#withOtherRules(repository))]);
+    const changed = new Set([
+      ...(await this.#movedOnMain(repository)),
+      ...(await this.#withOtherRules(findRepository)),
+    ]);
     if (this.#policies !== policies) for (const number of this.#open.keys()) changed.add(number);
     if (isFirst) await this.#takeOver(await this.#begin(mergedSince, signal), { mergedSince, isFirst }, changed);
     else if (maxAgeMs !== undefined) {
@@ -254,13 +259,17 @@ export class UserPulls {
   }
 
   /** Those for whose packages other rules block a merge than their checks show: no event of the host reports that. */
-  async #withOtherRules(repository: PackageRepository): Promise<readonly number[]> {
+  async #withOtherRules(findRepository: PollOptions['findRepository']): Promise<readonly number[]> {
     const now = this.#clock.now();
     const changed: number[] = [];
     this.rulesChangeAt = undefined;
     await inSlices([...this.#open], ([number, { checked }]) => {
       const shown = checked?.rules ?? [];
-      const present = shown.map(({ subject }) => rulesAtMerge(repository, subject, now));
+      const present = shown.map((one) => {
+        const { namespace, key } = one.subject;
+        const repository = findRepository(`${namespace}/${key.repository}`);
+        return repository === undefined ? one : rulesAtMerge(repository, one.subject, now);
+      });
       this.#noteRuleChange(present);
       if (present.some(({ rules }, at) => !isDeepStrictEqual(rules, shown[at]?.rules))) changed.push(number);
     });

@@ -160,7 +160,7 @@ export class Proposals {
     const due = new Map<string, number>();
     const etags = new Map(store.list().map(({ name, etag }) => [name, etag]));
     for (const { name } of store.list({ lifecycle: 'Proposed' })) due.set(name, 0);
-    for (const name of [...this.#watched, 'apps', 'apps:batches']) due.set(name, 0);
+    for (const name of [...this.#watched, 'apps', 'apps:batches', 'apps:rights']) due.set(name, 0);
     for (;;) {
       const [next] = [...due].sort(([a, at], [b, other]) => at - other || (a < b ? -1 : 1));
       if (next === undefined || next[1] > end) break;

@@ -21,6 +21,8 @@ import { commitFiles } from './scratch-repository.ts';
 
 /** At most between two polls without webhooks. */
 const POLL_MS = 30_000;
+/** At most between two looks at the rights of a repository. */
+const RIGHTS_MS = 360_000;
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 export const GATE = 'example.com/Tested';
 export const KPTFILE = (more = '', status = '') =>
@@ -100,10 +102,19 @@ export class UserPullBench {
   }
 
   /** Reads the pull requests after so many milliseconds, by default when it is time, and checks those that changed. */
-  async poll(milliseconds = POLL_MS): Promise<unknown> {
+  poll(milliseconds = POLL_MS): Promise<unknown> {
+    return this.reconcile('apps', milliseconds);
+  }
+
+  /** Looks at the rights that checks depend on, once that is due, and checks those that changed. */
+  lookAtRights(): Promise<unknown> {
+    return this.reconcile('apps:rights', RIGHTS_MS);
+  }
+
+  private async reconcile(first: string, milliseconds: number): Promise<unknown> {
     this.clock.advance(milliseconds);
     const reconcile = (name: string) => this.#controller?.reconcile({ namespace: 'default', name }, CONTEXT);
-    let result = await reconcile('apps');
+    let result = await reconcile(first);
     while (this.#woken.length > 0) result = await reconcile(this.#woken.shift() ?? '');
     return result;
   }

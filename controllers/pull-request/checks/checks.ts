@@ -75,6 +75,10 @@ function readyCheck(gates: readonly GateExplanation[], enforcement: string): Che
 
 /** Rules hold it up whether or not the repository enforces its gates. */
 function withRules(check: Check, rules: readonly BlockingRule[]): Check {
+  // Gates and other rules can open while no user looks.
+  const foreign = rules.filter(({ rule }) => rule === 'ForeignFiles');
+  if (foreign.length > 0)
+    return { ...check, state: 'failure', title: plainLine(rulesLine(foreign), MAX_TITLE_CHARACTERS) };
   if (rules.length === 0 || check.state !== 'success') return check;
   // All others end by themselves, or by an act that the proposal outlives.
   const state = rules.some(({ rule }) => rule === 'RecordLost') ? 'failure' : 'pending';

@@ -36,7 +36,8 @@ describe('merges of pull requests', () => {
     const merge = async (number: number) => {
       const { files } = await at.world.store.content(name);
       const squashed = Object.fromEntries([...files].map(([file, data]) => [`app/${file}`, data.toString('utf8')]));
-      const commit = await at.world.push(at.path, { ...squashed, 'other.yaml': `a: ${number}` });
+      await at.world.push(at.path, { 'other.yaml': `a: ${number}` });
+      const commit = await at.world.push(at.path, squashed);
       at.forge.change(number, { state: 'merged', merged: { commit, by: 'bob' } });
       await at.world.store.repository('apps').sync();
       await at.reconcile('apps');

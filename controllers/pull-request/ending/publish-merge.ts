@@ -1,14 +1,19 @@
-import type { MergedState } from '../../../src/forge/forge.ts';
+import type { MergedState, PullRequest } from '../../../src/forge/forge.ts';
 import type { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { isOid } from '../../../src/git/objects/object-id.ts';
 import { approverOf, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import type { MergedBranch } from '../../../src/package/model/revision/revision-state.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
+import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { membersAt } from '../batch/batch-branch.ts';
 import { isBatchBranch } from '../batch/batch-name.ts';
 import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
 import { rejectedAt, verdictsOf } from '../reviews/apply-reviews.ts';
@@ -72,6 +77,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const reason = uncounted === undefined ? mergeText(pull) : `${mergeText(pull)}; ${uncounted}`;
   // Without the decision the merge alone publishes only where the policy says so.
   const notDecided = publishes ? undefined : withdrawn;
+  const head = await mergedBranch(store.repositoryOf(revision), revision, pull);
   const requestFor = (attempt: Pick<MergeAttempt, 'by'>) =>
     decision === undefined ? requestInName(attempt, reason, pull.url) : asDecided(decision, reason);
   const name = keyText(keyOf(object));
@@ -81,6 +87,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
     const notApproved = (attempt.by === undefined ? (uncounted ?? notPermitted) : undefined) ?? notDecided;
     const merged = {
       ...mergedProposal(pull, attempt, notApproved),
+      head,
       ...(objection === undefined ? {} : { objection }),
     };
     const update = { action: 'approve', expectedCommit: revision.commit, evidence, merged } as const;
@@ -116,6 +123,20 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   function count(isNew: boolean): void {
     if (isNew) hostMerges.publish({ origin: 'proposal', result: published.result });
   }
+}
+
+/** The head that was merged, and all packages that it proposes. */
+async function mergedBranch(
+  { git, index }: Pick<PackageRepository, 'git' | 'index'>,
+  { path }: PackageRevision,
+  { head: { branch, commit }, merged }: PullRequest,
+): Promise<MergedBranch> {
+  const names = isBatchBranch(branch) ? ((await membersAt(git, commit)) ?? []) : [];
+  // Users can write a commit that lists packages which are not proposed.
+  const isProposed = (one: PackageRevision) => one.lifecycle === 'Proposed' || one.commit === merged?.commit;
+  const others = names.flatMap(({ name }) => index.get(name) ?? []).filter(isProposed);
+  const paths = [...new Set([path, ...others.map((one) => one.path)])];
+  return { commit, paths, ...(isOid(merged?.base ?? '') ? { onto: merged?.base ?? '' } : {}) };
 }
 
 /** Of a pull request that several proposals share, `batch/write-batch.ts` reports all of them at once. */

@@ -3,13 +3,16 @@ import type { Review } from '../../../src/forge/forge.ts';
 import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-merging.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import type { Approval } from '../../../src/package/model/record/record.ts';
+import { type Approval, approvalsIn } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import { decisionOf, mergesOnHost } from '../../../src/package/store/approve-by-merge.ts';
+import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { EntryPoint, RequestContext } from '../../../src/resource/object/request-context.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
+import { combinesPackages } from '../checks/host-merge-rules.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { verdictsOf } from '../reviews/apply-reviews.ts';
 import type { ReviewContext, ReviewedProposal } from '../reviews/reviewed-proposal.ts';
@@ -106,6 +109,20 @@ export async function mergeApproved(
   if (!isRecorded) return undefined;
   if (paused !== undefined) return paused;
 
+  if (isDecidedElsewhere(repository, revision)) {
+    // The host may have merged another revision of the package just now.
+    const { mainHead } = repository.index;
+    await repository.catchUp(signal, 'branches');
+    if (repository.index.mainHead !== mainHead)
+      return { requeueAfter: SOON_MS, reason: 'another revision of the package was merged' };
+  }
+  if (await combinesPackages(repository, evaluation)) {
+    const reason = 'another revision of the package was published since its branch was made';
+    const stays = pulls.queued.has(pull.number) ? await leaveQueue(reason, false) : undefined;
+    if (stays !== undefined) return stays;
+    // As a push would publish it. The new head wakes this controller, and is decided on again.
+    return (await rebuildOnMain(context, evaluation)) ? undefined : wait({ text: reason, obstacle: 'behind' });
+  }
   const now = await pulls.forge.get(pull.number, signal);
   if (now.state !== 'open' || now.base.branch !== pull.base.branch || now.head.branch !== pull.head.branch) {
     pulls.note(now);
@@ -195,6 +212,21 @@ export function reportUnmerged(
   const next = 'merge it on the host once its packages are approved, or set spec.review.publishOn to merge';
   store.repositoryOf(revision).refusals.noteNotMerged(revision.name, isWaiting ? { message, next } : undefined);
   if (isWaiting) events.record(object, 'Warning', 'NotMerged', `${message}; ${next}`, 'merge');
+}
+
+/** Whether the host is to merge another revision of the package too. */
+function isDecidedElsewhere(
+  { index }: Pick<PackageRepository, 'index'>,
+  { name, key, namespace }: PackageRevision,
+): boolean {
+  return index
+    .ofPackage(key.package)
+    .some(
+      ({ name: other, lifecycle, record = {} }) =>
+        other !== name &&
+        lifecycle === 'Proposed' &&
+        approvalsIn(record, namespace).some(({ mergeOf }) => mergeOf !== undefined),
+    );
 }
 
 /** Whether the decision is to be recorded again, for a merge at this time. */

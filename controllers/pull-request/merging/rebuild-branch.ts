@@ -26,6 +26,8 @@ export interface RebuildFacts {
   readonly isOpen: boolean;
   /** The proposed branch was last based on the head of the main branch. */
   readonly isUpToDate: boolean;
+  /** Its merge would make another package of the proposed one and that of the main branch: whatever the host states, this one must not be merged. */
+  readonly isCombining?: boolean;
   /** Undefined where it was not read. */
   readonly mergeability?: Mergeability;
 }
@@ -33,6 +35,7 @@ export interface RebuildFacts {
 /** `ask` reads the mergeability: it is of no interest otherwise. */
 export function decideRebuild({ mergeability, ...facts }: RebuildFacts): 'ask' | 'rebuild' | 'leave' {
   if (!facts.isReady || facts.isQueued || !facts.isOpen || facts.isUpToDate) return 'leave';
+  if (facts.isCombining === true) return 'rebuild';
   if (mergeability === undefined) return 'ask';
   return mergeability === 'conflict' || mergeability === 'behind' ? 'rebuild' : 'leave';
 }
@@ -52,7 +55,18 @@ export async function rebuildBranch(
   context: RebuildContext,
   evaluation: RevisionEvaluation,
   { publishOn }: ReviewPolicy,
-  { pull, checks, entry }: { readonly pull: PullRequest; readonly checks: readonly Check[]; readonly entry: ShownPull },
+  {
+    pull,
+    checks,
+    entry,
+    isCombining,
+  }: {
+    readonly pull: PullRequest;
+    /** Without what a rebuild resolves. */
+    readonly checks: readonly Check[];
+    readonly entry: ShownPull;
+    readonly isCombining: boolean;
+  },
 ): Promise<'rebuilt' | ReconcileResult | undefined> {
   const { store } = context;
   const { revision, record, conflict } = evaluation;
@@ -67,6 +81,7 @@ export async function rebuildBranch(
     isQueued: entry.pulls.queued.has(entry.number),
     isOpen: pull.state === 'open',
     isUpToDate: head === undefined || record.base?.commit === head,
+    isCombining,
   };
   const decided = await readRebuild(context, facts, `${revision.commit} ${head}`, entry);
   if (decided !== 'rebuild') return decided;
@@ -84,7 +99,8 @@ export async function readRebuild(
   entry: ShownPull,
 ): Promise<'rebuild' | ReconcileResult | undefined> {
   const { pulls, number } = entry;
-  if (decideRebuild(facts) !== 'ask') return undefined;
+  const decided = decideRebuild(facts);
+  if (decided !== 'ask') return decided === 'rebuild' ? 'rebuild' : undefined;
   const before = entry.mergeableAt;
   const waitMs = before === undefined || before.isFinal ? 0 : before.readMs + UNKNOWN_MS - clock.monotonic();
   if (before?.heads === heads && (before.isFinal || waitMs > 0)) return before.isFinal ? undefined : again(waitMs);

@@ -158,7 +158,7 @@ async function approve(
       events.record(object, 'Warning', 'ReviewNotCounted', message, `review of ${review.author}`);
       uncounted.add(message);
     };
-    const by = { forge: proposal.forge, mayApprove, signal };
+    const by = { forge: context.teamsOf?.(proposal.forge) ?? proposal.forge, mayApprove, signal };
     const approver = await revisionApprover(by, proposal.review, review.author, keyOf(object));
     if (approver === undefined) continue;
     const { actor, problem } = approver;

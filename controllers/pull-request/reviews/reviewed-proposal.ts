@@ -13,6 +13,8 @@ export interface ReviewContext {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf'>;
   readonly events: EventDeduplicator;
   readonly mayApprove: MayApprove | undefined;
+  /** Notes which teams are read for an open pull request, which depends on them. Default: it does not matter. */
+  readonly teamsOf?: (forge: Pick<Forge, 'isTeamMember'>) => Pick<Forge, 'isTeamMember'>;
   readonly signal: AbortSignal;
 }
 

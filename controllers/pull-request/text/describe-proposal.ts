@@ -132,9 +132,11 @@ function blockedBy({ rules, review }: Proposal, maxCharacters?: number): readonl
   if (rules.length === 0) return [];
   // Users may be ahead of the wave of a plan.
   const isBypass = review.publishOn === 'merge' && rules.some(({ rule }) => rule !== 'Wave');
-  const isLost = rules.some(({ rule }) => rule === 'RecordLost');
+  const isLost = rules.some(({ rule }) => rule === 'RecordLost' || rule === 'PublishedSince');
   const bypass = isBypass ? `, so that a merge now would ${isLost ? 'publish nothing' : 'be out of band'}` : '';
-  return [`**Rules keep it from being published${bypass}:**`, rulesTable(rules, maxCharacters)];
+  const isOfHost = rules.every(({ rule }) => rule === 'ForeignFiles' || rule === 'PublishedSince');
+  const what = isOfHost ? 'The Git host must not merge it as it is' : 'Rules keep it from being published';
+  return [`**${what}${bypass}:**`, rulesTable(rules, maxCharacters)];
 }
 
 /** What its reviews have brought so far. */

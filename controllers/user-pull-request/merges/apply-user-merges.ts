@@ -1,6 +1,7 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
+import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
@@ -25,7 +26,6 @@ const MAX_OVERDUE = 500;
 /** Merges of which a new process reads from the host whether they were reported: so many, and none that is older. */
 const MAX_SEARCHED = 50;
 const MAX_UNREPORTED_MS = 7 * 86_400_000;
-const COMMENT_TOPIC = 'merged';
 
 export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPublished'> {
   readonly client: Client;
@@ -174,14 +174,14 @@ async function report(
 
 /** Whether no process has reported a merge from before the start: of the last ones, the host knows. */
 async function isUnreportedMerge(
-  { forge, clock, signal }: ApplyContext,
+  { forge, clock, repository, signal }: ApplyContext,
   pulls: UserPulls,
   { number, closedAt }: PullRequest,
 ): Promise<boolean> {
   const isLate = closedAt === undefined || clock.now() - Date.parse(closedAt) > MAX_UNREPORTED_MS;
   if (isLate || pulls.searched >= MAX_SEARCHED) return false;
   pulls.searched += 1;
-  return (await unlessMissing(forge.findComment(number, COMMENT_TOPIC, signal))) === undefined;
+  return (await unlessMissing(forge.findComment(number, topicOf(repository), signal))) === undefined;
 }
 
 async function reportPackage(context: ApplyContext, { url, number, merged }: PullRequest, one: PackageMerge) {
@@ -217,13 +217,23 @@ function record({ events, object }: ApplyContext, reason: string, message: strin
 }
 
 /** The publication counts whether or not the host takes a comment about it. */
-async function comment({ forge, signal }: ApplyContext, pulls: UserPulls, number: number, text: string): Promise<void> {
+async function comment(
+  { forge, repository, signal }: ApplyContext,
+  pulls: UserPulls,
+  number: number,
+  text: string,
+): Promise<void> {
   try {
-    await forge.setComment(number, COMMENT_TOPIC, text, signal);
+    await forge.setComment(number, topicOf(repository), text, signal);
   } catch (error) {
     if (!isSluiceError(error) || !UNWRITABLE.has(error.code)) throw error;
   }
   pulls.noteReported(number, text);
+}
+
+/** Each Repository of a branch publishes its packages at its own time, and reports these. */
+function topicOf({ id, layout: { directory } }: ApplyContext['repository']): string {
+  return directory === '' ? 'merged' : `merged-${digest(id).replace(/^.*:/, '').slice(0, 12)}`;
 }
 
 /** A locked conversation, or one that a user has deleted. */

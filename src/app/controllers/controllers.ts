@@ -155,6 +155,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     const repository = readers.repositories.get(key);
     return repository === undefined ? [] : sharingRepositories(readers.sharing, repository).map(keyOf);
   };
+  const registered = (address: string) => readers.repositories.byIndex(BY_ADDRESS, addressGroup(address));
+  const readsBindings = session.objects.database !== undefined;
   const providers = {
     ...{ store, clock, delivered, sharing },
     repositoryOf: (key: ObjectKey) => readers.repositories.get(key),
@@ -189,7 +191,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         listOf: (key) => readers.lists.get(key),
         readPolicies: (object) => readers.repositoryPolicies.report(object),
         dependentsOf: (revision) => store.dependentsOf(revision),
-        registered: (address) => readers.repositories.byIndex(BY_ADDRESS, addressGroup(address)),
+        registered,
         ...(session.objects.database === undefined
           ? {
               find: (key) => readers.repositories.get(key),
@@ -226,7 +228,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       }),
     'pull-request': () =>
       pullRequestController({
-        ...{ client, store, clock, scope, requests: choice.requests },
+        ...{ client, store, clock, scope, readsBindings, requests: choice.requests },
         ...{ mayApprove: choice.mayApprove, maySetConditions: choice.maySetConditions },
         renderer: session.renderer,
         openForge: forges.forReview,
@@ -236,7 +238,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       }),
     'user-pull-request': () =>
       userPullRequestController({
-        ...{ client, store, clock, scope, requests: choice.requests },
+        ...{ client, store, clock, scope, readsBindings, registered, requests: choice.requests },
         ...{ mayCreate: choice.mayCreate, mayApprove: choice.mayApprove },
         openForge: forges.forReview,
         lists,
@@ -272,7 +274,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         policies: (namespace) => readers.policies.listIn(namespace),
         repositories: (namespace) => readers.repositories.listIn(namespace),
         variantSets: (namespace) => readers.variantSets.listIn(namespace),
-        readsBindings: session.objects.database !== undefined,
+        readsBindings,
         mayApprove: choice.mayApprove,
       }),
     dora: () => doraController({ client, store, clock, dataFolder, git, delivered }),

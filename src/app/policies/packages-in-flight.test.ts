@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CONTEXT, controllerOn, publish, publishNext, remove } from '../../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
@@ -59,22 +59,88 @@ test('a package is in flight from its publication until its target has delivered
   expect(await counted()).toEqual([]);
 });
 
-test('all targets count, with what their engines report; a target that holds another revision by a pin does not', async () => {
-  const pins = [{ repository: 'apps', package: 'shop', revision: 1 }];
-  await target('west', { pins });
+const key = (name: string) => ({ namespace: 'default', name });
+const change = (name: string, spec: object) => world.client.patch(deliveryTargetKind, key(name), { spec });
+const pin = (name: string, revision: number) => ({ pins: [{ repository: 'apps', package: name, revision }] });
+
+/** As if the engine reported all packages of a target as healthy. */
+async function reportHealthy(name: string): Promise<void> {
+  const target = await world.client.get(deliveryTargetKind, key(name));
+  const good = { status: 'True', reason: 'Good', message: '', since: '2026-01-01T00:00:00Z' } as const;
+  const common = { synced: good, healthy: good };
+  const commit = target.status?.lastCommit;
+  const deployment = { ...common, delivered: good, common, ...(commit === undefined ? {} : { commit }) };
+  await world.client.updateStatus(deliveryTargetKind, { ...target, status: { ...target.status, deployment } });
+}
+
+test('all targets count, with what their engines report', async () => {
+  await target('west');
   const web = await publish(world, 'web');
   await deliver();
   expect(await counted()).toEqual([web]);
   await deliver('west');
   expect(await counted()).toEqual([]);
-  await publish(world, 'shop');
-  await deliver();
-  expect(await counted()).toEqual([]);
   // Without a report of its engine a target has not finished.
   await target('east', { selector: { packages: ['shop'] }, engine: { type: 'CommitStatus' } });
-  const shop = await publishNext(world, 'apps.shop.w1', 'w2', '2');
-  for (const name of ['edge', 'east']) await deliver(name);
+  const shop = await publish(world, 'shop');
+  for (const name of ['edge', 'west', 'east']) await deliver(name);
   expect(await counted()).toEqual([shop]);
+  await reportHealthy('east');
+  expect(await counted()).toEqual([]);
+});
+
+test('a pin at the revision in flight, or at one that is not delivered, ends nothing', async () => {
+  await target('east', { engine: { type: 'CommitStatus' } });
+  const web = await publish(world, 'web');
+  for (const name of ['edge', 'east']) await deliver(name);
+  for (const revision of [1, 7]) {
+    await change('east', pin('web', revision));
+    expect(await counted()).toEqual([web]);
+    await deliver('east');
+    expect(await counted()).toEqual([web]);
+  }
+});
+
+test('a package whose pin ends is in flight again', async () => {
+  const web = await publish(world, 'web');
+  await deliver();
+  const next = await publishNext(world, web, 'w2', '2');
+  expect(await counted()).toEqual([next]);
+  await change('edge', pin('web', 1));
+  expect(await counted()).toEqual([]);
+  await change('edge', { pins: null });
+  expect(await counted()).toEqual([next]);
+  await deliver();
+  expect(await counted()).toEqual([]);
+});
+
+test('a package that a target selects again is in flight again', async () => {
+  const web = await publish(world, 'web');
+  await change('edge', { selector: { packages: ['shop'] } });
+  expect(await counted()).toEqual([]);
+  await change('edge', { selector: { packages: ['shop', 'web'] } });
+  expect(await counted()).toEqual([web]);
+  await world.client.delete(deliveryTargetKind, key('edge'));
+  expect(await counted()).toEqual([]);
+  await world.client.create(deliveryTargetKind, {
+    metadata: { name: 'edge' },
+    spec: { selector: {}, git: { repo: world.folder } },
+  });
+  expect(await counted()).toEqual([web]);
+});
+
+test('another setting brings nothing that was delivered into flight', async () => {
+  await publish(world, 'web');
+  await deliver();
+  expect(await counted()).toEqual([]);
+  await change('edge', { description: 'the first site' });
+  expect(await counted()).toEqual([]);
+});
+
+test('a proposal to delete the revision ends nothing', async () => {
+  const web = await publish(world, 'web');
+  await world.store.update(web, { action: 'propose-deletion' }, ANNA);
+  expect(await counted()).toEqual([web]);
 });
 
 test('it ends with the deletion of the revision', async () => {

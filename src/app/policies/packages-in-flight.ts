@@ -2,7 +2,7 @@ import type { ObjectReader } from '../../controller/object-reader.ts';
 import type { DeliveredPackages } from '../../delivery/delivered/delivered-packages.ts';
 import { currentDeploymentOf, deploymentOf } from '../../delivery/status/target-deployment.ts';
 import type { RevisionInFlight } from '../../package/model/policy/approval-rules.ts';
-import { type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
+import { isPublished, type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
 import { selects } from '../../package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
@@ -12,7 +12,7 @@ import type { Stored } from '../../resource/object/object.ts';
 type Store = Pick<RevisionStore, 'list' | 'subscribe'>;
 interface Readers {
   readonly targets: Pick<ObjectReader<DeliveryTarget>, 'listIn'>;
-  readonly repositories: Pick<ObjectReader<Repository>, 'get'>;
+  readonly repositories: Pick<ObjectReader<Repository>, 'get' | 'listIn'>;
   readonly delivered: DeliveredPackages;
 }
 
@@ -23,20 +23,32 @@ interface Reservation {
   readonly revision: PackageRevision;
 }
 
+/** Of a namespace the last publication of each package, by repository and package. */
+interface Followed {
+  /** In flight, or not examined since a change. */
+  readonly open: Map<string, PackageRevision>;
+  /** Not in flight while `setting` holds. */
+  readonly settled: Map<string, PackageRevision>;
+  setting: string;
+  /** What `setting` was read from: a reader returns the same lists while nothing changes. */
+  read: readonly unknown[];
+}
+
 /**
- * The packages in flight: of each package the last published revision, from its publication until every target that selects it has
- * delivered it and, where the target has an engine, the engine has reported it as healthy once. It also ends with the publication of a
- * later revision, which is in flight then, with its deletion, and where no target selects the package or a pin holds it at another
- * revision. A namespace is followed from when a policy first counts; what has ended is not examined again, so that a count costs what is
- * in flight.
+ * The packages in flight: of each package the last published revision, from its publication until every target that selects it delivers what it
+ * wants of the package, and, where the target has an engine, the engine has reported that as healthy once. A target wants this revision, or that of
+ * a pin. It also ends with the publication of a later revision, which is in flight then, with its deletion, and while no target selects the package.
+ *
+ * A namespace is followed from when a policy first counts. What has settled is not examined again while the targets have the same settings, so that
+ * a count costs what is in flight. With other settings all are: users who may write targets must not end a flight by a setting that they take back.
  *
  * An approval that is being decided counts as well, for those that began after it: two at once must not both take the last place.
  */
 export class PackagesInFlight {
   readonly #store: Store;
   readonly #readers: Readers;
-  /** By namespace, then by repository and package. */
-  readonly #followed = new Map<string, Map<string, PackageRevision>>();
+  /** By namespace. */
+  readonly #followed = new Map<string, Followed>();
   /** In the order in which they began. */
   readonly #reservations = new Set<Reservation>();
   #isSubscribed = false;
@@ -61,12 +73,14 @@ export class PackagesInFlight {
     const { namespace } = approved;
     const own = packageOf(approved);
     const found = new Map<string, RevisionInFlight>();
-    const candidates = this.#of(namespace);
     const targets = this.#readers.targets.listIn(namespace);
-    for (const [key, revision] of candidates) {
+    const { open, settled } = this.#follow(namespace, targets);
+    for (const [key, revision] of open) {
       const repository = this.#repositoryOf(revision);
-      if (this.#hasEnded(revision, targets, repository)) candidates.delete(key);
-      else if (key !== own && isSelected(revision, repository))
+      if (this.#hasSettled(revision, targets, repository)) {
+        open.delete(key);
+        settled.set(key, revision);
+      } else if (key !== own && isSelected(revision, repository))
         found.set(key, { name: revision.name, publishedAt: revision.tip.time });
     }
     for (const { revision } of this.#reservations) {
@@ -78,40 +92,53 @@ export class PackagesInFlight {
     return [...found.values()].sort((one, two) => (one.name < two.name ? -1 : 1));
   }
 
-  #of(namespace: string): Map<string, PackageRevision> {
-    const known = this.#followed.get(namespace);
-    if (known !== undefined) return known;
+  /** With all packages among the open ones if something else than a status has changed in the targets. */
+  #follow(namespace: string, targets: readonly Stored<DeliveryTarget>[]): Followed {
+    const followed = this.#followed.get(namespace) ?? this.#begin(namespace);
+    const repositories = this.#readers.repositories.listIn(namespace);
+    if (followed.read[0] === targets && followed.read[1] === repositories) return followed;
+    followed.read = [targets, repositories];
+    const setting = settingOf(targets, repositories);
+    if (followed.setting === setting) return followed;
+    followed.setting = setting;
+    for (const [key, revision] of followed.settled) followed.open.set(key, revision);
+    followed.settled.clear();
+    return followed;
+  }
+
+  #begin(namespace: string): Followed {
     if (!this.#isSubscribed) {
       this.#isSubscribed = true;
       this.#store.subscribe((changes) => {
         for (const { before, after } of changes) this.#note(before, after);
       });
     }
-    const packages = new Map<string, PackageRevision>();
-    for (const revision of this.#store.list()) {
-      if (revision.namespace === namespace && isLastPublication(revision)) packages.set(packageOf(revision), revision);
-    }
-    this.#followed.set(namespace, packages);
-    return packages;
+    const followed: Followed = { open: new Map(), settled: new Map(), setting: '', read: [] };
+    for (const revision of this.#store.list())
+      if (revision.namespace === namespace && isLastPublication(revision))
+        followed.open.set(packageOf(revision), revision);
+    this.#followed.set(namespace, followed);
+    return followed;
   }
 
   #note(before: PackageRevision | undefined, after: PackageRevision | undefined): void {
     const some = after ?? before;
-    const packages = some === undefined ? undefined : this.#followed.get(some.namespace);
-    if (some === undefined || packages === undefined) return;
+    const followed = some === undefined ? undefined : this.#followed.get(some.namespace);
+    if (some === undefined || followed === undefined) return;
     const key = packageOf(some);
+    const { open, settled } = followed;
     if (after !== undefined && isLastPublication(after)) {
-      // A change of its labels begins nothing.
-      const isNew = before === undefined || !isLastPublication(before) || before.revision !== after.revision;
-      if (isNew || packages.has(key)) packages.set(key, after);
-    } else if (packages.get(key)?.name === some.name) packages.delete(key);
+      // Also for labels, by which targets select.
+      open.set(key, after);
+      settled.delete(key);
+    } else for (const packages of [open, settled]) if (packages.get(key)?.name === some.name) packages.delete(key);
   }
 
   #repositoryOf({ namespace, key }: PackageRevision): Stored<Repository> | undefined {
     return this.#readers.repositories.get({ namespace, name: key.repository });
   }
 
-  #hasEnded(
+  #hasSettled(
     revision: PackageRevision,
     targets: readonly Stored<DeliveryTarget>[],
     repository: Stored<Repository> | undefined,
@@ -121,8 +148,8 @@ export class PackagesInFlight {
       const { selector, pins = [], engine } = target.spec;
       const { key } = revision;
       if (!selects(selector, revision, repository)) return true;
-      if (pins.some((pin) => pin.repository === key.repository && pin.package === key.package)) return true;
-      if (delivered.find(target, key)?.revision !== revision.revision) return false;
+      const pin = pins.find((one) => one.repository === key.repository && one.package === key.package);
+      if (delivered.find(target, key)?.revision !== (pin ?? revision).revision) return false;
       if (engine === undefined) return true;
       const deployment = currentDeploymentOf(target, delivered.of(target));
       if (deployment === undefined) return false;
@@ -132,10 +159,19 @@ export class PackagesInFlight {
   }
 }
 
+/** What decides which target selects which package, and is not of the package. */
+function settingOf(targets: readonly Stored<DeliveryTarget>[], repositories: readonly Stored<Repository>[]): string {
+  const ofTargets = targets.map(({ metadata: { uid, generation } }) => [uid, generation]);
+  // Targets select by the labels of repositories.
+  const labels = repositories.map(({ metadata }) => [metadata.name, metadata.labels]);
+  return JSON.stringify([ofTargets, labels]);
+}
+
 function packageOf(revision: Pick<PackageRevision, 'namespace' | 'key'>): string {
   return `${repositoryIdOf(revision)} ${revision.key.package}`;
 }
 
-function isLastPublication({ latest, lifecycle, revision, outOfBand }: PackageRevision): boolean {
-  return latest && revision > 0 && lifecycle === 'Published' && outOfBand === undefined;
+/** One whose deletion is proposed is delivered as before. */
+function isLastPublication(revision: PackageRevision): boolean {
+  return revision.latest && revision.revision > 0 && isPublished(revision) && revision.outOfBand === undefined;
 }

@@ -7,8 +7,9 @@ import { describePlan } from '../../../controllers/wave-plan/describe-plan.ts';
 import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
+import { setsOf } from '../../package/store/policies/selected-packages.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
-import { packageVariantSetKind, SET_LABEL } from '../../resource/kinds/porch/package-variant-set.ts';
+import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { analysisRunKind } from '../../resource/kinds/sluice/wave/analysis-run.ts';
@@ -37,8 +38,9 @@ const EXPLAINED: Readonly<Record<string, Explain>> = {
   ...named(packageVariantSetKind, async (access, name) => {
     const { client, namespace } = access;
     const set = await expectObject(access, packageVariantSetKind, name);
-    const labelSelector = { matchLabels: { [SET_LABEL]: set.metadata.uid } };
-    return describeSet(set, (await client.list(packageVariantKind, { namespace, labelSelector })).items);
+    const { items } = await client.list(packageVariantKind, { namespace });
+    const own = items.filter((variant) => setsOf(variant).some(({ uid }) => uid === set.metadata.uid));
+    return describeSet(set, own);
   }),
   ...named(wavePlanKind, async (access, name) => {
     const { client, namespace } = access;

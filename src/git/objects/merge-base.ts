@@ -41,7 +41,7 @@ export async function mergeBase(
     return laterMs > 0 || (laterMs === 0 && best !== undefined && isOfBoth(commit) && !isOfBoth(best));
   };
   for (const oid of [one, other]) {
-    const commit = await read(git, oid);
+    const commit = await readIfThere(git, oid);
     if (commit !== undefined) waiting.push(commit);
   }
   for (let count = 0; waiting.length > 0 && count < MAX_COMMITS; count += 1) {
@@ -59,14 +59,15 @@ export async function mergeBase(
       sides.set(oid, before | reached);
       // One that was read already, since clocks differ, is read again with both sides.
       if (waiting.some((one) => one.oid === oid)) continue;
-      const parent = await read(git, oid);
+      const parent = await readIfThere(git, oid);
       if (parent !== undefined) waiting.push(parent);
     }
   }
   return common.find(isBest)?.oid;
 }
 
-async function read(git: Pick<GitRepository, 'readCommit'>, oid: Oid): Promise<Commit | undefined> {
+/** Undefined where the history is cut off. */
+export async function readIfThere(git: Pick<GitRepository, 'readCommit'>, oid: Oid): Promise<Commit | undefined> {
   try {
     return await git.readCommit(oid);
   } catch (error) {

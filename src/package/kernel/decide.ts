@@ -30,6 +30,7 @@ import {
   refuseUnapproved,
 } from './approver.ts';
 import { blockingRules, lostRecord } from './blocking-rules.ts';
+import { describeForeign, refuseForeign } from './foreign-files.ts';
 import { refuseEdited, refuseOvertaken } from './main-edit.ts';
 import { refusePolicyChange } from './policy-folder.ts';
 
@@ -147,6 +148,8 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   if (refused !== undefined && !isRecorded) refusals.push(refused);
   const objection = refuseObjection(state, request);
   if (objection !== undefined && !isRecorded) refusals.push(objection);
+  const foreign = refuseForeign(state, request);
+  if (foreign !== undefined && !isRecorded) refusals.push(foreign);
   const decidedBefore = decisionFor(state, request, now);
   const decidedAt = decidedBefore?.decidedAt ?? decidedBefore?.at;
   const judgedAt = decidedAt ?? now;
@@ -199,11 +202,12 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const bypassed = [...(refused === undefined ? [] : [refused]), ...(brokeGlass ? [] : blocked)];
   const notApproved = bypassed.length === 0 ? {} : { notApproved: bypassed.map(({ message }) => message).join('; ') };
   const objected = objection === undefined ? {} : { objection: merged?.objection ?? '' };
-  const isBypass = gates || bypassed.length > 0 || objection !== undefined;
+  const merges = foreign === undefined ? {} : { foreign: describeForeign(state) };
+  const isBypass = gates || bypassed.length > 0 || objection !== undefined || foreign !== undefined;
   return {
     ...allow(plan, { lifecycle: 'Published', revision }, [...unmet, ...blocked]),
     ...(brokeGlass ? { brokeGlass } : {}),
-    ...(isBypass ? { mergeBypass: { gates, ...notApproved, ...objected } } : {}),
+    ...(isBypass ? { mergeBypass: { gates, ...notApproved, ...objected, ...merges } } : {}),
     ...(decidedAt === undefined ? {} : { judgedAt }),
   };
 }

@@ -37,6 +37,7 @@ export interface PublicationFacts {
  * - `GateUnmet`: a gate that the statement lists as required was not open;
  * - `NotApproved`: the Git host merged it without the approvals that policies required;
  * - `ChangesRequested`: the Git host merged it although reviewers requested changes.
+ * - `ForeignFiles`: the Git host merged other files together with it.
  *
  * Flaws in its signer are those of `TrustFlaw`; `NotOnMain`: the commit was not on the main branch when it was first seen.
  */
@@ -52,6 +53,7 @@ export type PublicationFlaw =
   | 'GateUnmet'
   | 'NotApproved'
   | 'ChangesRequested'
+  | 'ForeignFiles'
   | 'NotOnMain'
   | TrustFlaw;
 
@@ -114,6 +116,9 @@ export function evaluatePublication(facts: PublicationFacts): PublicationEvaluat
       'ChangesRequested',
       `the Git host merged ${what} although changes were requested, by its statement, by ${mergeBypass.objection}`,
     );
+  }
+  if (mergeBypass?.foreign !== undefined) {
+    return flawed('ForeignFiles', `the Git host merged ${what} together with ${mergeBypass.foreign}, by its statement`);
   }
   if (breakGlass !== undefined && rulesBypassed.length > 0) {
     const { by, reason } = breakGlass;

@@ -14,6 +14,7 @@ import {
 import { approvalsElsewhere, approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type {
+  ForeignFiles,
   Lifecycle,
   MergeFacts,
   PackageOnMain,
@@ -50,6 +51,7 @@ export interface StateSources {
   readonly mainHead: Oid | undefined;
   readonly merge?: MergeFacts | undefined;
   readonly onMain?: PackageOnMain | undefined;
+  readonly foreign?: ForeignFiles | undefined;
   refAt(name: string): Oid | undefined;
 }
 
@@ -92,6 +94,7 @@ export function stateFrom(sources: StateSources): RevisionState {
     deletionProposed: sources.refAt(deletionProposed),
     merge: sources.merge,
     onMain: sources.onMain,
+    foreign: sources.foreign,
   };
 }
 

@@ -10,7 +10,13 @@ import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import { approvalOf } from '../model/revision/attribution.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
-import type { MergedProposal, MergeFacts, PushedSince, RevisionState } from '../model/revision/revision-state.ts';
+import type {
+  ForeignFiles,
+  MergedProposal,
+  MergeFacts,
+  PushedSince,
+  RevisionState,
+} from '../model/revision/revision-state.ts';
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
 import { conditionsWithFacts, type MergedFacts, recordWithFacts, recordWithReviews } from './merged-facts.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
@@ -46,6 +52,7 @@ export async function readState(
   revision: PackageRevision,
   mainHead?: Oid,
   known?: KnownFromHost,
+  { byMerge = false }: { readonly byMerge?: boolean | undefined } = {},
 ): Promise<StateReading> {
   const { content, problem } = await contentOf(repo, revision);
   const own = await currentRecord(repo, revision, content);
@@ -59,6 +66,7 @@ export async function readState(
     merged === undefined ? undefined : await readMerge(repo, revision, { merged: merged.commit, decided }, mainHead);
   const head = mainHead ?? repo.index.mainHead;
   const onMain = merged === undefined ? await readOnMain(repo, revision, record, head) : undefined;
+  const foreign = await readForeign(repo, revision, record, { merged: merge && merged, byMerge, head });
   // There is no await from here on, so that the data of several revisions is consistent.
   const { layout, index } = repo;
   const kptfile = kptfileFacts(revision);
@@ -78,10 +86,26 @@ export async function readState(
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? repo.dependentsOf(revision) : [],
     mainHead: head,
-    ...{ merge: merge?.facts, onMain },
+    ...{ merge: merge?.facts, onMain, foreign },
     refAt: (name) => index.ref(name),
   });
   return { state, record, content, mergedTree: merge?.tree };
+}
+
+/** What a merge of the branch by the Git host changes, or has changed, besides the package. */
+async function readForeign(
+  { foreign }: RepositoryContext,
+  { commit, path }: PackageRevision,
+  record: RevisionRecord,
+  {
+    merged,
+    byMerge,
+    head,
+  }: { readonly merged: MergedProposal | undefined; readonly byMerge: boolean; readonly head: Oid | undefined },
+): Promise<ForeignFiles | undefined> {
+  const base = record.base?.commit;
+  if (merged?.head !== undefined) return foreign.ofMerge({ ...merged.head, base }, merged.commit, merged.head.onto);
+  return byMerge && head !== undefined ? foreign.ofHead({ commit, paths: [path], base }, head) : undefined;
 }
 
 function recordWith(

@@ -159,10 +159,12 @@ export async function statementOf(
 function bypassOf({
   notApproved,
   objection,
+  foreign,
 }: Allowed['mergeBypass'] & {}): PublicationStatement['record']['mergeBypass'] & {} {
   return {
     ...(notApproved === undefined ? {} : { notApproved }),
     ...(objection === undefined ? {} : { objection }),
+    ...(foreign === undefined ? {} : { foreign }),
   };
 }
 

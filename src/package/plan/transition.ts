@@ -4,6 +4,7 @@ import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { decide } from '../kernel/decide.ts';
+import { foreignMessage } from '../kernel/foreign-files.ts';
 import { refuseOvertaken } from '../kernel/main-edit.ts';
 import { recordAfter } from '../kernel/record-after.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
@@ -95,7 +96,7 @@ export async function decideTransition(
   const { evidence = context.evidence, review = context.review, withdrawn = [], ...wanted } = transition;
   const { action, facts, expectedCommit: _expected, ...how } = wanted;
   const known = how.merged && { merged: how.merged, facts, policy, at };
-  const reading = withoutApprovals(await readState(repo, revision, mainHead, known), withdrawn);
+  const reading = withoutApprovals(await readState(repo, revision, mainHead, known, how), withdrawn);
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
     ...{ action, actor: context.actor, face: context.face, ...how },
@@ -117,6 +118,8 @@ export async function decideTransition(
   for (const message of lost) context.warn?.(message);
   const overtaken = action === 'propose' || action === 'approve' ? refuseOvertaken(reading.state) : undefined;
   if (overtaken !== undefined) context.warn?.(overtaken.message);
+  // The approval counts; the merge waits until the branch has the package alone.
+  if (how.byMerge === true && reading.state.foreign !== undefined) context.warn?.(foreignMessage(reading.state));
 
   const { content } = reading;
   const approval = content && {

@@ -17,6 +17,7 @@ import type { PackageRevision, PolicySubject } from '../model/revision/package-r
 import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
 import type { Renderer } from '../plan/ports/renderer.ts';
 import type { RepositoryContext, WritePlan } from '../plan/ports/repository-context.ts';
+import { ComparedForeignFiles } from '../plan/records/compared-foreign-files.ts';
 import { RefusalNotes } from '../transaction/refusal-notes.ts';
 import type { ShownRefs } from '../transaction/shown-refs.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
@@ -83,6 +84,7 @@ export class PackageRepository implements RepositoryContext {
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
   readonly index: RevisionIndex;
+  readonly foreign: ComparedForeignFiles;
   readonly clock: Clock;
   readonly trust: RepositoryTrust;
   readonly renderer: Renderer | undefined;
@@ -123,6 +125,7 @@ export class PackageRepository implements RepositoryContext {
     this.#options = options;
     const { name, namespace, git, remote, layout, trust, shown, isFirstLook, background } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
+    this.foreign = new ComparedForeignFiles(git, this.index);
     this.refusals = new RefusalNotes({ index: this.index, mirror: remote === undefined ? undefined : git.path });
     this.#refs = new TrackedRefs({
       ...{ repository: name, namespace, git, remote, layout, index: this.index, trust, shown },

@@ -66,6 +66,8 @@ export interface FoldedRecord {
     readonly notApproved?: string;
     /** Which reviewers requested changes. */
     readonly objection?: string;
+    /** Which files outside of the package were merged with it. */
+    readonly foreign?: string;
   };
 }
 
@@ -140,7 +142,9 @@ const foldedSchema = z.object({
   commits: listOf(z.object({ commit: z.string(), by: z.string() })).optional(),
   breakGlass: z.object({ by: z.string(), reason: z.string() }).optional(),
   rulesBypassed: listOf(z.string()).optional(),
-  mergeBypass: z.object({ notApproved: z.string().optional(), objection: z.string().optional() }).optional(),
+  mergeBypass: z
+    .object({ notApproved: z.string().optional(), objection: z.string().optional(), foreign: z.string().optional() })
+    .optional(),
 });
 
 const publicationSchema = statementHeadSchema.extend({

@@ -164,9 +164,10 @@ const recordSchema = z.object({
   /**
    * The commit of the main branch that the draft was last based on, and the tree of the package that its content is derived from: that of
    * the revision that it was copied from, or of the main branch when an edit there was merged. Without a tree, of none. Absent for a pushed
-   * draft: then Git's merge base counts.
+   * draft: then Git's merge base counts. `derivedFrom`: what it was derived from before Sluice based a proposal on a later publication, as it was
+   * proposed.
    */
-  base: z.object({ commit: z.string(), tree: z.string().optional() }).optional(),
+  base: z.object({ commit: z.string(), tree: z.string().optional(), derivedFrom: z.string().optional() }).optional(),
   /** The task that created the revision, in the form of Porch. */
   task: z.unknown().optional(),
   /** The content at which pipeline and resolvers last settled, and which resolvers had claimed the package. */

@@ -52,8 +52,31 @@ export interface MergedProposal {
   readonly notApproved?: string;
   /** Which reviewers requested changes before the merge, in words that end a sentence: a bypass of the review that is no gate yet. */
   readonly objection?: string;
+  /**
+   * What was merged, where that is the branch of proposals: what it changes on the main branch besides their packages was judged by nothing. Absent
+   * for branches of users, whose packages are judged one by one.
+   */
+  readonly head?: MergedBranch;
   /** Approvals of the merged content in reviews, by other users than the actor of the request; the record need not have them. */
   readonly approvals?: readonly ReviewApproval[];
+}
+
+export interface MergedBranch {
+  readonly commit: Oid;
+  /** Folders of the packages that it proposes, from the root of the repository. */
+  readonly paths: readonly string[];
+  /** A commit of the main branch from before the merge, where the host reports one. */
+  readonly onto?: Oid;
+}
+
+/** Files outside of its packages that the merge of a branch changes on the main branch. */
+export interface ForeignFiles {
+  /** The first ones, sorted. */
+  readonly files: readonly string[];
+  /** How many there are. */
+  readonly count: number;
+  /** It could not be found out, since the branch and the main branch have no common commit near enough. */
+  readonly isUnknown?: true;
 }
 
 /** The approval of a user in a review of a pull request. */
@@ -123,6 +146,8 @@ export interface RevisionState {
   readonly merge?: MergeFacts | undefined;
   /** Of an unpublished revision: the package that its approval replaces. */
   readonly onMain?: PackageOnMain | undefined;
+  /** Where the Git host merges, or has merged: what its branch changes besides the package. */
+  readonly foreign?: ForeignFiles | undefined;
 }
 
 /** The package on the main branch by the ids of its trees, each undefined where there is none. */
@@ -216,6 +241,8 @@ export type RefusalCode =
   | 'NotApproved'
   | 'NotMerged'
   | 'ChangesRequested'
+  /** The branch also changes files outside of the package, which the Git host would merge with it. */
+  | 'ForeignFiles'
   | 'Blocked'
   | 'Conflict'
   /** The package was edited on the main branch since. */
@@ -240,8 +267,8 @@ export interface Refusal {
 }
 
 /**
- * A rule that keeps a proposed revision from being published at present. The last three refuse no approval: approvals of users that are missing, and
- * the hold of a WavePlan. Texts are without a full stop.
+ * A rule that keeps a proposed revision from being published at present. The last five refuse no approval: approvals of users that are missing, the
+ * hold of a WavePlan, and what only a merge of the Git host would do. Texts are without a full stop.
  */
 export interface BlockingRule {
   readonly rule:
@@ -254,7 +281,9 @@ export interface BlockingRule {
     | 'RecordLost'
     | 'SelfApproval'
     | 'Quorum'
-    | 'Wave';
+    | 'Wave'
+    | 'ForeignFiles'
+    | 'PublishedSince';
   /** Absent for a Freeze object, a plan, and for policies that forbid self-approval. */
   readonly policy?: string;
   readonly message: string;
@@ -283,6 +312,8 @@ export interface Allowed {
     readonly notApproved?: string;
     /** Which reviewers requested changes. */
     readonly objection?: string;
+    /** What was merged besides the package. */
+    readonly foreign?: string;
   };
   /** The time by which gates and rules were evaluated, where that is the time of an earlier decision, RFC 3339. */
   readonly judgedAt?: string;

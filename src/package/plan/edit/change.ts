@@ -174,7 +174,7 @@ export async function planChange(
     const merge = rebase?.overwritten ?? change.overwritten;
     commit = await repo.git.writeCommit({
       tree: rebase === undefined ? root : await treeOnto(repo, revision, rebase, next.tree),
-      parents: [revision.commit, ...(rebase === undefined ? [] : [rebase.head])],
+      parents: [revision.commit, ...(rebase === undefined || rebase.isStripped === true ? [] : [rebase.head])],
       ...signatures(repo, context),
       message: formatCommitMessage(change.subject ?? describe(own), {
         annotations: [{ package: revision.path, workspaceName: revision.key.workspace }],

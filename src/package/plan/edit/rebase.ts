@@ -1,5 +1,5 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import type { Oid } from '../../../git/git-repository.ts';
+import { EMPTY_TREE, type Oid } from '../../../git/git-repository.ts';
 import { mergeBase } from '../../../git/objects/merge-base.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { isEdited } from '../../kernel/main-edit.ts';
@@ -31,6 +31,8 @@ export interface Rebase {
   readonly files: ReadonlyMap<string, Uint8Array | null>;
   /** Files that become executable, or are it no longer. */
   readonly modes: ReadonlyMap<string, RegularMode>;
+  /** The branch contains the head already, and loses what it has outside of the package. */
+  readonly isStripped?: true;
   /** The merged package is no publication that counts, so that its authors are not known. */
   readonly isUnknown: boolean;
   /** What the merge overwrites in the revision. */
@@ -66,6 +68,8 @@ export async function planRebase(
       );
   }
   const common = await mergeBase(git, commit, head);
+  const stripped = mode === 'keep' && common === head ? await planStrip(repo, revision, record, head) : undefined;
+  if (stripped !== undefined) return stripped;
   if (common === head && (record.base === undefined || record.base.commit !== head)) return undefined;
   const [now, then] = await git.statObjects([
     `${head}:${path}`,
@@ -73,9 +77,17 @@ export async function planRebase(
   ]);
   // What a push merged is newer than what the server recorded.
   const isRecorded = record.base !== undefined && (common === undefined || common === record.base.commit);
-  const from = isRecorded ? record.base?.tree : then?.oid;
+  const recorded = isRecorded ? record.base : undefined;
+  const from = isRecorded ? treeBefore(recorded, lifecycle) : then?.oid;
   if (common === head && from === now?.oid) return undefined;
-  const base = { commit: head, ...(now === undefined ? {} : { tree: now.oid }) };
+  // What the publication changed is still undone: the files stay as they were, without a user who wanted that.
+  const isUndoing = lifecycle === 'Proposed' && now?.oid !== from;
+  const derivedFrom = recorded?.derivedFrom ?? (isUndoing ? (from ?? EMPTY_TREE) : undefined);
+  const base = {
+    commit: head,
+    ...(now === undefined ? {} : { tree: now.oid }),
+    ...(derivedFrom === undefined || lifecycle !== 'Proposed' ? {} : { derivedFrom }),
+  };
   const { tree: root } = await git.readCommit(head);
   const isMerged = mode !== 'keep' && now?.type === 'tree' && now.oid !== from;
   const merged = isMerged
@@ -85,6 +97,28 @@ export async function planRebase(
     .ofPackage(revision.key.package)
     .some(({ ref, outOfBand, tip }) => ref.startsWith('refs/tags/') && !outOfBand && tip.tree === now?.oid);
   return { head, root, base, ...merged, isUnknown };
+}
+
+/** The package that the content is derived from; a draft that was a proposal is derived from what that was derived from. */
+function treeBefore(base: RevisionRecord['base'], lifecycle: PackageRevision['lifecycle']): Oid | undefined {
+  if (lifecycle !== 'Draft' || base?.derivedFrom === undefined) return base?.tree;
+  return base.derivedFrom === EMPTY_TREE ? undefined : base.derivedFrom;
+}
+
+/** The main branch that the branch contains, with the package alone; undefined if it has nothing else. */
+async function planStrip(
+  { git }: RepositoryContext,
+  { commit, path, tip: { tree } }: PackageRevision,
+  record: RevisionRecord,
+  head: Oid,
+): Promise<Rebase | undefined> {
+  if (tree === undefined) return undefined;
+  const { tree: root } = await git.readCommit(head);
+  const alone = await git.editTree(root, new Map([[path, { oid: tree, mode: '040000' }]]));
+  if (alone === (await git.readCommit(commit)).tree) return undefined;
+  const [now] = await git.statObjects([`${head}:${path}`]);
+  const base = record.base ?? { commit: head, ...(now === undefined ? {} : { tree: now.oid }) };
+  return { head, root, base, files: new Map(), modes: new Map(), isStripped: true, isUnknown: false };
 }
 
 /** The main branch with the package of the revision. */

@@ -10,6 +10,7 @@ import type { PackageRevision, PolicySubject } from '../../model/revision/packag
 import type { NewMark } from '../../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust, StatementFact } from '../../trust/repository-trust.ts';
 import { STATEMENT_VERSION, scopeOf } from '../../trust/statement/statement.ts';
+import type { ForeignFileReader } from './foreign-file-reader.ts';
 import type { Renderer } from './renderer.ts';
 
 /**
@@ -25,6 +26,8 @@ export interface RepositoryContext {
   readonly git: GitRepository;
   readonly index: RevisionIndex;
   readonly clock: Clock;
+  /** What merges of branches change besides their packages. */
+  readonly foreign: ForeignFileReader;
   /** Signs statements, and knows how far those on each revision have come. */
   readonly trust: RepositoryTrust;
   /** Runs the functions of packages; without it those that name some are not rendered as they are written. */

@@ -36,16 +36,24 @@ export async function readOnMain(
   const derivedFrom = base === undefined ? [] : [base.tree];
   const published = latest?.tip.tree;
   const known = { tree: now?.oid, proposed: tip.tree, atBase: then?.oid, derivedFrom, published, deleted };
-  if (!mayBeEdited(known, base !== undefined) && !isOvertaken(known)) return known;
+  if (!mayBeEdited(known, base !== undefined) && !isOvertaken(origin(known))) return known;
   const common = await mergeBase(git, commit, head);
   if (common === undefined || common === base?.commit) return withSides(known, common);
   // A push merged the main branch, or began the draft.
   const [merged] = await git.statObjects([`${common}:${path}`]);
   return withSides({ ...known, atBase: merged?.oid, derivedFrom: [...derivedFrom, merged?.oid] }, common);
 
+  /** Of a proposal that was based on a publication as it was proposed, what it is derived from is older. */
+  function origin(onMain: PackageOnMain): PackageOnMain {
+    const from = base?.derivedFrom;
+    return from === undefined ? onMain : { ...onMain, atBase: from, derivedFrom: [from] };
+  }
+
   async function withSides(onMain: PackageOnMain, from: Oid | undefined): Promise<PackageOnMain> {
     if (isEdited(onMain)) return { ...onMain, sides: await readSides(repo, path, head ?? '', onMain, from) };
-    const later = latest && isOvertaken(onMain) ? await readLater(git, latest, revision, onMain) : undefined;
+    // A push that merged the main branch since is a decision of its user.
+    const of = from === base?.commit ? origin(onMain) : onMain;
+    const later = latest && isOvertaken(of) ? await readLater(git, latest, revision, of) : undefined;
     return later === undefined ? onMain : { ...onMain, later };
   }
 }

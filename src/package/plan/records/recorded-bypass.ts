@@ -5,7 +5,12 @@ import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { RepositoryTrust } from '../../trust/repository-trust.ts';
 
 /** Flaws of a publication that records a bypass. */
-const BYPASSED: ReadonlySet<string> = new Set<PublicationFlaw>(['GateUnmet', 'NotApproved', 'ChangesRequested']);
+const BYPASSED: ReadonlySet<string> = new Set<PublicationFlaw>([
+  'GateUnmet',
+  'NotApproved',
+  'ChangesRequested',
+  'ForeignFiles',
+]);
 
 /** In place of a user of Sluice, where the user of the host who merged is none. */
 const HOST_USER = 'the Git host';

@@ -175,7 +175,7 @@ function ownsPackage(
   );
 }
 
-/** The sets that own a variant. */
-function setsOf({ metadata }: Stored<PackageVariant>): readonly OwnerReference[] {
+/** The sets that own a variant. Its label of a set is for users: those who may change variants may remove it. */
+export function setsOf({ metadata }: DeepReadonly<PackageVariant>): readonly OwnerReference[] {
   return (metadata.ownerReferences ?? []).filter(({ kind }) => kind === packageVariantSetKind.kind);
 }

@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
+import { eachProposals } from '../../../test/support/proposal-bench.ts';
+import { AskedRights } from './asked-rights.ts';
+
+const open = eachProposals();
+
+test('the check succeeds once the users whom the policy maps get the right to approve', async () => {
+  const at = open();
+  await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 1 } } });
+  at.serveBranches();
+  let grantedAt = Number.POSITIVE_INFINITY;
+  at.restart({ mayApprove: async () => at.clock.now() >= grantedAt });
+  const name = await at.propose();
+  await at.settle(60_000);
+  const ready = () => at.forge.checks.get(at.revision(name).commit)?.get('sluice/ready');
+  expect(ready()?.state).toBe('pending');
+  // A RoleBinding that is created in a minute. Two hours follow, with all polls and wake-ups that the controller asks for.
+  grantedAt = at.clock.now() + 60_000;
+  await at.settle(7_200_000);
+
+  expect(ready()?.state).toBe('success');
+});
+
+test('an approving review counts once its user gets the right that the event asks for', async () => {
+  const at = open();
+  await at.policy({});
+  at.serveBranches();
+  let grantedAt = Number.POSITIVE_INFINITY;
+  at.restart({ mayApprove: async () => at.clock.now() >= grantedAt });
+  const name = await at.propose();
+  await at.settle(60_000);
+  at.forge.review(1, 'bob', 'approved', at.revision(name).commit);
+  await at.settle(60_000);
+  expect((await at.world.events(name)).join()).toMatch(/ReviewNotCounted: .*grant that right/);
+  grantedAt = at.clock.now() + 60_000;
+  await at.settle(7_200_000);
+  expect(at.revision(name).lifecycle).toBe('Published');
+});
+
+test('the check waits again once the only mapped user has lost the right', async () => {
+  const at = open();
+  await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 1 } } });
+  at.serveBranches();
+  let lostAt = Number.POSITIVE_INFINITY;
+  at.restart({ mayApprove: async () => at.clock.now() < lostAt });
+  const name = await at.propose();
+  await at.settle(60_000);
+  const ready = () => at.forge.checks.get(at.revision(name).commit)?.get('sluice/ready');
+  expect(ready()?.state).toBe('success');
+  lostAt = at.clock.now() + 60_000;
+  await at.settle(7_200_000);
+  expect(ready()?.state).toBe('pending');
+});
+
+test('a review counts once its user has joined the team that gives the right', async () => {
+  const at = open();
+  await at.policy({ teams: [{ team: 'acme/sre', groups: ['sre'] }] });
+  at.serveBranches();
+  at.restart({ mayApprove: async ({ groups = [] }) => groups.includes('sre') });
+  const name = await at.propose();
+  await at.settle(60_000);
+  at.forge.review(1, 'bob', 'approved', at.revision(name).commit);
+  await at.settle(60_000);
+  expect(at.revision(name).lifecycle).toBe('Proposed');
+  at.forge.teams.set('acme/sre', new Set(['bob']));
+  await at.settle(900_000);
+  expect(at.revision(name).lifecycle).toBe('Published');
+});
+
+test('while nothing changes the Git host gets no request for rights', async () => {
+  const at = open();
+  await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 1 } } });
+  at.serveBranches();
+  let asked = 0;
+  at.restart({
+    mayApprove: async () => {
+      asked += 1;
+      return false;
+    },
+  });
+  await at.proposeAll('app', 'web');
+  await at.settle(600_000);
+  asked = 0;
+  at.forge.calls.length = 0;
+  await at.settle(3_600_000);
+  expect([...new Set(at.forge.calls)]).toEqual(['listUpdated']);
+  // Of two users, each for one of the proposals at most every five minutes, and once at the beginning for each of both.
+  expect(asked).toBeGreaterThan(0);
+  expect(asked).toBeLessThanOrEqual(28);
+});
+
+test('of many users and teams some are asked for in each look, and all after some looks; a change of roles hastens it', async () => {
+  const clock = new ManualClock();
+  const enqueued: string[] = [];
+  const rights = new AskedRights(
+    clock,
+    ({ name }) => void enqueued.push(name),
+    () => 0,
+  );
+  const repository = { namespace: 'default', name: 'apps' };
+  const { signal } = new AbortController();
+  const members: string[] = [];
+  const users = Array.from({ length: 150 }, (_, at) => `user${at}`);
+  const asked = new Set<string>();
+  const asking = rights.about(repository, { namespace: 'default', name: 'apps.web.v1' });
+  const may = asking.rights(async ({ name }) => {
+    asked.add(name);
+    return false;
+  });
+  const teams = asking.teams({
+    isTeamMember: async (_, user) => {
+      members.push(user);
+      return user === 'new' && clock.monotonic() > 0;
+    },
+  });
+  for (const name of users) await may?.({ name }, { namespace: 'default', name: 'apps.web.v1' }, signal);
+  for (const user of ['old', 'older', 'new']) await teams.isTeamMember('acme/sre', user, signal);
+  asking.keep();
+  expect(enqueued).toEqual(['apps:rights']);
+  const woken: string[] = [];
+  const look = () => rights.look({ ...repository, name: 'apps:rights' }, ({ name }) => void woken.push(name), signal);
+  asked.clear();
+  members.length = 0;
+  expect(await look()).toMatchObject({ requeueAfter: 300_000 });
+  expect(asked.size).toBe(0);
+  clock.advance(300_000);
+  await look();
+  expect([asked.size, members]).toEqual([100, ['old', 'older']]);
+  expect(woken).toEqual([]);
+  rights.hurry();
+  expect(enqueued).toHaveLength(2);
+  expect(await look()).toMatchObject({ requeueAfter: 1000 });
+  clock.advance(1000);
+  await look();
+  expect([asked.size, members.at(2)]).toEqual([150, 'new']);
+  expect(woken).toEqual(['apps.web.v1']);
+  rights.forget(repository, { namespace: 'default', name: 'apps.web.v1' });
+  expect(await look()).toBeUndefined();
+});

@@ -1,0 +1,165 @@
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { PullRequest } from '../../src/forge/forge.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
+import { keyOf, type Stored } from '../../src/resource/object/object.ts';
+import type { EventDeduplicator } from '../event-deduplicator.ts';
+import { waitLeft } from '../pull-request/commands/edited-comments.ts';
+import type { Asking } from '../pull-request/reviews/asked-rights.ts';
+import { REREAD_MS } from '../pull-request/reviews/withdraw-reviews.ts';
+import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
+import type { SyncRequests } from '../repository/sync-requests.ts';
+import { workspaceOf } from './adopt.ts';
+import { adoptTopic, applyAdoption } from './apply-adoption.ts';
+import { describeUserPull, type JudgedPull, type PulledPackage, userChecks } from './describe-user-pull.ts';
+import { type ForkRenderings, forkRenderer } from './fork-renderer.ts';
+import type { OpenedHost } from './opened-host.ts';
+import { reportQueued } from './queued-commits.ts';
+import { type ReadPull, readRegistrations } from './read-registrations.ts';
+import { draftOf, headOf, type PulledHead } from './read-user-pull.ts';
+import type { Registration } from './registrations.ts';
+import { takeRerunRequest } from './rerun-requests.ts';
+import type { UserPulls } from './user-pulls.ts';
+
+export interface CheckContext {
+  readonly store: Pick<RevisionStore, 'find' | 'change'>;
+  readonly clock: Clock;
+  readonly events: EventDeduplicator;
+  readonly renderer: Renderer | undefined;
+  readonly restrictedRenderer: Renderer | undefined;
+  readonly renderings: ForkRenderings;
+  readonly mayCreate: MayCreate | undefined;
+  readonly mayApprove: MayApprove | undefined;
+  readonly requests: Pick<SyncRequests, 'isAsWritten'> | undefined;
+  /** What the result depends on. */
+  readonly asking: Asking;
+  /** Its rules change before the next poll, which was planned without them. */
+  planPoll(): void;
+  readonly signal: AbortSignal;
+}
+
+/** An open pull request, and where the packages are that it may change. */
+export interface CheckedPull {
+  readonly object: Stored<Repository>;
+  /** That whose host is used. */
+  readonly repository: PackageRepository;
+  readonly host: OpenedHost;
+  readonly registrations: readonly Registration[];
+}
+
+/** Until the head of a pull request is read again that moved on meanwhile. */
+const MOVED_MS = 2000;
+/** Until a Repository is looked at again whose packages cannot be judged yet. */
+const UNREAD_MS = 5000;
+const COMMENT_TOPIC = 'packages';
+
+/** Judges the packages of a pull request in all Repositories of its branch, carries out its commands, and reports all by one check and one comment. */
+export async function checkUserPull(
+  context: CheckContext,
+  { object, repository, host, registrations }: CheckedPull,
+  number: number,
+): Promise<ReconcileResult | undefined> {
+  const { store, events, clock, signal, asking } = context;
+  const { mainHead } = repository.index;
+  const { pulls } = host;
+  if (mainHead === undefined) return undefined;
+  const pull = await pulls.forge.get(number, signal);
+  if (pull.state !== 'open') {
+    pulls.forget(number);
+    events.forgetTopic(keyOf(object), adoptTopic(number));
+    for (const one of registrations) await one.repository?.untracked.forgetPull(number);
+    return undefined;
+  }
+  if (!(await pulls.isOfUser(pull))) return undefined;
+  const reviews = registrations.flatMap((one) => one.reviews);
+  await takeRerunRequest(pulls.forge, pull, reviews, pulls.writtenOf(number), signal);
+  const head = await headOf(repository, pull, signal);
+  if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
+  // What was fetched for it may show that it is a proposal.
+  if (!(await pulls.isOfUser(pull))) {
+    pulls.forget(number);
+    return undefined;
+  }
+  const workspace = workspaceOf(number);
+  const teamsOf = (review: ReviewPolicy, namespace: string) => asking.teams(host.teamsOf(review, namespace));
+  let reviewed: ReturnType<typeof readReviews> | undefined;
+  const readPullReviews = () => {
+    reviewed ??= readReviews(pulls, number, signal);
+    return reviewed;
+  };
+  const mayApprove = asking.rights(context.mayApprove);
+  const shared = {
+    ...{ repository, registrations, pull, workspace, head, mainHead, signal, now: clock.now() },
+    approvalsIn: (namespace: string) => ({
+      ...{ mayApprove, signal, readReviews: readPullReviews },
+      teamsOf: (review: ReviewPolicy) => teamsOf(review, namespace),
+    }),
+    renderer: head.isPushed ? context.renderer : strangers(context, pulls, pull),
+  };
+  const read = await readRegistrations(shared);
+  const { mayCreate, requests } = context;
+  const adoption = { store, events, clock, mayCreate, requests, teamsOf: host.teamsOf.bind(host), signal };
+  const isDone = await applyAdoption(adoption, { object, pulls, pull, head, read });
+  const packages: PulledPackage[] = [];
+  for (const one of read.packages)
+    packages.push(isDone ? { ...one, draft: await draftOf({ ...shared, ...one }, one.path) } : one);
+  await report(pulls, pull, head, { ...read, packages }, signal);
+  const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
+  if (pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain, rules })) context.planPoll();
+  await reportQueued(pulls, number, shared, (merged) => readRegistrations({ ...shared, merged }));
+  asking.keep();
+  if (read.unread.length > 0) return { requeueAfter: UNREAD_MS, reason: 'a Repository has to be read' };
+  const { awaited } = pulls.writtenOf(number);
+  const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.monotonic());
+  if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
+  const mayEnd = !pulls.forge.batchesReads && (await reviewed)?.some(({ state }) => state === 'approved') === true;
+  return mayEnd ? { requeueAfter: REREAD_MS, reason: 'a review that counts may be deleted' } : undefined;
+}
+
+function strangers(
+  { restrictedRenderer: renderer, clock, renderings }: CheckContext,
+  pulls: UserPulls,
+  { number, head: { commit: head } }: PullRequest,
+): Renderer | undefined {
+  if (renderer === undefined) return undefined;
+  return forkRenderer(renderer, { clock, head, memory: pulls.writtenOf(number), renderings });
+}
+
+async function report(
+  pulls: UserPulls,
+  { number }: PullRequest,
+  { commit, isPushed }: PulledHead,
+  { packages, omitted, unread }: ReadPull,
+  signal: AbortSignal,
+): Promise<void> {
+  const judged: JudgedPull = { packages, omitted, unread, isRestricted: !isPushed, head: commit };
+  const written = pulls.writtenOf(number);
+  const checks = userChecks(judged);
+  const checksText = JSON.stringify([commit, checks]);
+  if (written.checks !== checksText) {
+    await pulls.forge.setChecks(commit, checks, signal);
+    written.checks = checksText;
+  }
+  // A pull request without packages gets its check, which may be a required one, and no comment.
+  const isEmpty = packages.length === 0 && omitted.length === 0 && unread.length === 0;
+  if (isEmpty && written.comment === undefined) return;
+  const text = describeUserPull(judged);
+  if (written.comment === text) return;
+  await pulls.forge.setComment(number, COMMENT_TOPIC, text, signal);
+  written.comment = text;
+}
+
+/** None if there are too many of them, as when they are counted for a merge. */
+async function readReviews({ forge }: UserPulls, number: number, signal: AbortSignal) {
+  try {
+    return await forge.reviews(number, signal);
+  } catch (error) {
+    if (!isSluiceError(error, 'LimitExceeded')) throw error;
+    return [];
+  }
+}

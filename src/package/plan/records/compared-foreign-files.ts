@@ -1,0 +1,168 @@
+import { LruCache } from '../../../foundation/lru-cache.ts';
+import type { GitRepository, Oid } from '../../../git/git-repository.ts';
+import { mergeBase } from '../../../git/objects/merge-base.ts';
+import { mergeBases } from '../../../git/objects/merge-bases.ts';
+import { isOid } from '../../../git/objects/object-id.ts';
+import type { RevisionIndex } from '../../index/revision-index.ts';
+import type { ForeignFiles } from '../../model/revision/revision-state.ts';
+import type { ForeignFileReader, MergedHead } from '../ports/foreign-file-reader.ts';
+
+/** Heads of which the result is kept. */
+const MAX_KEPT = 10_000;
+/** Commits of a branch of its own that are compared each, to know the result for good. */
+const MAX_OWN_COMMITS = 200;
+/** Files that are named. */
+const MAX_NAMED = 20;
+
+const UNKNOWN: ForeignFiles = { files: [], count: 0, isUnknown: true };
+
+/** What is known of a head. */
+interface Known {
+  /** The head of the main branch by which it was found out. */
+  readonly main: Oid;
+  readonly foreign: ForeignFiles | undefined;
+  /**
+   * The commit of the main branch that all commits of the branch agree with outside of the packages. Whichever of them the main branch contains
+   * later, a merge changes nothing there: the result holds as long as the main branch only moves forward.
+   */
+  readonly base?: Oid | undefined;
+}
+
+/** Compares trees of a repository, of which equal ones are not read, and keeps the result for each head. */
+export class ComparedForeignFiles implements ForeignFileReader {
+  readonly #git: GitRepository;
+  readonly #index: Pick<RevisionIndex, 'isOnMain'>;
+  readonly #known = new LruCache<string, Known>({ maxEntries: MAX_KEPT });
+
+  constructor(git: GitRepository, index: Pick<RevisionIndex, 'isOnMain'>) {
+    this.#git = git;
+    this.#index = index;
+  }
+
+  async ofHead(head: MergedHead, main: Oid): Promise<ForeignFiles | undefined> {
+    const key = keyOf(head.commit, head);
+    const known = await this.#stillKnown(key, main);
+    if (known !== undefined) return known.foreign;
+    const found = await this.#read(head, main);
+    this.#known.set(key, found);
+    return found.foreign;
+  }
+
+  async ofMerge(head: MergedHead, commit: Oid, base: Oid | undefined): Promise<ForeignFiles | undefined> {
+    const { tree, parents } = await this.#git.readCommit(commit);
+    const [onto] = parents;
+    if (onto === undefined) return UNKNOWN;
+    const isMoved = commit === head.commit;
+    const start = isMoved ? await this.#startOf(head, onto, base) : onto;
+    if (start === undefined) return undefined;
+    const changed = await this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths);
+    // A rebase makes several commits, of which the host names the last one.
+    const isLast = parents.length === 1 && !isMoved && (await this.#has(head.commit));
+    const before = isLast ? await this.ofHead(head, onto) : undefined;
+    if (before === undefined) return listed(changed);
+    return before.isUnknown === true ? before : listed(new Set([...changed, ...before.files]), before.count);
+  }
+
+  /**
+   * Where the main branch was before it was moved to a head, which makes no commit for the merge; undefined if the head was found to have no such
+   * files before. The main branch can be in its history by another line than that of first parents.
+   */
+  async #startOf(head: MergedHead, onto: Oid, reported: Oid | undefined): Promise<Oid | undefined> {
+    const isBefore = async (oid: Oid | undefined) =>
+      oid !== undefined &&
+      oid !== head.commit &&
+      (await this.#has(oid)) &&
+      (await mergeBase(this.#git, oid, head.commit)) === oid;
+    if (await isBefore(reported)) return reported;
+    const known = this.#known.get(keyOf(head.commit, head));
+    if (known !== undefined && known.foreign === undefined && (await isBefore(known.main))) return undefined;
+    return (await isBefore(head.base)) ? head.base : onto;
+  }
+
+  async #has(oid: Oid): Promise<boolean> {
+    const [stat] = isOid(oid) ? await this.#git.statObjects([oid]) : [];
+    return stat?.type === 'commit';
+  }
+
+  async #stillKnown(key: string, main: Oid): Promise<Known | undefined> {
+    const known = this.#known.get(key);
+    if (known === undefined || known.main === main) return known;
+    if (known.base === undefined || !(await this.#index.isOnMain(known.main, main))) return undefined;
+    const moved = { ...known, main };
+    this.#known.set(key, moved);
+    return moved;
+  }
+
+  async #read(head: MergedHead, main: Oid): Promise<Known> {
+    const { base } = head;
+    if (base !== undefined && (await this.#has(base)) && (await this.#index.isOnMain(base, main)))
+      if (await this.#agrees(head, base, main)) return { main, foreign: undefined, base };
+    const bases = await mergeBases(this.#git, head.commit, main);
+    if (bases === undefined || bases.length === 0) return { main, foreign: UNKNOWN };
+    const foreign = listed(await this.#outside(head, bases));
+    const [only, ...others] = bases;
+    const isFinal = foreign === undefined && only !== undefined && others.length === 0;
+    return { main, foreign, base: isFinal && (await this.#agrees(head, only, main)) ? only : undefined };
+  }
+
+  /** Whether all commits of the branch after `base` have what that has outside of the packages. */
+  async #agrees(head: MergedHead, base: Oid, main: Oid): Promise<boolean> {
+    const { tree: root } = await this.#git.readCommit(base);
+    const own = new Set([head.commit]);
+    for (const oid of own) {
+      if (oid === base) continue;
+      if (own.size > MAX_OWN_COMMITS) return false;
+      const known = oid === head.commit ? undefined : await this.#stillKnown(keyOf(oid, head), main);
+      if (known?.base === base) continue;
+      const { tree, parents } = await this.#git.readCommit(oid);
+      // It is not based on that one alone.
+      if (parents.length === 0 || (await this.#changed(root, tree, head.paths)).size > 0) return false;
+      for (const parent of parents) own.add(parent);
+    }
+    return true;
+  }
+
+  /** What a merge with these bases takes from the head: as Git merges, by the base that has changed a file where they differ. */
+  async #outside({ commit, paths }: MergedHead, bases: readonly Oid[]): Promise<ReadonlySet<string>> {
+    const { tree } = await this.#git.readCommit(commit);
+    const trees: Oid[] = [];
+    for (const base of bases) trees.push((await this.#git.readCommit(base)).tree);
+    const differing: ReadonlySet<string>[] = [];
+    for (const one of trees) differing.push(await this.#changed(one, tree, paths));
+    const all = new Set(differing.flatMap((files) => [...files]));
+    if (all.size === 0 || bases.length === 1) return all;
+    const start = await this.#commonOf(bases);
+    if (start === undefined) return all;
+    const since: ReadonlySet<string>[] = [];
+    for (const one of trees) since.push(await this.#changed(start, one, paths));
+    const isOfBase = (file: string) =>
+      trees.some(
+        (_, at) => differing[at]?.has(file) === false && since.every((one, of) => of === at || !one.has(file)),
+      );
+    return new Set([...all].filter((file) => !isOfBase(file)));
+  }
+
+  /** The tree of a commit that all bases contain. */
+  async #commonOf([first, ...others]: readonly Oid[]): Promise<Oid | undefined> {
+    let common = first;
+    for (const one of others) common = common && (await mergeBase(this.#git, common, one));
+    return common && (await this.#git.readCommit(common)).tree;
+  }
+
+  async #changed(before: Oid, after: Oid, paths: readonly string[]): Promise<ReadonlySet<string>> {
+    if (before === after) return new Set();
+    const isInside = (file: string) =>
+      paths.some((path) => path === '' || file === path || file.startsWith(`${path}/`));
+    const changes = await this.#git.diffTrees(before, after);
+    return new Set(changes.flatMap(({ path }) => (isInside(path) ? [] : path)));
+  }
+}
+
+function keyOf(commit: Oid, { paths }: Pick<MergedHead, 'paths'>): string {
+  return [commit, ...paths].join('\n');
+}
+
+function listed(files: ReadonlySet<string>, least = 0): ForeignFiles | undefined {
+  if (files.size === 0) return undefined;
+  return { files: [...files].sort().slice(0, MAX_NAMED), count: Math.max(files.size, least) };
+}
