@@ -112,6 +112,17 @@ test('names that nothing has are reported, with what may be meant, until there i
   expect(await condition('strict', 'NamesKnown')).toEqual({ is: 'True', reason: 'Known', message: '' });
 });
 
+test('a gate that the policy requires itself is known, before any package has the condition', async () => {
+  const { name } = await world.draft('apps/web/w1');
+  const type = 'example.com/Tested';
+  await world.store.change(name, { conditions: [{ type: 'example.com/Seen', status: 'False' }] }, ANNA);
+  await policy('strict', { requiredGates: [{ conditionType: type }], pushDenied: [type, 'example.com/Other'] });
+  await look(false);
+  expect((await condition('strict', 'NamesKnown')).message).toBe(
+    'no package has a condition or gate of the type example.com/Other; did you mean example.com/Seen?; correct the names, or create what they mean',
+  );
+});
+
 test('a quorum whose users may not approve is reported, and the gates of a policy for tables', async () => {
   await world.draft('apps/web/w1');
   const gates = [{ conditionType: 'example.com/Tested' }, { conditionType: 'example.com/Seen' }];
