@@ -166,6 +166,44 @@ test('a clock that goes back does not stop a run', async () => {
   await b.until('Successful');
 });
 
+test('a clock that jumps ahead neither shortens an interval nor ends an initial delay', async () => {
+  const clock = new ManualClock(START);
+  await using objects = objectBench(clock);
+  const { client } = objects;
+  let requests = 0;
+  const fetch = async () => {
+    requests += 1;
+    return JSON.parse(vector('1'));
+  };
+  const { reconcile } = analysisController({ client, clock, fetch });
+  const metric = { name: 'errors', provider: { prometheus: { address: 'https://metrics.example', query: 'up' } } };
+  await client.create(analysisTemplateKind, {
+    metadata: { name: 't' },
+    spec: { metrics: [{ ...metric, interval: '10m', count: 2, initialDelay: '30m' } as never] },
+  });
+  await client.create(analysisRunKind, { metadata: { name: 'r' }, spec: { templateRef: { name: 't' } } });
+  const context = { signal: new AbortController().signal, failures: 0 };
+  const after = async (milliseconds: number, setBy: number) => {
+    clock.advance(milliseconds);
+    clock.setBy(setBy);
+    const key = { namespace: 'default', name: 'r' };
+    const { requeueAfter } = (await reconcile(key, context)) ?? {};
+    return { requests, requeueAfter };
+  };
+  const [second, hour] = [1000, 3_600_000];
+  await after(0, 0);
+  expect(await after(2 * second, hour)).toEqual({ requests: 0, requeueAfter: 1798 * second });
+  expect(await after(1798 * second, -hour)).toEqual({ requests: 1, requeueAfter: 600 * second });
+  for (const [passed, setBy] of [
+    [1, hour],
+    [1, -2 * hour],
+    [1, hour],
+  ] as const)
+    expect((await after(passed * second, setBy)).requests).toBe(1);
+  expect(await after(597 * second, -hour)).toEqual({ requests: 2, requeueAfter: undefined });
+  expect((await client.get(analysisRunKind, { name: 'r' })).status?.phase).toBe('Successful');
+});
+
 test('both groups of targets are measured, with names that cannot change the query', async () => {
   const b = await bench((response, { body }) => response.end(vector(body.includes('edge1') ? '0.2' : '0.1')));
   const query = 'errors{site=~"{{targets}}",job="{{args.job}}"}';

@@ -8,8 +8,16 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type AnalysisRun, analysisRunKind } from '../../src/resource/kinds/sluice/wave/analysis-run.ts';
 import { type AnalysisTemplate, analysisTemplateKind } from '../../src/resource/kinds/sluice/wave/analysis-template.ts';
 import { usedArgs } from '../../src/resource/kinds/sluice/wave/check-metrics.ts';
-import { DEFAULT_NAMESPACE, keyOf, type Stored } from '../../src/resource/object/object.ts';
-import { type AnalysisState, isCompleted, type Measured, step } from '../../src/rollout/analysis/step.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
+import {
+  type AnalysisState,
+  isCompleted,
+  type Measured,
+  type Moment,
+  step,
+  type Waits,
+} from '../../src/rollout/analysis/step.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { FetchJson } from './fetch-json.ts';
 import { runSources } from './run-sources.ts';
@@ -31,6 +39,13 @@ const MAX_CONCURRENT_PER_NAMESPACE = 16;
 
 type Status = NonNullable<AnalysisRun['status']>;
 
+/** Until when the metrics of a run wait, as long as the template is the same. */
+interface RunMemory {
+  readonly uid: string;
+  readonly template: NonNullable<Status['template']>;
+  readonly waits: Waits;
+}
+
 /** Takes the measurements of AnalysisRuns, and decides how they end. */
 export function analysisController(options: AnalysisOptions): ControllerOptions {
   const { clock, fetch } = options;
@@ -38,6 +53,14 @@ export function analysisController(options: AnalysisOptions): ControllerOptions 
   const events = new EventDeduplicator(
     options.recorder ?? new EventRecorder({ client, clock, component: ANALYSIS_ACTOR }),
   );
+
+  /** Of the runs in progress. Forgotten with the process, after which the times in their status count. */
+  const memories = new Map<string, RunMemory>();
+  const moment = (): Moment => ({ now: clock.now(), runningMs: clock.monotonic() });
+  const forget = (key: ObjectKey) => {
+    memories.delete(keyText(key));
+    events.forget(key);
+  };
 
   return {
     name: 'analysis',
@@ -48,10 +71,13 @@ export function analysisController(options: AnalysisOptions): ControllerOptions 
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
       const run = await client.find(analysisRunKind, key, { signal });
       if (run === undefined) {
-        events.forget(key);
+        forget(key);
         return undefined;
       }
-      if (run.metadata.deletionTimestamp !== undefined || isCompleted(run.status?.phase)) return undefined;
+      if (run.metadata.deletionTimestamp !== undefined || isCompleted(run.status?.phase)) {
+        memories.delete(keyText(key));
+        return undefined;
+      }
       const { namespace = DEFAULT_NAMESPACE } = run.metadata;
       const template = await client.find(
         analysisTemplateKind,
@@ -63,15 +89,24 @@ export function analysisController(options: AnalysisOptions): ControllerOptions 
       warnOfInsecure(run, template);
       const state = stateFor(run, template);
       const spec = { metrics: template.spec.metrics, terminate: run.spec.terminate === true };
-      const { due } = step(spec, state, [], clock.now());
+      const { due, waits } = step(spec, state, [], moment(), waitsOf(run, template));
       const measured = await measure(run, template, due, signal);
-      const next = step(spec, state, measured, clock.now());
-      await write(run, next.state, templateOf(template));
+      const next = step(spec, state, measured, moment(), waits);
+      // What another writer prevented from being recorded was not measured.
+      const isRecorded = await write(run, next.state, templateOf(template));
+      if (isRecorded && !isCompleted(next.state.phase))
+        memories.set(keyText(key), { uid: run.metadata.uid, template: templateOf(template), waits: next.waits });
       if (next.due.length > 0) return { requeueAfter: 0, reason: 'the next measurement' };
-      if (next.nextAt === undefined) return undefined;
-      return { requeueAfter: next.nextAt - clock.now(), reason: 'the next measurement' };
+      if (next.waitMs === undefined) return undefined;
+      return { requeueAfter: next.waitMs, reason: 'the next measurement' };
     },
   };
+
+  function waitsOf(run: Stored<AnalysisRun>, template: Stored<AnalysisTemplate>): Waits | undefined {
+    const known = memories.get(keyText(keyOf(run)));
+    const isSame = known?.uid === run.metadata.uid && sameValue(known.template, templateOf(template));
+    return isSame ? known.waits : undefined;
+  }
 
   function warnOfInsecure(run: Stored<AnalysisRun>, template: Stored<AnalysisTemplate>): void {
     const names = template.spec.metrics.flatMap(({ name, provider: { prometheus, http } }) =>
@@ -96,21 +131,26 @@ export function analysisController(options: AnalysisOptions): ControllerOptions 
     return Promise.all(
       template.spec.metrics
         .filter(({ name }) => due.includes(name))
-        .map(async (metric) => ({ metric: metric.name, measurement: await takeMeasurement(metric, context) })),
+        .map(async (metric) => {
+          const measurement = await takeMeasurement(metric, context);
+          return { metric: metric.name, measurement, endedMs: clock.monotonic() };
+        }),
     );
   }
 
   /** A run without a usable template has no results: those of an earlier template would be taken for those of the next one. */
   async function wait(run: Stored<AnalysisRun>, message: string): Promise<undefined> {
+    memories.delete(keyText(keyOf(run)));
     events.record(run, 'Warning', 'Pending', message, 'phase');
     await write(run, { phase: 'Pending', message, metricResults: [] }, undefined);
   }
 
+  /** Returns false if the run was changed or deleted meanwhile, so that nothing is recorded. */
   async function write(
     run: Stored<AnalysisRun>,
     { phase = 'Pending', message = '', startedAt, completedAt, metricResults }: AnalysisState,
     template: Status['template'],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const isEnded = isCompleted(phase);
     try {
       await writeStatus(client, analysisRunKind, run, {
@@ -129,14 +169,14 @@ export function analysisController(options: AnalysisOptions): ControllerOptions 
         now: clock.now(),
       });
     } catch (error) {
-      // Deleted meanwhile.
       if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'Conflict')) throw error;
-      return;
+      return false;
     }
-    if (!isEnded) return;
+    if (!isEnded) return true;
     const text = message === '' ? 'all metrics are successful' : message;
     events.record(run, phase === 'Successful' ? 'Normal' : 'Warning', phase, text, 'phase');
-    events.forget(keyOf(run));
+    forget(keyOf(run));
+    return true;
   }
 }
 
@@ -164,7 +204,7 @@ function argsOf({ spec }: AnalysisRun, template: AnalysisTemplate): ReadonlyMap<
   return new Map([...defaults, ...given.map(({ name, value }): [string, string] => [name, value])]);
 }
 
-function templateOf({ metadata: { uid, generation = 0 } }: Stored<AnalysisTemplate>): Status['template'] {
+function templateOf({ metadata: { uid, generation = 0 } }: Stored<AnalysisTemplate>): RunMemory['template'] {
   return { uid, generation };
 }
 

@@ -38,7 +38,7 @@ test('a plan in progress says what verifies its targets, which of them wait, and
   const { reasons, next } = describePlan(await bench.read(), await bench.targets(), [], true);
   expect(reasons).toContain(how);
   expect(reasons.at(-1)).toMatch(
-    /^apps\/a in wave one is Approved since \S+Z; it has 9m more of the time of the plan$/,
+    /^apps\/a in wave one is Approved since \S+Z: the condition example.com\/Ok is not set; it has 9m more of the time of the plan$/,
   );
   expect(next).toEqual(['apps.a.w1']);
   const evaluation = await world.store.evaluate('default/apps.a.w1');
@@ -47,7 +47,7 @@ test('a plan in progress says what verifies its targets, which of them wait, and
     reasons: [
       {
         reason: 'WaveTarget',
-        message: `it is in wave one of WavePlan web, which has it as Approved; ${how}; it has 9m more of the time of the plan`,
+        message: `it is in wave one of WavePlan web, which has it as Approved; the condition example.com/Ok is not set; ${how}; it has 9m more of the time of the plan`,
       },
     ],
     next: ['sluice wave get web'],
@@ -69,12 +69,15 @@ test('the last answer of a probe is shown before the deadline, and with the addr
   await bench.propose('a');
   const http = { url: 'http://x.example/health/{package}?token=t', interval: '30s' };
   await bench.plan({ waves: [{ name: 'one', count: 1 }], progressDeadline: '10m', verification: { http } });
-  await bench.settle();
-  await bench.settle();
+  /** Probes are answered beside the reconciliations. */
+  const recorded = async () => {
+    await bench.settle();
+    return (await bench.targets())[0]?.record;
+  };
   const address = 'http://x.example/health/a';
   const failing = `${address} responded with status 500`;
+  await expect.poll(recorded).toMatchObject({ phase: 'Approved', reason: failing });
   const [target] = await bench.targets();
-  expect(target?.record).toMatchObject({ phase: 'Approved', reason: failing });
   expect((await bench.read()).status?.message).toBe(
     `wave one: 0 of 1 targets verified; 1 not verified, such as apps/a: ${failing}`,
   );
@@ -84,19 +87,42 @@ test('the last answer of a probe is shown before the deadline, and with the addr
   // Another answer replaces it; the deadline runs on, and the log is not filled by answers.
   status = 0;
   bench.monotonicMs += 60_000;
-  await bench.settle();
-  const [later] = await bench.targets();
-  expect(later?.record).toMatchObject({
+  await expect.poll(recorded).toMatchObject({
     reason: `cannot probe ${address}: connect ECONNREFUSED`,
     sinceMs: target?.record?.sinceMs,
     log: target?.record?.log,
   });
   status = 200;
   bench.monotonicMs += 60_000;
+  await expect.poll(async () => (await recorded())?.phase).toBe('Verified');
+  expect((await recorded())?.reason).toBeUndefined();
+});
+
+test('probes that do not respond delay no request of a user', async () => {
+  await using world = await fixture(new ManualClock());
+  let requests = 0;
+  const probe = () => {
+    requests += 1;
+    return new Promise<never>(() => undefined);
+  };
+  const bench = await waveBench(world, { probe });
+  await bench.propose('a', 'b');
+  const http = { url: 'http://x.example/{package}', interval: '30s' };
+  await bench.plan({ waves: [{ name: 'all', percent: 100 }], verification: { http } });
   await bench.settle();
-  const [done] = await bench.targets();
-  expect(done?.record?.phase).toBe('Verified');
-  expect(done?.record?.reason).toBeUndefined();
+  // Observed again, now that they are published.
+  await bench.settle();
+  expect(requests).toBe(2);
+  expect(await bench.phases()).toEqual(['a Approved', 'b Approved']);
+  const phase = async (change: object) => {
+    await bench.change(change);
+    await bench.settle();
+    return (await bench.read()).status?.phase;
+  };
+  expect(await phase({ paused: true })).toBe('Paused');
+  expect(await phase({ paused: false })).toBe('Running');
+  expect(await phase({ abort: true })).toBe('Aborted');
+  expect(requests).toBe(2);
 });
 
 test('a template that does not exist is reported once, by the analysis that waits for it', () => {
@@ -120,7 +146,7 @@ test('a template that does not exist is reported once, by the analysis that wait
 
 test('verification by engines and by a probe is named', () => {
   expect(verificationText(planOf({}, RUNNING))).toContain(
-    'the engine of each DeliveryTarget that delivers it reports it as synced and healthy; it has 45m from its approval',
+    'each DeliveryTarget that selects it has delivered it, and its engine reports it as synced and healthy; it has 45m from its approval',
   );
   const http = { url: 'https://{name}.example.com/', interval: '5s' };
   expect(verificationText(planOf({ verification: { http } }, RUNNING))).toContain(

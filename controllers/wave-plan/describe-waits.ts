@@ -23,14 +23,14 @@ export function verificationText({ spec }: Pick<WavePlan, 'spec'>): string {
   const { condition, http, deployed } = spec.verification;
   const engines =
     deployed?.targets === undefined
-      ? 'each DeliveryTarget that delivers it'
-      : `the DeliveryTargets ${deployed.targets.join(', ')}`;
+      ? 'each DeliveryTarget that selects it has delivered it, and its engine'
+      : `each of the DeliveryTargets ${deployed.targets.join(', ')} has delivered it, and its engine`;
   const what =
     condition !== undefined
       ? `the condition ${condition.type} of its WaveTarget is True, which an external program sets`
       : http !== undefined
         ? `${http.url} answers a GET request with success, every ${http.interval}`
-        : `the engine of ${engines} reports it as synced and healthy`;
+        : `${engines} reports it as synced and healthy`;
   return `a target is verified once ${what}; it has ${spec.progressDeadline} from its approval (spec.progressDeadline)`;
 }
 

@@ -36,16 +36,18 @@ import {
   isUnknown,
   type ObserveOptions,
   observeRevision,
-  ProbeResults,
   readDelivered,
   verifyTargets,
 } from './targets/observe-targets.ts';
+import { PlanProbes } from './targets/plan-probes.ts';
+import type { Probe } from './targets/probe-target.ts';
 import { rollBackTargets, undeliveredText } from './targets/roll-back-target.ts';
 import { waveSources } from './wave-sources.ts';
 
 export const WAVE_PLAN_ACTOR = 'controller:wave-plan';
 
-export interface WavePlanOptions extends ApproveOptions, Omit<ObserveOptions, 'monotonic'> {
+export interface WavePlanOptions extends ApproveOptions, ObserveOptions {
+  readonly probe: Probe;
   readonly store: Pick<
     RevisionStore,
     'evaluate' | 'find' | 'findRepository' | 'list' | 'dependentsOf' | 'repositoryOf'
@@ -81,12 +83,12 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: WAVE_PLAN_ACTOR });
   const memories = new PlanMemories(monotonic);
   const writer = new PlanWriter({ client, clock, recorder });
-  const probes = new Map<string, ProbeResults>();
-  const acting = { ...options, client, monotonic };
+  const probes = new PlanProbes({ ...options, monotonic });
+  const acting = { ...options, client };
 
   return {
     name: 'wave-plan',
-    sources: waveSources(clock, { ...options, ...options.scope }),
+    sources: [...waveSources(clock, { ...options, ...options.scope }), probes.source],
     maxConcurrentReconciles: 4,
     namespaceShare: { most: 2, mostFailing: 1 },
     reconcileTimeoutMs: 300_000,
@@ -98,7 +100,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
         // Its targets have it as their owner: the garbage collection deletes them.
         if (plan === undefined || plan.metadata.deletionTimestamp !== undefined) {
           memories.forget(key);
-          probes.delete(keyText(key));
+          probes.forget(key);
           if (plan !== undefined) return endPlan(plan, { client, store, clock, recorder });
           await releaseTargets(key, client);
           return undefined;
@@ -128,7 +130,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const spec = planSpecOf(plan);
     // Before the plan starts, each observation has another one. That of the start is recorded with it.
     const salt = plan.spec.order.salt ?? plan.status?.salt ?? randomSalt();
-    const observations = await observe(plan, state, objects, salt, signal);
+    const observations = await observe(plan, state, objects, salt);
     // Whether a changed spec selects targets again is known once all repositories can be read: it is decided once.
     const isEnding = plan.spec.abort || plan.spec.rollback;
     if (state.phase === 'Completed' && observations.isEdited && observations.unread !== undefined && !isEnding)
@@ -152,7 +154,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
       const isApproving = ({ phase, published }: TargetRecord) => phase === 'Approving' && published === undefined;
       memory.noteOver(plan.metadata.generation, [...next.state.targets.values()].some(isApproving));
       if (!memory.isClosed(plan.metadata.generation)) return OBSERVE_MS;
-      probes.delete(keyText(keyOf(plan)));
+      probes.forget(keyOf(plan));
       return undefined;
     }
     if (acted || next.nextMs === 0) return 0;
@@ -164,14 +166,12 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     state: PlanState,
     objects: ReadonlyMap<string, Stored<WaveTarget>>,
     salt: string,
-    signal: AbortSignal,
   ): Promise<Observations & MessageContext & Pick<WriteContext, 'conditions'>> {
     const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
     const selection = await readSelection(plan, { client, store });
     const unread = selection.repositories.find((name) => store.findRepository(`${namespace}/${name}`) === undefined);
-    const own = probes.get(keyText(keyOf(plan))) ?? new ProbeResults();
-    probes.set(keyText(keyOf(plan)), own);
-    const verifications = await verifyTargets(plan, state, objects, acting, own, signal);
+    const { repositoryOf } = selection;
+    const verifications = await verifyTargets(plan, state, objects, { ...acting, repositoryOf, probes });
     const runs = await readRuns(plan, state);
     const missingTemplates = await missingTemplatesOf(plan, state);
     const memory = memories.of(plan);

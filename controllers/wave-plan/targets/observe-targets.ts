@@ -1,5 +1,4 @@
 import { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
-import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
 import { messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
@@ -8,11 +7,12 @@ import { packageDeliveryKind } from '../../../src/resource/kinds/sluice/delivery
 import type { WavePlan } from '../../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import type { WaveTarget } from '../../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { parseDuration } from '../../../src/resource/object/duration.ts';
-import { DEFAULT_NAMESPACE, type Stored } from '../../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, type Stored } from '../../../src/resource/object/object.ts';
 import type { TargetObservation, Verification } from '../../../src/rollout/wave/observation.ts';
-import { isFinal, type PlanState, type TargetRecord } from '../../../src/rollout/wave/plan-state.ts';
+import { isOver, type PlanState, type TargetRecord } from '../../../src/rollout/wave/plan-state.ts';
 import type { Selection } from '../select-revisions.ts';
-import { type Probe, probeAddress, verifyByProbe } from './probe-target.ts';
+import type { PlanProbes } from './plan-probes.ts';
+import { probeAddress } from './probe-target.ts';
 import { verifyCondition, verifyDeployed } from './verify-target.ts';
 
 export interface ObserveOptions {
@@ -20,33 +20,9 @@ export interface ObserveOptions {
   readonly store: Pick<RevisionStore, 'find' | 'findRepository'>;
   /** The objects of delivered packages, from an informer. Default: they are listed for each observation. */
   readonly delivered?: DeliveredPackages | undefined;
-  readonly probe: Probe;
-  readonly monotonic: () => number;
 }
 
-const MAX_PROBES = 16;
 const VERIFIABLE: ReadonlySet<string> = new Set(['Approved', 'Verified', 'Failed', 'Unreachable']);
-
-/** Results of probes, which are not repeated before their interval has passed. Forgotten with the process. */
-export class ProbeResults {
-  readonly #results = new Map<string, { readonly atMs: number; readonly result: Verification }>();
-
-  /** The results for these addresses; those that are due are fetched. */
-  async read(
-    urls: ReadonlySet<string>,
-    intervalMs: number,
-    { probe, monotonic }: Pick<ObserveOptions, 'probe' | 'monotonic'>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, Verification>> {
-    for (const url of this.#results.keys()) if (!urls.has(url)) this.#results.delete(url);
-    const due = [...urls].filter((url) => monotonic() - (this.#results.get(url)?.atMs ?? -Infinity) >= intervalMs);
-    await mapLimited(due, MAX_PROBES, async (url) => {
-      const result = await verifyByProbe(probe, url, signal);
-      this.#results.set(url, { atMs: monotonic(), result });
-    });
-    return new Map([...this.#results].map(([url, { result }]) => [url, result]));
-  }
-}
 
 /** What is known of the recorded revision of a target, without its verification. */
 export function observeRevision(
@@ -56,7 +32,7 @@ export function observeRevision(
   store: ObserveOptions['store'],
 ): TargetObservation {
   if (isUnknown(namespace, target.id, store)) {
-    const repository = repositoryOf(target.id);
+    const repository = repositoryOfId(target.id);
     if (selection.hasRepository(repository)) return {};
     return { failure: `repository ${repository} is not registered` };
   }
@@ -68,27 +44,31 @@ export function observeRevision(
 
 /** True for a target whose repository cannot be read, or is not registered: what became of its revision is not known. */
 export function isUnknown(namespace: string, id: string, store: Pick<RevisionStore, 'findRepository'>): boolean {
-  return store.findRepository(`${namespace}/${repositoryOf(id)}`) === undefined;
+  return store.findRepository(`${namespace}/${repositoryOfId(id)}`) === undefined;
 }
 
-function repositoryOf(id: string): string {
+function repositoryOfId(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 
-/** The verification of each target of the plan that is published. */
+interface VerifyTargetsOptions extends ObserveOptions, Pick<Selection, 'repositoryOf'> {
+  readonly probes: PlanProbes;
+}
+
+/** The verification of each target of the plan that is published. It waits for no system but the storage. */
 export async function verifyTargets(
   plan: Stored<WavePlan>,
   state: PlanState,
   objects: ReadonlyMap<string, Stored<WaveTarget>>,
-  options: ObserveOptions,
-  probes: ProbeResults,
-  signal: AbortSignal,
+  { probes, ...options }: VerifyTargetsOptions,
 ): Promise<ReadonlyMap<string, Verification>> {
   const { deployed, condition, http } = plan.spec.verification;
   const published = [...state.targets.values()].filter(
     (target) => target.published !== undefined && VERIFIABLE.has(target.phase),
   );
-  if (isFinal(state.phase) || published.length === 0) return new Map();
+  const isObserved = !isOver(state.phase) && published.length > 0;
+  if (http === undefined || !isObserved) probes.forget(keyOf(plan));
+  if (!isObserved) return new Map();
   if (condition !== undefined)
     return new Map(
       published.flatMap(({ id, published: number = 0 }) => {
@@ -98,12 +78,21 @@ export async function verifyTargets(
     );
   if (http !== undefined) {
     const addresses = new Map(published.map(({ id }) => [id, addressOf(http.url, id)]));
-    const urls = new Set([...addresses.values()].flatMap((address) => ('url' in address ? address.url : [])));
-    const results = await probes.read(urls, parseDuration(http.interval) ?? 0, options, signal);
+    // A result is about one publication, also where several of them share an address.
+    const publicationOf = ({ id, published: number = 0 }: TargetRecord) => `${plan.metadata.uid} ${id} v${number}`;
+    const urlOf = new Map(
+      published.flatMap((target): [string, string][] => {
+        const address = addresses.get(target.id);
+        return address !== undefined && 'url' in address ? [[publicationOf(target), address.url]] : [];
+      }),
+    );
+    const resultOf = probes.read(keyOf(plan), urlOf, parseDuration(http.interval) ?? 0);
     return new Map(
-      [...addresses].map(([id, address]): [string, Verification] => {
-        if ('problem' in address) return [id, { result: 'Failed', message: address.problem }];
-        return [id, results.get(address.url) ?? { result: 'Pending', message: 'it was not probed yet' }];
+      published.map((target): [string, Verification] => {
+        const address = addresses.get(target.id);
+        if (address !== undefined && 'problem' in address)
+          return [target.id, { result: 'Failed', message: address.problem }];
+        return [target.id, resultOf(publicationOf(target)) ?? { result: 'Pending', message: 'it was not probed yet' }];
       }),
     );
   }
@@ -123,15 +112,17 @@ async function verifyAllDeployed(
   { metadata: { namespace = DEFAULT_NAMESPACE } }: Stored<WavePlan>,
   published: readonly TargetRecord[],
   names: readonly string[] | undefined,
-  { client, delivered }: ObserveOptions,
+  { client, store, delivered, repositoryOf }: Omit<VerifyTargetsOptions, 'probes'>,
 ): Promise<ReadonlyMap<string, Verification>> {
   const { items: targets } = await client.list(deliveryTargetKind, { namespace });
-  const packages = await packagesIn(namespace, { client, delivered });
+  const common = { names, targets, delivered: await packagesIn(namespace, { client, delivered }) };
   return new Map(
-    published.map(({ id, published: revision = 0 }) => {
-      const slash = id.indexOf('/');
-      const key = { repository: id.slice(0, slash), package: id.slice(slash + 1), workspace: '' };
-      return [id, verifyDeployed({ key, revision }, names, targets, packages)];
+    published.map(({ id, revision: name, published: revision = 0 }) => {
+      const repository = repositoryOf(repositoryOfId(id));
+      // Of one that was deleted after its publication, only the name of its package is known.
+      const key = { repository: repositoryOfId(id), package: id.slice(id.indexOf('/') + 1), workspace: '' };
+      const { kptfile, record } = store.find(`${namespace}/${name}`) ?? {};
+      return [id, verifyDeployed({ key, revision, kptfile, record }, { ...common, repository })];
     }),
   );
 }

@@ -1,3 +1,4 @@
+import { untilEnded } from '../../../src/foundation/concurrency/until-ended.ts';
 import { messageOf, SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { cleanText } from '../../../src/foundation/text/clean-text.ts';
 import type { GitNetwork } from '../../../src/git/network/git-network.ts';
@@ -24,8 +25,7 @@ export function httpProbe(network: GitNetwork): Probe {
     try {
       await pool.checkHost();
       const response = await pool.for(undefined).request({
-        ...{ origin, method: 'GET', path: `${pathname}${search}`, headersTimeout: TIMEOUT_MS },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        ...{ origin, method: 'GET', path: `${pathname}${search}`, signal },
         headers: { 'user-agent': 'sluice', accept: '*/*' },
       });
       response.body.on('error', () => undefined);
@@ -56,17 +56,22 @@ export function probeAddress(
   return address;
 }
 
-/** The verification by a probe. Its message names the address without the query, which may contain a token. */
+/**
+ * The verification by a probe, within a limited time, whatever it waits for. Its message names the address without the query, which may contain a
+ * token.
+ */
 export async function verifyByProbe(probe: Probe, url: string, signal: AbortSignal): Promise<Verification> {
   const { origin, pathname } = new URL(url);
   const address = `${origin}${pathname}`;
+  const limit = AbortSignal.timeout(TIMEOUT_MS);
+  const ended = AbortSignal.any([signal, limit]);
   try {
-    const status = await probe(url, signal);
+    const status = await untilEnded(ended, () => probe(url, ended));
     if (status >= 200 && status < 300) return { result: 'Verified' };
     return { result: 'Degraded', message: `${address} responded with status ${status}` };
   } catch (error) {
-    signal.throwIfAborted();
-    const message = cleanText(messageOf(error).replaceAll(url, address)).slice(0, 300);
+    const text = limit.aborted ? `it did not respond within ${TIMEOUT_MS / 1000} s` : messageOf(error);
+    const message = cleanText(text.replaceAll(url, address)).slice(0, 300);
     return { result: 'Unreachable', message: `cannot probe ${address}: ${message}` };
   }
 }

@@ -7,11 +7,12 @@ import { httpProbe, probeAddress, verifyByProbe } from './probe-target.ts';
 import { verifyDeployed } from './verify-target.ts';
 
 const WEB = { key: { repository: 'apps', package: 'web', workspace: 'w' }, revision: 2 };
+const ENGINE = { selector: { repositories: ['apps'] }, engine: {} };
+const delivered = (revision: number) => [{ repository: 'apps', package: 'web', revision, commit: 'c', tree: 't' }];
 
-function target(status: object, spec: object = { engine: {} }) {
-  const packages = [{ repository: 'apps', package: 'web', revision: 2, commit: 'c', tree: 't' }];
-  const full = { packages, lastCommit: 'x', ...status };
-  return { metadata: { name: 'edge', namespace: 'default' }, spec, status: full } as never;
+function target(status: object, spec: object = ENGINE, metadata: object = {}) {
+  const full = { packages: delivered(2), lastCommit: 'x', ...status };
+  return { metadata: { name: 'edge', namespace: 'default', ...metadata }, spec, status: full } as never;
 }
 
 function report(synced: string, healthy: string, reason = 'Reported') {
@@ -20,21 +21,83 @@ function report(synced: string, healthy: string, reason = 'Reported') {
   return { deployment: { commit: 'x', delivered: state('True'), ...both, common: both } };
 }
 
-const verify = (...targets: never[]) => verifyDeployed(WEB, undefined, targets, new DeliveredPackages()).result;
+const HEALTHY = report('True', 'True');
+const common = { delivered: new DeliveredPackages(), repository: undefined };
+const verification = (targets: readonly never[], names?: readonly string[]) =>
+  verifyDeployed(WEB, { ...common, targets, names });
+const verify = (...targets: never[]) => verification(targets).result;
 
 test('a revision is verified by what the engines of its targets report, the worst of them', () => {
   expect(verify()).toBe('Pending');
-  expect(verify(target(report('True', 'True')))).toBe('Verified');
-  expect(verify(target(report('True', 'True')), target(report('True', 'False')))).toBe('Degraded');
+  expect(verify(target(HEALTHY))).toBe('Verified');
+  expect(verify(target(HEALTHY), target(report('True', 'False')))).toBe('Degraded');
   expect(verify(target(report('False', 'False')))).toBe('Pending');
   expect(verify(target(report('Unknown', 'Unknown', 'Unreachable')))).toBe('Unreachable');
-  expect(verify(target({}, {}))).toBe('Unreachable');
+  expect(verify(target({}, { selector: {} }))).toBe('Unreachable');
   // A report about the delivery before says nothing.
-  expect(verify(target({ ...report('True', 'True'), lastCommit: 'y' }))).toBe('Unreachable');
+  expect(verify(target({ ...HEALTHY, lastCommit: 'y' }))).toBe('Unreachable');
   const rollbacks = [{ repository: 'apps', package: 'web', from: 2, to: 1, reason: 'crash' }];
-  expect(verify(target({ ...report('True', 'True'), rollbacks }))).toBe('Failed');
-  const older = [{ repository: 'apps', package: 'web', revision: 1, commit: 'c', tree: 't' }];
-  expect(verify(target({ ...report('True', 'True'), packages: older }))).toBe('Pending');
+  expect(verify(target({ ...HEALTHY, rollbacks }))).toBe('Failed');
+  expect(verify(target({ ...HEALTHY, packages: delivered(1) }))).toBe('Pending');
+});
+
+const ready = (reason: string, message: string) => ({
+  conditions: [{ type: 'Ready', status: 'False', reason, message }],
+});
+const west = (status: object = {}, spec: object = {}, metadata: object = {}) =>
+  target({ packages: [], ...status }, { ...ENGINE, ...spec }, { name: 'west', ...metadata });
+const PIN = { repository: 'apps', package: 'web', revision: 1 };
+
+test.each<[string, never, string, string]>([
+  ['has delivered nothing', west(), 'Pending', 'target west does not deliver v2 yet'],
+  ['has the revision before', west({ ...HEALTHY, packages: delivered(1) }), 'Pending', 'does not deliver v2 yet'],
+  [
+    'cannot be reached',
+    west(ready('Error', 'https://x/west.git responded with status 404')),
+    ...(['Unreachable', 'target west does not deliver v2 yet: https://x/west.git responded with status 404'] as const),
+  ],
+  ['is suspended', west({}, { suspend: true }), 'Unreachable', 'it is suspended (spec.suspend)'],
+  [
+    'is frozen',
+    west(ready('Frozen', 'nothing is delivered: freeze core')),
+    ...(['Pending', 'does not deliver v2 yet: nothing is delivered: freeze core'] as const),
+  ],
+  [
+    'does not take what was published out of band',
+    west(ready('Partial', '0 packages are delivered; web: v2 was published out of band')),
+    ...(['Pending', 'target west does not deliver v2 yet: 0 packages are delivered; web: v2 was published'] as const),
+  ],
+  ['has no engine', west({}, { engine: undefined }), 'Pending', 'target west does not deliver v2 yet'],
+  ['is pinned to another one without having it', west({}, { pins: [PIN] }), 'Pending', 'does not deliver v1 yet'],
+  ['is pinned to this revision', west({}, { pins: [{ ...PIN, revision: 2 }] }), 'Pending', 'does not deliver v2 yet'],
+])('a target that selects the package, and %s, keeps it from being verified', (_, missing, result, message) => {
+  const found = verification([target(HEALTHY), missing]);
+  expect(found).toMatchObject({ result, message: expect.stringContaining(message) });
+});
+
+test.each<[string, never]>([
+  ['does not select it', west({}, { selector: { repositories: ['other'] } })],
+  [
+    'selects it no longer and still has the revision before',
+    west({ packages: delivered(1) }, { selector: { packages: ['x'] } }),
+  ],
+  ['has it at another revision by a pin', west({ packages: delivered(1) }, { pins: [PIN] })],
+  ['is being deleted', west({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' })],
+])('a target that %s is not waited for, unless the plan names it', (_, other) => {
+  expect(verify(target(HEALTHY), other)).toBe('Verified');
+  expect(verify(other)).toBe('Pending');
+  expect(verification([target(HEALTHY), other], ['edge', 'west'])).toMatchObject({
+    result: 'Pending',
+    message: expect.stringContaining('west'),
+  });
+});
+
+test('labels select the targets that are waited for by the revision', () => {
+  const selector = { packageSelector: { matchLabels: { tier: 'edge' } } };
+  const labelled = { ...WEB, record: { labels: { tier: 'edge' } } as never };
+  const options = { ...common, targets: [target(HEALTHY), west({}, { selector })], names: undefined };
+  expect(verifyDeployed(WEB, options).result).toBe('Verified');
+  expect(verifyDeployed(labelled, options).result).toBe('Pending');
 });
 
 test('an address gets the names of a target; a package decides no domain', () => {

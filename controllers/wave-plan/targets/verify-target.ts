@@ -1,39 +1,53 @@
 import type { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
+import { type AwaitedRevision, wantedRevision } from '../../../src/delivery/status/awaited-targets.ts';
 import { currentDeploymentOf, deploymentOf } from '../../../src/delivery/status/target-deployment.ts';
-import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import { cleanText } from '../../../src/foundation/text/clean-text.ts';
+import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import type { WaveTarget } from '../../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { findCondition } from '../../../src/resource/object/condition.ts';
 import type { Verification } from '../../../src/rollout/wave/observation.ts';
 
 const VERIFIED: Verification = { result: 'Verified' };
+/** Of what a target says about its delivery. */
+const MAX_MESSAGE_CHARACTERS = 400;
+
+/** What the verification by engines depends on beside the revision. */
+export interface VerifyOptions {
+  /** Restricts the targets. Default: all that select the package. */
+  readonly names: readonly string[] | undefined;
+  /** Those of the namespace of the revision. */
+  readonly targets: readonly DeliveryTarget[];
+  readonly delivered: DeliveredPackages;
+  /** Of the revision. */
+  readonly repository: Repository | undefined;
+}
 
 /**
- * Whether the engines report the published revision as synced and healthy at each target that delivers its package. `names` restricts
- * the targets; `targets` are those of the namespace of the revision.
+ * Whether each target that selects the published revision has delivered it, and the engines of all that deliver it report it as synced and
+ * healthy.
  */
 export function verifyDeployed(
-  { key, revision }: Pick<PackageRevision, 'key' | 'revision'>,
-  names: readonly string[] | undefined,
-  targets: readonly DeliveryTarget[],
-  delivered: DeliveredPackages,
+  revision: AwaitedRevision,
+  { names, targets, delivered, repository }: VerifyOptions,
 ): Verification {
-  const meant = names === undefined ? targets : targets.filter(({ metadata }) => names.includes(metadata.name));
-  const missing = names?.find((name) => !targets.some(({ metadata }) => metadata.name === name));
+  const { key, revision: number } = revision;
+  const present = targets.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const meant = names === undefined ? present : present.filter(({ metadata }) => names.includes(metadata.name));
+  const missing = names?.find((name) => !present.some(({ metadata }) => metadata.name === name));
   if (missing !== undefined) return { result: 'Pending', message: `there is no DeliveryTarget ${missing}` };
   const results = meant.flatMap((target): Verification[] => {
     const { name } = target.metadata;
     const isOfPackage = (one: { readonly repository: string; readonly package: string; readonly from: number }) =>
-      one.repository === key.repository && one.package === key.package && one.from === revision;
+      one.repository === key.repository && one.package === key.package && one.from === number;
     const back = target.status?.rollbacks?.find(isOfPackage);
     if (back !== undefined)
-      return [
-        { result: 'Failed', message: `target ${name} went back from v${revision} to v${back.to}: ${back.reason}` },
-      ];
+      return [{ result: 'Failed', message: `target ${name} went back from v${number} to v${back.to}: ${back.reason}` }];
     const found = delivered.find(target, key);
-    if (found === undefined && names === undefined) return [];
-    if (found === undefined || found.revision < revision)
-      return [{ result: 'Pending', message: `target ${name} does not deliver v${revision} yet` }];
+    if (found === undefined || found.revision < number) {
+      const wanted = names === undefined ? wantedRevision(target, revision, repository) : number;
+      return wanted === undefined || found?.revision === wanted ? [] : [undelivered(target, wanted)];
+    }
     const deployment = currentDeploymentOf(target, delivered.of(target));
     if (deployment === undefined) {
       const why = target.spec.engine === undefined ? 'it has no spec.engine' : 'its engine was not read yet';
@@ -48,6 +62,16 @@ export function verifyDeployed(
   });
   if (results.length === 0) return { result: 'Pending', message: 'no DeliveryTarget delivers it yet' };
   return worstOf(results);
+}
+
+/** Of a target that is suspended, or that cannot be reached, no time tells when it delivers: what its clusters have stays unknown. */
+function undelivered({ metadata, spec, status }: DeliveryTarget, revision: number): Verification {
+  const what = `target ${metadata.name} does not deliver v${revision} yet`;
+  if (spec.suspend === true) return { result: 'Unreachable', message: `${what}: it is suspended (spec.suspend)` };
+  const ready = findCondition(status?.conditions, 'Ready');
+  if (ready === undefined || ready.status === 'True') return { result: 'Pending', message: what };
+  const message = cleanText(`${what}: ${ready.message || ready.reason}`).slice(0, MAX_MESSAGE_CHARACTERS);
+  return { result: ready.reason === 'Error' ? 'Unreachable' : 'Pending', message };
 }
 
 const BADNESS = ['Failed', 'Degraded', 'Unreachable', 'Pending', 'Verified'] as const;

@@ -1,9 +1,9 @@
 import type { ObjectReader } from '../../controller/object-reader.ts';
 import type { DeliveredPackages } from '../../delivery/delivered/delivered-packages.ts';
+import { wantedRevision } from '../../delivery/status/awaited-targets.ts';
 import { currentDeploymentOf, deploymentOf } from '../../delivery/status/target-deployment.ts';
 import type { RevisionInFlight } from '../../package/model/policy/approval-rules.ts';
 import { isPublished, type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
-import { selects } from '../../package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
@@ -145,12 +145,11 @@ export class PackagesInFlight {
   ): boolean {
     const { delivered } = this.#readers;
     return targets.every((target) => {
-      const { selector, pins = [], engine } = target.spec;
       const { key } = revision;
-      if (!selects(selector, revision, repository)) return true;
-      const pin = pins.find((one) => one.repository === key.repository && one.package === key.package);
-      if (delivered.find(target, key)?.revision !== (pin ?? revision).revision) return false;
-      if (engine === undefined) return true;
+      const wanted = wantedRevision(target, revision, repository);
+      if (wanted === undefined) return true;
+      if (delivered.find(target, key)?.revision !== wanted) return false;
+      if (target.spec.engine === undefined) return true;
       const deployment = currentDeploymentOf(target, delivered.of(target));
       if (deployment === undefined) return false;
       const { healthy, wasHealthy } = deploymentOf(deployment, key);

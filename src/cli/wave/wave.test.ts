@@ -96,7 +96,9 @@ test('get shows a request that no server carries out, what verifies targets, and
   await cli.run('wave', 'promote', 'web');
   const { stdout } = await cli.run('wave', 'get', 'web');
   expect(stdout).toContain('\nrequested: promote past wave canary, which takes effect once "sluice up" runs\n');
-  expect(stdout).toContain('\na target is verified once the engine of each DeliveryTarget that delivers it reports it');
+  expect(stdout).toContain(
+    '\na target is verified once each DeliveryTarget that selects it has delivered it, and its engine reports it',
+  );
   expect(stdout).not.toContain('\nNext:');
   const { stdout: why } = await cli.run('why', 'waveplan/web');
   expect(why).toContain('  - requested: promote past wave canary, which takes effect once "sluice up" runs\n');

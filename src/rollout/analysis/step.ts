@@ -41,15 +41,36 @@ export type AnalysisState = Pick<
 export interface Measured {
   readonly metric: string;
   readonly measurement: MeasurementResult;
+  /** Running time at its end. */
+  readonly endedMs: number;
+}
+
+export interface Moment {
+  /** Milliseconds since the epoch, for what is recorded. */
+  readonly now: number;
+  /** Milliseconds of running time, which no jump of the wall clock changes, for what is waited for. */
+  readonly runningMs: number;
+}
+
+/** Until when metrics wait, in running time, and after how many measurements. A process may forget it at any time. */
+export type Waits = ReadonlyMap<string, Wait>;
+
+interface Wait {
+  readonly taken: number;
+  readonly untilMs: number;
 }
 
 export interface Step {
   readonly state: AnalysisState;
   /** Names of the metrics that are to be measured now. */
   readonly due: readonly string[];
-  /** Time of the next measurement, in milliseconds since the epoch; undefined if one is due now, or if the run has ended. */
-  readonly nextAt: number | undefined;
+  /** Milliseconds until the next measurement; undefined if one is due now, or if the run has ended. */
+  readonly waitMs: number | undefined;
+  /** For the next step. */
+  readonly waits: Waits;
 }
+
+const NO_WAITS: Waits = new Map();
 
 /** True for a phase that no measurement changes. */
 export function isCompleted(phase: AnalysisPhase | undefined): boolean {
@@ -57,12 +78,21 @@ export function isCompleted(phase: AnalysisPhase | undefined): boolean {
 }
 
 /**
- * Adds measurements to the state of a run, and returns what follows at `now` (milliseconds since the epoch). An ended run stays as it is.
- * Measurements of metrics that have ended, or that the run does not have, are ignored.
+ * Adds measurements to the state of a run, and returns what follows at `moment`. An ended run stays as it is. Measurements of metrics that have
+ * ended, or that the run does not have, are ignored. `waits` are those of the step before, of the same state; without them, as after a restart,
+ * the recorded times decide what is left of each pause.
  */
-export function step(spec: AnalysisSpec, before: AnalysisState, measured: readonly Measured[], now: number): Step {
-  if (isCompleted(before.phase)) return { state: before, due: [], nextAt: undefined };
-  const startedAt = startOf(before, now);
+export function step(
+  spec: AnalysisSpec,
+  before: AnalysisState,
+  measured: readonly Measured[],
+  moment: Moment,
+  waits: Waits = NO_WAITS,
+): Step {
+  const ended = { due: [], waitMs: undefined, waits: NO_WAITS };
+  if (isCompleted(before.phase)) return { state: before, ...ended };
+  const { now, runningMs } = moment;
+  const startedAt = startOf(before, now, waits);
   const known = new Map((before.metricResults ?? []).map((result) => [result.name, result]));
   const results = spec.metrics.map((metric) => {
     const counted = measured
@@ -84,17 +114,22 @@ export function step(spec: AnalysisSpec, before: AnalysisState, measured: readon
     const message = endMessage(worst, spec.terminate);
     return {
       state: { ...started, phase, message, completedAt: timeText(Math.max(now, startedAt)) },
-      due: [],
-      nextAt: undefined,
+      ...ended,
     };
   }
-  const times = spec.metrics.flatMap((metric, index) => {
-    const at = nextTime(metric, metricResults[index], startedAt, now);
-    return at === undefined ? [] : [{ name: metric.name, at }];
-  });
-  const due = times.filter(({ at }) => at <= now).map(({ name }) => name);
-  const nextAt = due.length > 0 ? undefined : Math.min(...times.map(({ at }) => at));
-  return { state: { ...started, phase: 'Running', message: runningMessage(metricResults) }, due, nextAt };
+  const nextWaits = new Map(
+    spec.metrics.flatMap((metric, index): [string, Wait][] => {
+      const { name } = metric;
+      const endedMs = measured.findLast((one) => one.metric === name)?.endedMs;
+      const wait = waitOf(metric, metricResults[index], { startedAt, moment, known: waits.get(name), endedMs });
+      return wait === undefined ? [] : [[name, wait]];
+    }),
+  );
+  const due = [...nextWaits].filter(([, { untilMs }]) => untilMs <= runningMs).map(([name]) => name);
+  const waitMs =
+    due.length > 0 ? undefined : Math.min(...[...nextWaits.values()].map((one) => one.untilMs)) - runningMs;
+  const message = runningMessage(metricResults);
+  return { state: { ...started, phase: 'Running', message }, due, waitMs, waits: nextWaits };
 }
 
 /** The number of measurements of a metric; undefined for one that is measured until the run ends. */
@@ -103,10 +138,11 @@ export function effectiveCount({ count: number = 0, interval }: Schedule): numbe
   return interval === undefined ? 1 : undefined;
 }
 
-/** A clock that went back must not prolong the delays of a run. */
-function startOf({ startedAt }: AnalysisState, now: number): number {
+/** After a restart a clock that went back must not prolong the delays of a run. Without one, no delay is measured by this time. */
+function startOf({ startedAt }: AnalysisState, now: number, waits: Waits): number {
   const time = startedAt === undefined || startedAt === null ? Number.NaN : Date.parse(startedAt);
-  return Number.isNaN(time) ? now : Math.min(time, now);
+  if (Number.isNaN(time)) return now;
+  return waits.size > 0 ? time : Math.min(time, now);
 }
 
 function empty({ name }: Schedule): MetricResult {
@@ -155,22 +191,37 @@ function assess(
   return { phase: 'Running', message: last?.phase === 'Successful' ? undefined : last?.message };
 }
 
+interface Pausing {
+  readonly startedAt: number;
+  readonly moment: Moment;
+  readonly known: Wait | undefined;
+  /** End of the last measurement in running time, if it was taken just now. */
+  readonly endedMs: number | undefined;
+}
+
 /**
- * The time of the next measurement; undefined for a metric that has ended. A measurement that ended after `now` shows that the clock went
- * back: waiting until the clock reaches that time again could take any time, so the next one is due.
+ * Until when a metric waits; undefined for one that has ended. The wall clock counts only for a measurement of another process: where it was
+ * recorded later than now, the clock went back, and waiting until it reaches that time again could take any time.
  */
-function nextTime(
+function waitOf(
   metric: Schedule,
   result: MetricResult | undefined,
-  startedAt: number,
-  now: number,
-): number | undefined {
+  { startedAt, moment: { now, runningMs }, known, endedMs }: Pausing,
+): Wait | undefined {
   if (result === undefined || isCompleted(result.phase)) return undefined;
+  const taken = result.count + result.error;
+  if (known?.taken === taken) return known;
   const last = result.measurements.at(-1);
-  if (last === undefined) return startedAt + milliseconds(metric.initialDelay, 0);
-  const finishedAt = Date.parse(last.finishedAt);
-  if (Number.isNaN(finishedAt) || finishedAt > now) return now;
-  return finishedAt + (last.phase === 'Error' ? ERROR_INTERVAL_MS : milliseconds(metric.interval, ERROR_INTERVAL_MS));
+  const pauseMs =
+    last === undefined
+      ? milliseconds(metric.initialDelay, 0)
+      : last.phase === 'Error'
+        ? ERROR_INTERVAL_MS
+        : milliseconds(metric.interval, ERROR_INTERVAL_MS);
+  if (endedMs !== undefined) return { taken, untilMs: endedMs + pauseMs };
+  const passedMs = now - (last === undefined ? startedAt : Date.parse(last.finishedAt));
+  const leftMs = passedMs >= 0 ? Math.max(0, pauseMs - passedMs) : pauseMs;
+  return { taken, untilMs: runningMs + leftMs };
 }
 
 function milliseconds(duration: string | undefined, otherwise: number): number {

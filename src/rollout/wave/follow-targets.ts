@@ -5,6 +5,9 @@ import type { PlanSpec } from './wave-spec.ts';
 
 const UNPUBLISHED: ReadonlySet<string> = new Set(['Pending', 'Assigned', 'Approving', 'Failed', 'Unreachable']);
 
+/** A target that is only being waited for needs no reason for so long. */
+const USUAL_MS = 60_000;
+
 function isUnpublished({ phase, published }: TargetRecord): boolean {
   return published === undefined && UNPUBLISHED.has(phase);
 }
@@ -116,13 +119,17 @@ function followVerification(
   if (phase !== 'Approved' && phase !== 'Failed' && phase !== 'Unreachable') return;
   if (result === 'Verified') editor.apply({ type: 'Verified', id });
   else if (phase === 'Approved') {
-    const isDue = editor.state.elapsedMs - sinceMs >= progressDeadlineMs;
+    const waitedMs = editor.state.elapsedMs - sinceMs;
+    const isDue = waitedMs >= progressDeadlineMs;
     if (result === 'Failed') editor.apply({ type: 'Failed', id, reason: verification.message });
     else if (isDue) {
       const type = result === 'Unreachable' ? 'Unreachable' : 'Failed';
       editor.apply({ type, id, reason: `it was not verified within the deadline: ${verification.message}` });
-    } else if ((result !== 'Pending' || reason !== undefined) && reason !== verification.message)
-      // A target that is only being waited for needs no reason, unless it replaces one that no longer holds.
+    } else if (
+      (result !== 'Pending' || reason !== undefined || waitedMs >= USUAL_MS) &&
+      reason !== verification.message
+    )
+      // A target that is waited for as usual needs no reason, unless it replaces one that no longer holds.
       editor.apply({ type: 'Unverified', id, reason: verification.message });
   }
 }

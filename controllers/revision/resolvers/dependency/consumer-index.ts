@@ -52,4 +52,10 @@ export class ConsumerIndex {
   of(name: string): Iterable<ObjectKey> {
     return this.#byName.get(name)?.values() ?? [];
   }
+
+  /** The cost is that of all consumers. */
+  inNamespace(namespace: string): ObjectKey[] {
+    const consumers = new Map([...this.#byName.values()].flatMap((those) => [...those]));
+    return [...consumers.values()].filter((key) => key.namespace === namespace);
+  }
 }

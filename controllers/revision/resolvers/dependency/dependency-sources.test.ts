@@ -3,7 +3,9 @@ import { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-
 import { ManualClock } from '../../../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import type { RevisionListener } from '../../../../src/package/store/revision-announcements.ts';
+import { deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
+import type { Kind } from '../../../../src/resource/schema/kind.ts';
 import { ConsumerIndex, packageInterest } from './consumer-index.ts';
 import { dependencySources } from './dependency-sources.ts';
 
@@ -16,6 +18,7 @@ function row(path: string, part: Partial<PackageRevision>): PackageRevision {
 function bench() {
   const listeners: RevisionListener[] = [];
   const woken: string[] = [];
+  const handlers: ((event: object) => void)[] = [];
   let lookups = 0;
   class CountingIndex extends ConsumerIndex {
     override of(name: string) {
@@ -38,10 +41,21 @@ function bench() {
       prioritize: () => undefined,
       track: () => undefined,
       release: () => undefined,
-      informer: (() => ({ addHandler: () => () => undefined })) as never,
+      informer: ((kind: Kind) => ({
+        addHandler: (handler: (event: object) => void) => {
+          if (kind === (deliveryTargetKind as unknown as Kind)) handlers.push(handler);
+          return () => undefined;
+        },
+      })) as never,
     });
   return {
     ...{ consumers, woken },
+    /** An event of a target. */
+    target: (event: object) => {
+      woken.length = 0;
+      for (const handler of handlers) handler(event);
+      return woken;
+    },
     change: (before: PackageRevision | undefined, after: PackageRevision | undefined) => {
       lookups = 0;
       woken.length = 0;
@@ -67,6 +81,20 @@ test('a publication wakes each of its thousand consumers once, and costs the sam
   expect(change(before, before)).toBe(0);
   change(before, undefined);
   expect(woken).toHaveLength(1000);
+});
+
+test('a target that appears, selects other packages or vanishes wakes the consumers of its namespace once', () => {
+  const { consumers, target } = bench();
+  const names = [packageInterest('default', 'db'), packageInterest('default', 'web')];
+  consumers.record({ namespace: 'default', name: 'edge.web.v1' }, names);
+  consumers.record({ namespace: 'foreign', name: 'edge.other.v1' }, [packageInterest('foreign', 'db')]);
+  const object = (generation: number) => ({
+    metadata: { namespace: 'default', name: 'west', generation },
+    spec: { selector: {}, git: { repo: 'https://x.example/west.git' } },
+  });
+  for (const type of ['add', 'delete']) expect(target({ type, object: object(1) })).toEqual(['edge.web.v1']);
+  expect(target({ type: 'update', old: object(1), object: object(2) })).toEqual(['edge.web.v1']);
+  expect(target({ type: 'update', old: object(2), object: object(2) })).toEqual([]);
 });
 
 test('pushes to a draft of a provider wake none, and a consumer that is published is forgotten', () => {

@@ -70,6 +70,11 @@ export function dependencySources(
       map: ({ object: { metadata, spec } }) =>
         consumers.of(packageInterest(metadata.namespace ?? DEFAULT_NAMESPACE, spec.downstream.package)),
     }),
+    // Targets that select a package and do not deliver it keep it from being deployed.
+    watchKind(deliveryTargetKind, {
+      predicate: specChanged,
+      map: ({ object: { metadata } }) => consumers.inNamespace(metadata.namespace ?? DEFAULT_NAMESPACE),
+    }),
     watchKind(deliveryTargetKind, {
       predicate: (event) => event.type !== 'update' || healthKey(event.object) !== healthKey(event.old),
       map: ({ object }) => ofTarget(keyOf(object)),

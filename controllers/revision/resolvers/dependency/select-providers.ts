@@ -1,5 +1,6 @@
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
+import { wantedRevision } from '../../../../src/delivery/status/awaited-targets.ts';
 import { deploymentsOf } from '../../../../src/delivery/status/revision-deployments.ts';
 import { isSluiceError } from '../../../../src/foundation/sluice-error.ts';
 import { canonicalJson } from '../../../../src/foundation/text/canonical-json.ts';
@@ -150,13 +151,24 @@ function identity({ apiVersion, kind, namespace = '', name, value }: KrmObject):
   return canonicalJson([apiVersion, kind, namespace, name, value]);
 }
 
-/** Why a revision does not count as deployed: a target must deliver it, and the engine of each that does must report it as healthy. */
+/**
+ * Why a revision does not count as deployed: a target must deliver it, each one that selects it must have delivered it, and the engine of each that
+ * delivers it must report it as healthy. The text changes with the state only: it becomes part of a commit.
+ */
 export function deploymentProblem(
   revision: PackageRevision,
-  { targets, delivered }: Pick<ProviderWorld, 'targets' | 'delivered'>,
+  { targets, delivered, repositoryOf }: Pick<ProviderWorld, 'targets' | 'delivered' | 'repositoryOf'>,
 ): string | undefined {
-  const deployments = deploymentsOf(revision, targets(revision.namespace), delivered);
+  const { namespace, key } = revision;
+  const present = targets(namespace);
+  const deployments = deploymentsOf(revision, present, delivered);
   if (deployments.length === 0) return 'is not delivered by any target';
+  const repository = repositoryOf({ namespace, name: key.repository });
+  const missing = present.find((target) => {
+    const wanted = wantedRevision(target, revision, repository);
+    return wanted !== undefined && delivered.find(target, key)?.revision !== wanted;
+  });
+  if (missing !== undefined) return `is not delivered by target ${missing.metadata.name} yet`;
   const bad = deployments.find(({ synced, healthy }) => synced !== 'True' || healthy !== 'True');
   return bad === undefined ? undefined : `is not reported as synced and healthy at target ${bad.target}`;
 }
