@@ -87,6 +87,8 @@ const POLL_MS = 30_000;
 const OPENING_MS = 5000;
 /** Until policies are read again that change at this moment. */
 const BEGIN_MS = 1000;
+/** Until more is read of what was merged while no process ran. */
+const MISSED_MS = 1000;
 /** Of renderings of packages from forks that are kept, about. */
 const MAX_RENDERED_BYTES = 16 * 1024 * 1024;
 
@@ -198,7 +200,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const watched = { repository, findRepository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
     if (isQueued) pulls.requestQueue();
     for (const number of await pulls.poll(watched, signal)) wakeCheck(number);
-    if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
+    if (pulls.merged().length > 0 && !pulls.isReadingMissed)
+      enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
     for (const number of await pulls.readQueue(signal)) wakeCheck(number);
     if (maxAgeMs !== undefined) {
       unread.delete(id);
@@ -206,7 +209,11 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const { hasChanged: isChanged, readMs = began } = pulls;
       pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }
-    const requeueAfter = unread.has(id) ? pace.waitMs(pulls) : pace.dueMs(id, pulls, false);
+    const requeueAfter = pulls.isReadingMissed
+      ? MISSED_MS
+      : unread.has(id)
+        ? pace.waitMs(pulls)
+        : pace.dueMs(id, pulls, false);
     const next = { requeueAfter, reason: 'pull requests are read' };
     return whenRulesChange({ changesAt: pulls.rulesChangeAt }, clock.now(), next);
   }

@@ -68,6 +68,11 @@ test('get shows a plan, its waves and what it waits for', async () => {
   const missing = await cli.run('wave', 'get', 'wep');
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean web?') });
   expect(await completeNames('plans', 'w', [], { SLUICE_DATA: cli.data })).toEqual(['web']);
+  const waves = (...line: string[]) => completeNames('waves', '', ['wave', ...line], { SLUICE_DATA: cli.data });
+  expect(await waves('promote', 'web', '--past')).toEqual(['canary', 'rest']);
+  expect(await waves('approve', '--reason', 'it is fine', 'web', '--wave', '')).toEqual(['canary', 'rest']);
+  expect(await waves('promote', 'wep', '--past')).toEqual([]);
+  expect(await waves('promote', '-n', 'web', '--past')).toEqual([]);
 });
 
 test('a wave with failures that the plan permits is not shown as verified', async () => {
@@ -238,4 +243,13 @@ test('what a plan does not carry out any more is refused, with what holds it and
   });
   await report({ ...RUNNING, phase: 'Completed' });
   expect((await cli.run('wave', 'approve', 'web')).stderr).toContain('cannot approve web: it is Completed');
+});
+
+test('completion of options knows that their values are waves', async () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { stdout } = await cli.run('completion', shell);
+    expect(stdout).toMatch(/wave promote.*past.*\bwaves\b/);
+    expect(stdout).toMatch(/wave approve.*wave.*\bwaves\b/);
+    expect(stdout).not.toMatch(/target init.*\bwaves\b/);
+  }
 });
