@@ -93,6 +93,18 @@ export function isMergeOfDecision(
   );
 }
 
+/** True for content of the main branch that an open proposal of the package has, where a policy has its merge on the host publish it. */
+export function isProposedOnMain(
+  { key, tip: { tree } }: Pick<PackageRevision, 'key' | 'tip'>,
+  repository: Pick<PackageRepository, 'index' | 'policyFor'> | undefined,
+): boolean {
+  const all = repository?.index.ofPackage(key.package) ?? [];
+  return all.some(
+    (one) =>
+      one.lifecycle === 'Proposed' && one.tip.tree === tree && repository?.policyFor(one).review?.publishOn === 'merge',
+  );
+}
+
 /**
  * True if Sluice has the host merge what was approved through this entry point. With `publishOn: merge` users merge, who see the refusal of the
  * push; what a controller approves, such as a WavePlan that holds the pull request until then, is merged as with the others.
