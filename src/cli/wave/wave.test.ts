@@ -165,6 +165,32 @@ test('a plan that nothing verifies is passed by its next command, until that is 
   expect((await cli.run('wave', 'get', 'web')).stdout).not.toContain('\nNext:');
 });
 
+test('a promotion that is over is none of a wave that was inserted since, and a removed wave is promoted by its name', async () => {
+  const [canary] = RUNNING.waves;
+  const promote = async (...waves: readonly string[]) => {
+    await withPlan(async (client) => {
+      const plan = await client.get(wavePlanKind, KEY);
+      const names = waves.map((name) => ({ name, count: 1, soak: '0s', analysis: [] }));
+      await client.update(wavePlanKind, { ...plan, spec: { ...plan.spec, waves: names, promotePast: 'canary' } });
+    });
+    return (await cli.run('wave', 'promote', 'web')).stdout;
+  };
+  await report({
+    ...RUNNING,
+    wave: 'mid',
+    waves: [
+      { ...canary, completedMs: 1 },
+      { ...canary, name: 'mid' },
+    ],
+  });
+  expect(await promote('mid', 'canary')).toBe('web does not wait for wave mid any more once "sluice up" runs\n');
+  expect(await spec()).toMatchObject({ promotePast: 'mid' });
+  const pause = { cause: 'WaveRemoved', message: 'wave mid is in progress' };
+  await report({ ...RUNNING, phase: 'Paused', pause, waves: [{ ...canary, name: 'mid' }] });
+  expect(await promote('other')).toBe('web does not wait for wave mid any more once "sluice up" runs\n');
+  expect((await cli.run('wave', 'promote', 'web')).stdout).toBe('web was requested already not to wait for wave mid\n');
+});
+
 test('a plan that is being deleted is promoted by no user', async () => {
   await withPlan(async (client) => {
     const plan = await client.get(wavePlanKind, KEY);

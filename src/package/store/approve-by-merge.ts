@@ -74,6 +74,11 @@ export function decisionOf(
   return made?.mergeOf === undefined ? undefined : { ...made, mergeOf: made.mergeOf };
 }
 
+/** True for a proposal that is approved, and that a merge of the Git host publishes. */
+export function isDecided({ namespace, tip, record }: Pick<PackageRevision, 'namespace' | 'record' | 'tip'>): boolean {
+  return approvalsIn(record ?? {}, namespace).some(({ mergeOf, tree }) => mergeOf !== undefined && tree === tip.tree);
+}
+
 /**
  * True for content of the main branch that the Git host was to merge: a proposal of the package is approved with it, and is published once the merge
  * was read.
