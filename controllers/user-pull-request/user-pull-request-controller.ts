@@ -184,6 +184,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (repository === undefined || wanted.length === 0) {
       await opened.get(id)?.close();
       opened.delete(id);
+      rights.forget(key);
       if (wanted.length > 0) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
       pace.rest(id);
       events.forgetTopic(key, key.name);
@@ -239,6 +240,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       return present;
     }
     opened.delete(id);
+    rights.forget(toKey(id));
     await present?.close();
     const host = OpenedHost.open(repository, reviews, { openForge, lists, isOwn: ownBranchesOf(store, id) });
     opened.set(id, host);
@@ -304,23 +306,25 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     return checking.run(JSON.stringify([address, object.spec.git?.branch, number]), async () => {
       const registrations = await registrationsAt(reader, object);
       const lead = leadOf(registrations);
+      const item = { ...key, name: `${key.name}.${number}` };
       const host = opened.get(keyText(key));
       if (lead?.repository === undefined || host === undefined) return undefined;
       if (keyText(lead.key) !== keyText(key)) {
-        // What this one has written, another one may write over.
+        // What this one has written, another one may write over, and what it has asked, another one asks.
         forgetWritten(host.pulls.writtenOf(number));
+        rights.forget(key, item);
         enqueue({ ...lead.key, name: `${lead.key.name}.${number}` });
         return undefined;
       }
       if (!host.pulls.has(number)) return undefined;
       await host.retain(registrations);
-      const item = { ...key, name: `${key.name}.${number}` };
       const about = { object, repository: lead.repository, host, registrations };
       const { mayCreate, mayApprove, renderer, restrictedRenderer, requests } = options;
       const using = { store, clock, events, mayCreate, mayApprove, renderer, restrictedRenderer, renderings, requests };
       const asking = rights.about(key, item);
       const result = await checkUserPull({ ...using, asking, planPoll: () => enqueue(key), signal }, about, number);
-      if (!host.pulls.has(number)) rights.forget(key, item);
+      // It may have been closed meanwhile.
+      if (!host.pulls.has(number) || opened.get(keyText(key)) !== host) rights.forget(key, item);
       return result;
     });
   }

@@ -49,6 +49,8 @@ export interface Written {
   handled?: string;
   rerun?: string;
   awaited?: AwaitedComment;
+  /** The last wait for something of a head that was not fetched. */
+  unfetched?: { readonly head: string; readonly waitMs: number };
   exhausted?: Exhausted;
 }
 
@@ -172,9 +174,9 @@ export class UserPulls {
     this.#reported.set(number, text);
   }
 
-  /** False for those of Sluice's own proposals, and to other branches. */
-  async isOfUser({ head, base }: PullRequest): Promise<boolean> {
-    return base.branch === this.#base && !(head.isSameRepository && (await this.#isOwn(head)));
+  /** False for those of Sluice's own proposals, and to other branches. `signal`: see `OwnBranches`. */
+  async isOfUser({ head, base }: PullRequest, signal?: AbortSignal): Promise<boolean> {
+    return base.branch === this.#base && !(head.isSameRepository && (await this.#isOwn(head, signal)));
   }
 
   /**
