@@ -35,6 +35,12 @@ export interface ApprovalOptions extends PendingOptions {
   readonly holds?: ApprovalHolds;
 }
 
+/** What it waits for; `isSooner` if it is looked at before any of that ends by itself. */
+function waitText(blocking: readonly BlockingRule[], isSooner: boolean): string {
+  const what = blocking.map(({ message }) => message).join('; ');
+  return isSooner ? `${what}; it is looked at again then, if it does not end before` : what;
+}
+
 /** The action for one revision: a step, a wait, or none with the reason. */
 type Plan =
   | { readonly step: 'propose' | 'approve' }
@@ -161,7 +167,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       if (clock.isAhead) events.record(object, 'Warning', 'ClockAhead', CLOCK_AHEAD, 'clock');
       const end = firstEnd(blocking) ?? Number.POSITIVE_INFINITY;
       const after = Math.min(end - clock.now(), MAX_WAIT_MS);
-      return { requeueAfter: Math.max(MIN_WAIT_MS, after), reason: 'a rule of a policy' };
+      return { requeueAfter: Math.max(MIN_WAIT_MS, after), reason: waitText(blocking, end > clock.now() + after) };
     }
     if (automatic.length === 0 || obstacle !== undefined || !isApproved) return 'annotations';
     const reason = `policy ${automatic.join(', ')}: all rules for approvals are met`;

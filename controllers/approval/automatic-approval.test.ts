@@ -99,7 +99,8 @@ test('users complete the quorum outside of the window, and it is published when 
     { subject: 'ben', groups: ['sre'] },
     { subject: 'cleo', groups: ['sre'] },
   ]);
-  expect(await reconcile(name)).toMatchObject({ requeueAfter: 3_600_000 });
+  const reason = expect.stringMatching(/^policy p permits approvals only in its windows: /);
+  expect(await reconcile(name)).toMatchObject({ requeueAfter: 3_600_000, reason });
   expect(lifecycle(name)).toBe('Proposed');
   expect((await world.events(name)).at(-1)).toBe(
     'ApprovalBlocked: policy p permits approvals only in its windows: "0 9 * * 1-5" Europe/Berlin for 1h; blocked since 2026-01-14T09:00:00Z until 2026-01-15T08:00:00Z; it is resolved by users who may change PackagePolicy p, or whom its spec.approval.breakGlass lists',
@@ -225,7 +226,12 @@ test('a Freeze stops users and controllers, until its time or its end', async ()
   });
   await settle();
   const [one, two] = [await proposed(), await proposed('apps/web/w1')];
-  expect(await reconcile(one)).toMatchObject({ requeueAfter: 3_600_000 });
+  expect(await reconcile(one)).toMatchObject({
+    requeueAfter: 3_600_000,
+    reason: expect.stringMatching(
+      /^all namespaces are frozen by Freeze sluice-system\/stop .*\(repair\).*; it is looked at again then, if it does not end before$/,
+    ),
+  });
   await expect(approve(one, CLEO)).rejects.toThrow(
     /^all namespaces are frozen by Freeze sluice-system\/stop since .* until 2026-01-14T12:00:00Z \(repair\)/,
   );

@@ -29,6 +29,11 @@ export interface StoppedBy {
 /** What a freeze stops, since when, who started it, how it ends, and what waits for its end. `now`: milliseconds since the epoch. */
 export function describeFreeze(freeze: FreezeRule, from: StoppedBy, own: string, now: number): ObjectExplanation {
   const { name, namespace, isInstallation } = freeze;
+  // A freeze of all namespaces stops those of others too.
+  const isOther = ({ metadata }: Stored) => metadata.namespace !== own;
+  const nameOf = (one: Stored) => (isOther(one) ? keyOf(one.metadata.namespace, one.metadata.name) : one.metadata.name);
+  const argumentOf = (one: Stored, kind = '') =>
+    `${kind}${one.metadata.name}${isOther(one) ? ` -n ${one.metadata.namespace}` : ''}`;
   const isInForce = freezesAt([freeze], now).length > 0;
   const subject = `Freeze ${namespace}/${name}`;
   const commands = [sluiceCommand('freeze', 'end', name, ...freezeOptions(isInstallation, namespace, own))];
@@ -36,8 +41,8 @@ export function describeFreeze(freeze: FreezeRule, from: StoppedBy, own: string,
     const reasons = [freezeText(freeze), 'its end has passed: it stops nothing, and can be deleted'];
     return { subject, state: 'ended', reasons, next: [], commands };
   }
-  const proposed = from.revisions.filter(({ spec }) => spec.lifecycle === 'Proposed').map(nameOf);
-  const plans = from.plans.filter(({ status }) => !ENDED_PHASES.includes(status?.phase)).map(nameOf);
+  const proposed = from.revisions.filter(({ spec }) => spec.lifecycle === 'Proposed');
+  const plans = from.plans.filter(({ status }) => !ENDED_PHASES.includes(status?.phase));
   const waiting = (names: readonly string[], what: string) =>
     names.length === 0 ? what : `${what}: ${listed(names, MAX_NAMED)}`;
   const held = heldDeliveries(from);
@@ -48,11 +53,14 @@ export function describeFreeze(freeze: FreezeRule, from: StoppedBy, own: string,
       freezeText(freeze),
       `nothing is approved except by break-glass, no wave plan goes on, and nothing is delivered in ${isInstallation ? 'any namespace' : `namespace ${namespace}`}`,
       `users who may delete ${subject} can end it`,
-      waiting(proposed, `${counted(proposed.length, 'proposed revision')} cannot be published`),
+      waiting(proposed.map(nameOf), `${counted(proposed.length, 'proposed revision')} cannot be published`),
       waiting(held, `${counted(held.length, 'delivery', 'deliveries')} cannot be made`),
-      waiting(plans, `${counted(plans.length, 'wave plan')} cannot go on`),
+      waiting(plans.map(nameOf), `${counted(plans.length, 'wave plan')} cannot go on`),
     ],
-    next: [...proposed.slice(0, MAX_NAMED), ...plans.slice(0, MAX_NAMED).map((plan) => `waveplan/${plan}`)],
+    next: [
+      ...proposed.slice(0, MAX_NAMED).map((one) => argumentOf(one)),
+      ...plans.slice(0, MAX_NAMED).map((one) => argumentOf(one, 'waveplan/')),
+    ],
     commands,
   };
 }
@@ -83,8 +91,4 @@ function heldDeliveries({ revisions, repositories, targets, deliveries }: Stoppe
 
 function keyOf(namespace: string | undefined, name: string): string {
   return `${namespace ?? ''}/${name}`;
-}
-
-function nameOf({ metadata }: Stored): string {
-  return metadata.name;
 }

@@ -150,7 +150,7 @@ async function explainTarget(
     const isPinned = target.spec.pins?.some((one) => packageKey(one) === packageKey(choice)) === true;
     const isFailed = !isPinned && back?.from === revision.revision && back.to === choice.revision;
     const message = isFailed
-      ? `v${choice.revision} is delivered there again, since v${back.from} failed (${back.time}): ${back.reason}; publish another revision, or run: sluice target resume ${target.metadata.name}`
+      ? `v${choice.revision} is delivered there again, since v${back.from} failed (${back.time}): ${back.reason}; publish another revision, or run "sluice target resume ${target.metadata.name}"`
       : `v${choice.revision} is delivered there${isPinned ? ', which spec.pins names' : ''}`;
     return { target: name, state: 'OtherRevision', message };
   }

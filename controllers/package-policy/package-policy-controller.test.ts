@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { roleBindingKind } from '../../src/resource/kinds/rbac/role-binding.ts';
@@ -51,7 +52,7 @@ async function look(readsBindings = true, known?: readonly Stored<PackagePolicy>
   return reconcile(await controllerOf(readsBindings, known));
 }
 
-async function condition(name: string, type: 'Selected' | 'NamesKnown' | 'QuorumReachable') {
+async function condition(name: string, type: 'ApproversPermitted' | 'NamesKnown' | 'QuorumReachable' | 'Selected') {
   const { status } = await world.client.get(packagePolicyKind, { namespace: 'default', name });
   const { status: is, reason, message } = findCondition(status?.conditions, type) ?? {};
   return { is, reason, message };
@@ -111,6 +112,17 @@ test('names that nothing has are reported, with what may be meant, until there i
   expect(await condition('strict', 'NamesKnown')).toEqual({ is: 'True', reason: 'Known', message: '' });
 });
 
+test('a gate that the policy requires itself is known, before any package has the condition', async () => {
+  const { name } = await world.draft('apps/web/w1');
+  const type = 'example.com/Tested';
+  await world.store.change(name, { conditions: [{ type: 'example.com/Seen', status: 'False' }] }, ANNA);
+  await policy('strict', { requiredGates: [{ conditionType: type }], pushDenied: [type, 'example.com/Other'] });
+  await look(false);
+  expect((await condition('strict', 'NamesKnown')).message).toBe(
+    'no package has a condition or gate of the type example.com/Other; did you mean example.com/Seen?; correct the names, or create what they mean',
+  );
+});
+
 test('a quorum whose users may not approve is reported, and the gates of a policy for tables', async () => {
   await world.draft('apps/web/w1');
   const gates = [{ conditionType: 'example.com/Tested' }, { conditionType: 'example.com/Seen' }];
@@ -146,6 +158,74 @@ test('a quorum whose users may not approve is reported, and the gates of a polic
   expect(status?.gates).toBe('example.com/Tested,example.com/Seen');
   await world.client.update(packagePolicyKind, { ...rest, spec: { ...rest.spec, approval: {} as never } });
   expect(await repeat()).toEqual({});
+});
+
+describe('users who review', () => {
+  const asked: string[] = [];
+  const permitted = new Set<string>();
+  const mayApprove: MayApprove = async (user) => {
+    asked.push(user.name);
+    return [user.name, ...(user.groups ?? [])].some((one) => permitted.has(one));
+  };
+  const review = (publishOn: string, more: object = {}) => ({
+    review: {
+      forge: { provider: 'gitea', api: 'https://git.invalid/api/v1', secretRef: { name: 'forge' } },
+      approvers: [
+        { user: 'bob', subject: 'bob@example.com' },
+        { user: 'carl', subject: 'carl@example.com', groups: ['sre'] },
+      ],
+      publishOn,
+      ...more,
+    },
+  });
+  beforeEach(async () => {
+    asked.length = 0;
+    permitted.clear();
+    await world.draft('apps/web/w1');
+  });
+
+  test('without the right to approve are reported, unless no review publishes', async () => {
+    await policy('review', review('merge', { teams: [{ team: 'org/leads', groups: ['leads'] }] }));
+    const repeat = async () => {
+      clock.advance(60_000);
+      await reconcile(await controllerOf(true, undefined, mayApprove));
+      return condition('review', 'ApproversPermitted');
+    };
+    expect(await repeat()).toEqual({
+      ...{ is: 'False', reason: 'NotPermitted' },
+      message:
+        'spec.review.approvers names bob@example.com, carl@example.com without the right to approve in this namespace (update of packagerevisions/approval), so that their reviews count as no approval, and their merges are out of band unless others approved; bind a role that has it, such as sluice:approver, and check the name of the role in their binding',
+    });
+    permitted.add('sre');
+    expect((await repeat()).message).toContain('names bob@example.com without');
+    permitted.add('leads');
+    expect(await repeat()).toEqual({ is: 'True', reason: 'Permitted', message: '' });
+    const { status: _, ...rest } = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
+    await world.client.update(packagePolicyKind, { ...rest, spec: { ...rest.spec, ...review('approval') } as never });
+    expect(await repeat()).toEqual({});
+  });
+
+  test('are asked for once in five minutes in a cluster, and nothing is said while it does not respond', async () => {
+    await policy('review', review('review'));
+    let isThere = false;
+    const controller = await controllerOf(false, undefined, async (...question) => {
+      if (!isThere) throw new SluiceError('Unavailable', 'the cluster is not there');
+      return mayApprove(...question);
+    });
+    await reconcile(controller);
+    expect(await condition('review', 'ApproversPermitted')).toEqual({});
+    isThere = true;
+    for (let turn = 0; turn < 4; turn += 1) {
+      clock.advance(60_000);
+      await reconcile(controller);
+    }
+    expect(await condition('review', 'ApproversPermitted')).toMatchObject({ is: 'False' });
+    expect(asked).toEqual(['bob@example.com', 'carl@example.com']);
+    clock.advance(300_000);
+    permitted.add('bob@example.com').add('carl@example.com');
+    await reconcile(controller);
+    expect(await condition('review', 'ApproversPermitted')).toMatchObject({ is: 'True' });
+  });
 });
 
 test('while a repository is not read, nothing is said about packages', async () => {

@@ -23,6 +23,7 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';
 import type { MayApprove } from '../pull-request/rights.ts';
 import { unknownNames } from '../unknown-names.ts';
+import { APPROVERS_PERMITTED, approverRights, namesApprovers, remembered } from './approver-rights.ts';
 import { boundGroups } from './bound-groups.ts';
 import { policyConditions } from './policy-conditions.ts';
 import { unknownGroups, unknownTypes } from './policy-names.ts';
@@ -38,7 +39,7 @@ export interface PackagePolicyOptions {
   readonly variants: VariantReader;
   /** False in a cluster, whose bindings Sluice has no right to read. */
   readonly readsBindings: boolean;
-  /** Default: not known, as in a cluster, where it would cost a request for each user. */
+  /** Default: not known, as where Sluice does not listen. */
   readonly mayApprove?: MayApprove | undefined;
 }
 
@@ -64,6 +65,9 @@ const PAUSE_FACTOR = 50;
 export function packagePolicyController(options: PackagePolicyOptions): ControllerOptions {
   const { store, clock, policies, repositories, variantSets, variants, readsBindings, mayApprove } = options;
   const client = options.client.as({ name: 'controller:package-policy' }, 'controller');
+  const mayReview = mayApprove === undefined || readsBindings ? mayApprove : remembered(mayApprove, clock);
+  // In a cluster the users of quorums are no part of what is asked for.
+  const mayVote = readsBindings ? mayApprove : undefined;
   /** When all packages of a namespace were looked at last, in milliseconds of running time, as all times here. */
   const looks = new Map<string, number>();
   /** No namespace is looked at before. */
@@ -159,10 +163,12 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         ];
         // Packages that are not read yet would count as missing.
         const packages = isRead ? { all: count(rows), selected: count(selected) } : undefined;
-        const rights = mayApprove && (await quorumRights(policy, mayApprove, signal));
+        const rights = [
+          mayVote && (await quorumRights(policy, mayVote, signal)),
+          mayReview && (await approverRights(policy, mayReview, signal)),
+        ].flatMap((one) => one ?? []);
         const conditions = policyConditions(policy, { packages, unknown });
-        if (isRead || unknown.length > 0)
-          await report(policy, rights === undefined ? conditions : [...conditions, rights], signal);
+        if (isRead || unknown.length > 0) await report(policy, [...conditions, ...rights], signal);
       }
       const endMs = clock.monotonic();
       // The first packages are looked at as soon as they are there.
@@ -209,9 +215,12 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
 
   async function write(policy: Stored<PackagePolicy>, found: readonly NewCondition[]): Promise<void> {
     const observed = { observedGeneration: policy.metadata.generation };
-    const isOver = (policy.spec.approval.quorum?.from ?? []).length === 0;
+    const over = new Set([
+      ...((policy.spec.approval.quorum?.from ?? []).length === 0 ? [QUORUM_REACHABLE] : []),
+      ...(namesApprovers(policy.spec) ? [] : [APPROVERS_PERMITTED]),
+    ]);
     const before: readonly Condition[] = policy.status?.conditions ?? [];
-    const kept = isOver ? before.filter(({ type }) => type !== QUORUM_REACHABLE) : before;
+    const kept = before.filter(({ type }) => !over.has(type));
     const conditions = found.reduce<readonly Condition[]>(
       (all, one) => setCondition(all, { ...one, ...observed }, clock.now()),
       kept,

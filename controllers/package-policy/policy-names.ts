@@ -1,4 +1,4 @@
-import { nearHints } from '../../src/foundation/text/near-misses.ts';
+import { nearHints, nearMisses } from '../../src/foundation/text/near-misses.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import type { PackagePolicy } from '../../src/resource/kinds/sluice/package-policy.ts';
 
@@ -6,20 +6,40 @@ const GROUP = 'group:';
 
 type Spec = PackagePolicy['spec'];
 
-/** A sentence for each condition type of a policy that is neither a condition nor a gate of any package. */
+/**
+ * A sentence for each condition type of a policy that is neither a condition nor a gate of any package. A gate that the policy itself requires is one
+ * of its packages, also before the first of them has the condition: it is only reported if it looks like one that there is.
+ */
 export function unknownTypes(spec: Spec, known: ReadonlySet<string>): string[] {
+  const required = new Set(spec.requiredGates.map((one) => one.conditionType));
   const wanted = [
-    ...[...spec.requiredGates, ...spec.givers, ...spec.validFor, ...spec.gateDeadlines].map((one) => one.conditionType),
+    ...required,
+    ...[...spec.givers, ...spec.validFor, ...spec.gateDeadlines].map((one) => one.conditionType),
     ...spec.pushDenied,
     ...(spec.review?.gateChecks ?? []),
   ];
   const hint = nearHints(known);
   const types = [...known];
   const isKnown = (pattern: string) =>
-    known.has(pattern) || (pattern.endsWith('*') && types.some((type) => matchesPattern(pattern, type)));
+    known.has(pattern) ||
+    (required.has(pattern) && !types.some((type) => isMisspelt(pattern, type))) ||
+    (pattern.endsWith('*') && types.some((type) => matchesPattern(pattern, type)));
   return [...new Set(wanted)]
     .filter((pattern) => !isKnown(pattern))
     .map((pattern) => `no package has a condition or gate of the type ${pattern}${hint(pattern)}`);
+}
+
+/** Whether a type is like another one in its name, or in its domain: those of one domain have most letters in common. */
+function isMisspelt(one: string, other: string): boolean {
+  const [domain, name] = partsOf(one);
+  const [otherDomain, otherName] = partsOf(other);
+  if (domain === otherDomain) return nearMisses(name, [otherName]).length > 0;
+  return name === otherName && nearMisses(domain, [otherDomain]).length > 0;
+}
+
+function partsOf(type: string): [string, string] {
+  const end = type.lastIndexOf('/');
+  return [type.slice(0, Math.max(0, end)), type.slice(end + 1)];
 }
 
 /** A sentence for each group of a policy that no binding of a role has as its subject. */

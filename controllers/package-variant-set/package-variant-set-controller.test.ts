@@ -351,7 +351,7 @@ test('variants that fail make their set not ready, and it becomes ready again wi
   };
   await settle();
   expect((await ready())[1]).toBe(
-    'Ready=False/VariantsFailing: 1 of 3 variants fail, such as fleet-gone-web: repository gone is not registered; see "sluice repo get"',
+    'Ready=False/VariantsFailing: 1 of 3 variants fail, such as fleet-gone-web: repository gone is not registered in namespace default; see "sluice repo get"',
   );
   const { status } = await client.get(packageVariantSetKind, { namespace: 'default', name: 'fleet' });
   expect(status?.variants).toEqual({ total: 3, ready: 2, waiting: 0, failing: 1 });

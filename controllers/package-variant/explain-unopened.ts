@@ -1,5 +1,5 @@
 import { nearMisses } from '../../src/foundation/text/near-misses.ts';
-import { notOpenYet } from '../../src/package/store/store-errors.ts';
+import { listCommand, notOpenYet } from '../../src/package/store/store-errors.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
@@ -17,8 +17,8 @@ export async function explainUnopened(
       name,
       items.map(({ metadata }) => metadata.name),
     );
-    const hint = near.length === 0 ? 'see "sluice repo get"' : `did you mean ${near.join(' or ')}?`;
-    return { message: `repository ${name} is not registered; ${hint}`, isOpening: false };
+    const hint = near.length === 0 ? `see "${listCommand(namespace)}"` : `did you mean ${near.join(' or ')}?`;
+    return { message: `repository ${name} is not registered in namespace ${namespace}; ${hint}`, isOpening: false };
   }
   const ready = findCondition(found.status?.conditions, 'Ready');
   if (ready?.status === 'False' && ready.reason === 'Error')

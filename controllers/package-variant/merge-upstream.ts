@@ -47,7 +47,7 @@ export function baseOf(
   if (repository === undefined)
     throw new SluiceError(
       'InvalidInput',
-      `no registered repository has the address ${repo}, which the upstreamLock of ${name} names; register it (sluice repo reg)`,
+      `no registered repository has the address ${repo}, which the upstreamLock of ${name} names; register it ("sluice repo reg")`,
     );
   const folder = trimEndsOf(directory, '/');
   const { layout } = repository;

@@ -86,7 +86,7 @@ export function planDownstream(
   if (latest === undefined)
     return {
       step: 'none',
-      problem: `package ${path} in repository ${repo} has no revision with a version, only what is on its branch; publish one (sluice repo adopt), or choose another spec.downstream`,
+      problem: `package ${path} in repository ${repo} has no revision with a version, only what is on its branch; publish one ("sluice repo adopt"), or choose another spec.downstream`,
     };
   if (latest.lifecycle === 'DeletionProposed')
     return {

@@ -14,31 +14,48 @@ export function hasOwnName(branch: string): boolean {
   return branch.startsWith(PROPOSED) || isBatchBranch(branch);
 }
 
-/** See `isOwnBranch`. */
-export type OwnBranches = (head: Pick<PullRequest['head'], 'branch' | 'commit'>) => Promise<boolean>;
+type Head = Pick<PullRequest['head'], 'branch' | 'commit'>;
+
+/**
+ * See `isOwnBranch`. With `signal`, which ends that, a head that was not read yet is read first if a proposal may have it: hosts list branches before
+ * they are fetched.
+ */
+export type OwnBranches = (head: Head, signal?: AbortSignal) => Promise<boolean>;
 
 /** Of one repository, and of those that are registered for other directories of the same Git repository. */
 export function ownBranchesOf(
   store: Pick<RevisionStore, 'findRepository' | 'repositories'>,
   repositoryId: string,
 ): OwnBranches {
-  return async (head) => {
+  return async (head, signal) => {
     if (!hasOwnName(head.branch)) return false;
     const repository = store.findRepository(repositoryId);
     if (repository === undefined) return false;
     const isOfSame = ({ trust }: PackageRepository) => trust.repository === repository.trust.repository;
-    return isOwnBranch([repository, ...store.repositories().filter(isOfSame)], head);
+    const all = new Set([repository, ...store.repositories().filter(isOfSame)]);
+    if (await isOwnBranch(all, head)) return true;
+    return signal !== undefined && (await readHead(all, head, signal)) && (await isOwnBranch(all, head));
   };
+}
+
+/** Returns whether something was read. */
+async function readHead(repositories: Iterable<PackageRepository>, head: Head, signal: AbortSignal): Promise<boolean> {
+  let isRead = false;
+  const ref = `refs/heads/${head.branch}`;
+  for (const repository of repositories) {
+    const { index, layout, follows } = repository;
+    if (follows || parseRef(layout, ref).kind !== 'proposed' || index.ref(ref) === head.commit) continue;
+    await repository.sync(signal, 'branches');
+    isRead = true;
+  }
+  return isRead;
 }
 
 /**
  * Whether the pull requests of a branch are those of proposals of Sluice: a revision is there now, or was before it ended or its branch was
  * removed; a shared branch has commits of Sluice. `repositories`: all that are registered for the Git repository, each for another directory.
  */
-async function isOwnBranch(
-  repositories: Iterable<PackageRepository>,
-  { branch, commit }: Pick<PullRequest['head'], 'branch' | 'commit'>,
-): Promise<boolean> {
+async function isOwnBranch(repositories: Iterable<PackageRepository>, { branch, commit }: Head): Promise<boolean> {
   for (const repository of repositories) {
     const isOwn = isBatchBranch(branch)
       ? ((await membersAt(repository.git, commit)) ?? []).length > 0

@@ -18,6 +18,8 @@ import { parsePublicationDigest, publicationScope } from '../../src/package/trus
 import { DELETED } from '../../src/package/trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../../src/package/trust/repository-trust.ts';
 
+const HEADS = 'refs/heads/';
+
 /** Commits that are read to distinguish a rewritten draft from one that advanced. */
 const MAX_COMMITS_WALKED = 500;
 
@@ -74,7 +76,11 @@ export async function findingsOf(
       !inBand || (ALWAYS_REPORTED.has(kind) && !byPeer.has(`${ref} ${after ?? before}`)),
   );
   const explained = reported.flatMap((finding): Finding[] => {
-    const { kind, ref, after, reason } = finding;
+    const { kind, ref, before, after, reason } = finding;
+    if (kind === 'DraftRemoved' || kind === 'ProposedRemoved') {
+      const name = known.atRef.get(`${ref} ${before}`)?.name ?? 'it';
+      return [{ ...finding, message: `${finding.message}; ${restoringOf(name, ref, before)}` }];
+    }
     const distrust = kind === 'RecordChanged' ? known.distrustedRecords.get(`${ref} ${after}`) : undefined;
     // An unverified statement is not known to be wrong.
     if (reason === 'Unverified' || distrust?.reason === 'Unverified') return [];
@@ -84,6 +90,10 @@ export async function findingsOf(
     return [{ ...finding, message }];
   });
   return [...explained, ...trustFindings(changes, layout), ...lookalikeFindings(repository, changes)];
+}
+
+function restoringOf(name: string, ref: string, commit: Oid | undefined): string {
+  return `to restore ${name}, restore the branch ${ref.slice(HEADS.length)} on the Git host, or push the commit to it again: git push REMOTE ${commit}:${ref}`;
 }
 
 /** Returns condition types in a push that users could mistake for other types; the API would have refused them. */

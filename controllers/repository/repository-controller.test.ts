@@ -245,12 +245,46 @@ describe('repository controller', () => {
     expect(await world.events('apps.app.v1')).toEqual([
       'OutOfBand: app/v1 points to a commit without a signed approval',
     ]);
-    expect(await world.events('apps')).toEqual([`DraftRemoved: the draft other/w1 was removed, it was at ${removed}`]);
+    expect(await world.events('apps')).toEqual([
+      expect.stringMatching(
+        `^DraftRemoved: the draft other/w1 was removed, it was at ${removed}; to restore ${other}, `,
+      ),
+    ]);
     expect(world.store.find(other)).toBeUndefined();
     expect(await world.events(third)).toEqual([
       `ProposedPushed: the proposed revision third/w1 was changed to ${pushed} by a plain push: it is not what was proposed`,
     ]);
   });
+
+  test.each([
+    ['in a sync', async () => undefined],
+    ['by a request', (third: string) => world.store.update(third, { action: 'reject' }, ANNA).catch(() => undefined)],
+  ])(
+    'a removed proposal is reported with its commit and how to restore it, where it is noticed %s',
+    async (_, notice) => {
+      const repo = await world.bare('apps');
+      await create('apps', { repo });
+      await reconcile('apps');
+      const { name } = await world.draft('apps/third/w1');
+      await world.store.update(name, { action: 'propose' }, ANNA);
+      clock.advance(1000);
+      await reconcile('apps');
+      const { git } = world.store.repository('apps');
+      const old = (await git.resolveRef('refs/heads/proposed/third/w1')) ?? '';
+      await git.transaction([{ type: 'delete', ref: 'refs/heads/proposed/third/w1', old }]);
+      await notice(name);
+      clock.advance(1000);
+      await reconcile('apps');
+      expect(world.store.find(name)).toBeUndefined();
+      expect(await world.events('apps')).toEqual([
+        `ProposedRemoved: the proposed revision third/w1 was removed, it was at ${old}; to restore ${name}, restore the branch proposed/third/w1 on the Git host, or push the commit to it again: git push REMOTE ${old}:refs/heads/proposed/third/w1`,
+      ]);
+      await git.transaction([{ type: 'create', ref: 'refs/heads/proposed/third/w1', new: old }]);
+      clock.advance(1000);
+      await reconcile('apps');
+      expect(world.store.get(name).lifecycle).toBe('Proposed');
+    },
+  );
 
   test('a rewritten main branch is one finding about the repository', async () => {
     const repo = await world.bare('apps');

@@ -11,8 +11,8 @@ import type { MayCreate } from '../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { type AdoptRequest, adoptPackages, adoptRequestsIn, authorizeAdoption, type PolicyPackages } from './adopt.ts';
-import type { PulledPackage } from './describe-user-pull.ts';
-import { keyAt, type PulledHead, type PulledPackages } from './read-user-pull.ts';
+import type { JudgedPull, PulledPackage } from './describe-user-pull.ts';
+import { keyAt, type PulledHead } from './read-user-pull.ts';
 import type { UserPulls } from './user-pulls.ts';
 
 /** A comment with a command counts so long. */
@@ -41,7 +41,7 @@ export interface Adoptable {
   readonly pulls: UserPulls;
   readonly pull: PullRequest;
   readonly head: PulledHead;
-  readonly read: Pick<PulledPackages, 'packages'>;
+  readonly read: Pick<JudgedPull, 'packages' | 'unread'>;
 }
 
 /** What was done, for the comment. */
@@ -50,6 +50,8 @@ interface Reply {
   /** In Markdown; empty if all packages are drafts now. */
   readonly problems: readonly string[];
   readonly note?: string | undefined;
+  /** Address of the last request, once it is carried out or refused. */
+  readonly handled?: string;
 }
 
 /**
@@ -69,7 +71,7 @@ export async function applyAdoption(context: AdoptionContext, about: Adoptable):
   const lines = problems.length === 0 ? ['The packages are adopted as drafts.'] : problems;
   const text = [...lines, ...replies.flatMap(({ note }) => note ?? [])].join('\n\n');
   await pulls.forge.setComment(pull.number, TOPIC, text, context.signal);
-  if (onRequest !== undefined) pulls.writtenOf(pull.number).handled = onRequest.handled;
+  if (onRequest?.handled !== undefined) pulls.writtenOf(pull.number).handled = onRequest.handled;
   return replies.some(({ isDone }) => isDone);
 }
 
@@ -86,12 +88,12 @@ async function adoptAutomatically(
   return { isDone: true, problems };
 }
 
-/** Undefined if there is no request, or one that waits. */
+/** Undefined if there is no request, or one that waits for a webhook. */
 async function adoptOnRequest(
   context: AdoptionContext,
-  { object, pulls, pull, head }: Adoptable,
+  { object, pulls, pull, head, read: { unread } }: Adoptable,
   packages: readonly PulledPackage[],
-): Promise<(Reply & { readonly handled: string }) | undefined> {
+): Promise<Reply | undefined> {
   const { store, events, clock, requests, signal } = context;
   if (packages.every(({ review }) => review.approvers.length === 0)) return undefined;
   const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
@@ -129,6 +131,11 @@ async function adoptOnRequest(
     events.record(object, 'Warning', 'NotAdopted', message, adoptTopic(pull.number));
     const problems = [`The request of ${inlineCode(request.author)} does not count: ${inlineCode(refusal, 500)}`];
     return { isDone: false, problems, handled: last.url };
+  }
+  // The policies of all packages decide whether any is adopted.
+  if (unread.length > 0) {
+    const problems = [`The request of ${inlineCode(request.author)} is carried out once all packages are read:`];
+    return { isDone: false, problems: [...problems, ...unread.map((one) => inlineCode(one, 500))] };
   }
   const reason = `${reasonOf(pull)} by ${request.url}`;
   const problems: string[] = [];

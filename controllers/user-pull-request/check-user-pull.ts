@@ -52,10 +52,9 @@ export interface CheckedPull {
   readonly registrations: readonly Registration[];
 }
 
-/** Until the head of a pull request is read again that moved on meanwhile. */
-const MOVED_MS = 2000;
-/** Until a Repository is looked at again whose packages cannot be judged yet. */
-const UNREAD_MS = 5000;
+/** Until a head is looked for again that moved on meanwhile, or that another Repository has not fetched; each time twice as long. */
+const UNFETCHED_MS = 2500;
+const MAX_UNFETCHED_MS = 600_000;
 const COMMENT_TOPIC = 'packages';
 
 /** Judges the packages of a pull request in all Repositories of its branch, carries out its commands, and reports all by one check and one comment. */
@@ -69,22 +68,20 @@ export async function checkUserPull(
   const { pulls } = host;
   if (mainHead === undefined) return undefined;
   const pull = await pulls.forge.get(number, signal);
-  if (pull.state !== 'open') {
+  const leave = async () => {
     pulls.forget(number);
     events.forgetTopic(keyOf(object), adoptTopic(number));
     for (const one of registrations) await one.repository?.untracked.forgetPull(number);
     return undefined;
-  }
-  if (!(await pulls.isOfUser(pull))) return undefined;
+  };
+  if (pull.state !== 'open' || !(await pulls.isOfUser(pull, signal))) return leave();
   const reviews = registrations.flatMap((one) => one.reviews);
   await takeRerunRequest(pulls.forge, pull, reviews, pulls.writtenOf(number), signal);
   const head = await headOf(repository, pull, signal);
-  if (head === undefined) return { requeueAfter: MOVED_MS, reason: 'its head is not the one that the host reported' };
+  if (head === undefined)
+    return { requeueAfter: waitForHead(pulls, pull), reason: 'its head is not the one that the host reported' };
   // What was fetched for it may show that it is a proposal.
-  if (!(await pulls.isOfUser(pull))) {
-    pulls.forget(number);
-    return undefined;
-  }
+  if (!(await pulls.isOfUser(pull))) return leave();
   const workspace = workspaceOf(number);
   const teamsOf = (review: ReviewPolicy, namespace: string) => asking.teams(host.teamsOf(review, namespace));
   let reviewed: ReturnType<typeof readReviews> | undefined;
@@ -113,12 +110,30 @@ export async function checkUserPull(
   if (pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain, rules })) context.planPoll();
   await reportQueued(pulls, number, shared, (merged) => readRegistrations({ ...shared, merged }));
   asking.keep();
-  if (read.unread.length > 0) return { requeueAfter: UNREAD_MS, reason: 'a Repository has to be read' };
-  const { awaited } = pulls.writtenOf(number);
+  const written = pulls.writtenOf(number);
+  const waits: ReconcileResult[] = [];
+  // The arrival of one that is not open wakes all checks of the branch.
+  if (read.isUnfetched) waits.push({ requeueAfter: waitForHead(pulls, pull), reason: 'a Repository has not its head' });
+  else delete written.unfetched;
+  const { awaited } = written;
   const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.monotonic());
-  if (waitMs !== undefined) return { requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' };
+  if (waitMs !== undefined) waits.push({ requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' });
   const mayEnd = !pulls.forge.batchesReads && (await reviewed)?.some(({ state }) => state === 'approved') === true;
-  return mayEnd ? { requeueAfter: REREAD_MS, reason: 'a review that counts may be deleted' } : undefined;
+  if (mayEnd) waits.push({ requeueAfter: REREAD_MS, reason: 'a review that counts may be deleted' });
+  return soonest(waits);
+}
+
+function soonest(waits: readonly ReconcileResult[]): ReconcileResult | undefined {
+  return waits.toSorted((a, b) => (a.requeueAfter ?? 0) - (b.requeueAfter ?? 0))[0];
+}
+
+/** Each check costs requests to the host, and what was not fetched may never be. */
+function waitForHead(pulls: UserPulls, { number, head }: PullRequest): number {
+  const written = pulls.writtenOf(number);
+  const { unfetched: last } = written;
+  const waitMs = last?.head === head.commit ? Math.min(2 * last.waitMs, MAX_UNFETCHED_MS) : UNFETCHED_MS;
+  written.unfetched = { head: head.commit, waitMs };
+  return waitMs;
 }
 
 function strangers(

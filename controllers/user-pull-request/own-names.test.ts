@@ -111,6 +111,16 @@ describe('the pull request of a proposal is none of a user', () => {
   });
 });
 
+test('the pull request of a proposal that a user has pushed is none of a user, also while its branch is not fetched', async () => {
+  const branch = 'proposed/app/w1';
+  const commit = await at.world.push(at.path, { 'app/Kptfile': KPTFILE() }, branch, 'refs/heads/main');
+  git(at.path, ['update-ref', 'refs/pull/1/head', commit]);
+  await openFor(branch);
+  await at.poll();
+  expect(at.world.store.list().map(({ name, lifecycle }) => [name, lifecycle])).toEqual([['apps.app.w1', 'Proposed']]);
+  await expectUntouched();
+});
+
 test('the shared pull request of proposals is none of a user, also when its branch is gone', async () => {
   const name = await propose();
   const repository = at.world.store.repository('apps');

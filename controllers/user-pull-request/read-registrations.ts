@@ -12,6 +12,8 @@ import type { Registration } from './registrations.ts';
 export interface ReadPull extends Pick<JudgedPull, 'packages' | 'omitted' | 'unread'> {
   /** Where each of all changed packages is on the main branch, to see whether that moves. */
   readonly onMain: ReadonlyMap<string, Oid | undefined>;
+  /** One that is open has not the head yet. */
+  readonly isUnfetched: boolean;
 }
 
 export interface SharedContext extends Omit<PullContext, 'approvals' | 'most'> {
@@ -30,12 +32,14 @@ export async function readRegistrations(context: SharedContext): Promise<ReadPul
   const onMain = new Map<string, Oid | undefined>();
   const omitted = new Set<string>();
   const unread: string[] = [];
+  let isUnfetched = false;
   for (const { key, directory, repository } of registrations) {
     const isLead = repository === lead;
     if (!isLead && !(await changesBelow(context, directory))) continue;
     const present = isLead ? head : repository && (await headOf(repository, pull, signal));
     const name = keyText(key);
     if (repository === undefined || present?.commit !== head.commit) {
+      isUnfetched ||= repository !== undefined;
       unread.push(`The packages in ${directory} wait until the Repository ${name} is read`);
       continue;
     }
@@ -49,7 +53,7 @@ export async function readRegistrations(context: SharedContext): Promise<ReadPul
     for (const [path, tree] of read.onMain) onMain.set(path, tree);
     for (const reason of read.omitted) omitted.add(reason);
   }
-  return { packages, onMain, omitted: [...omitted], unread };
+  return { packages, onMain, omitted: [...omitted], unread, isUnfetched };
 }
 
 async function changesBelow(

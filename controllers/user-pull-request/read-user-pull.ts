@@ -42,7 +42,7 @@ export async function headOf(
   if (await isTip()) return { commit, isPushed: true };
   // The host reports a push before it was fetched.
   if (head.isSameRepository && repository.isMirror) {
-    await repository.sync(signal, 'branches');
+    await repository.catchUp(signal, 'branches');
     if (await isTip()) return { commit, isPushed: true };
   }
   return (await repository.untracked.fetchPull(number, signal)) === commit ? { commit, isPushed: false } : undefined;

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { revisionName } from '../../src/package/model/identity/identity.ts';
 import { freezesAt } from '../../src/package/model/policy/approval-rules.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { freezeKind } from '../../src/resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { eachUserPulls, GATES, KPTFILE, MAP, type UserPullBench } from '../../test/support/user-pull-bench.ts';
@@ -201,6 +202,32 @@ describe('the check of a pull request of a user that a rule blocks', () => {
     isGranted = false;
     await at.lookAtRights();
     expect(ready(commit)?.state).toBe('pending');
+  });
+
+  test('asks for no rights and teams of a Repository that was deleted', async () => {
+    let asked = 0;
+    const mayApprove = async () => {
+      asked += 1;
+      return true;
+    };
+    at.restart({ mayApprove });
+    const teams = [{ team: 'acme/sre', groups: ['sre'] }];
+    await at.policy({ publishOn: 'merge', teams }, { approval: { quorum: { required: 2 } } });
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE() });
+    at.forge.review(1, 'bob', 'approved', commit);
+    await at.poll();
+    asked = 0;
+    await at.lookAtRights();
+    expect(asked).toBeGreaterThan(0);
+    expect(at.forge.calls).toContain('isTeamMember');
+    await at.world.client.delete(repositoryKind, { namespace: 'default', name: 'apps' });
+    await at.world.store.remove('default/apps');
+    await at.poll();
+    asked = 0;
+    at.forge.calls.length = 0;
+    expect(await at.lookAtRights()).toBeUndefined();
+    expect(asked).toBe(0);
+    expect(at.forge.calls).toEqual([]);
   });
 
   test('does not wait for approvals where the merge is none, and reads no reviews without a rule for them', async () => {

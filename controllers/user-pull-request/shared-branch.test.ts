@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { openPackageRepository } from '../../src/package/store/opening/open-package-repository.ts';
 import { reviewsOf } from '../../src/package/store/policies/repository-reviews.ts';
@@ -10,7 +10,7 @@ import { git } from '../../test/support/git/git-cli.ts';
 import { serverTrust } from '../../test/support/trust.ts';
 import { GATE, GATES, KPTFILE, TESTED } from '../../test/support/user-pull-bench.ts';
 import { MemoryForge } from '../pull-request/testing-forge.ts';
-import { userPullRequestController } from './user-pull-request-controller.ts';
+import { type UserPullRequestOptions, userPullRequestController } from './user-pull-request-controller.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 const POLL_MS = 30_000;
@@ -22,6 +22,8 @@ describe('folders of one branch that are registered by themselves', () => {
   let forge: MemoryForge;
   let controller: ReturnType<typeof userPullRequestController>;
   let woken: string[];
+  /** When `run` looks at which of them again. */
+  const due = new Map<string, number>();
   beforeEach(async () => {
     clock = new ManualClock();
     world = await fixture(clock);
@@ -42,15 +44,17 @@ describe('folders of one branch that are registered by themselves', () => {
   afterEach(() => world[Symbol.asyncDispose]());
 
   /** A new process, with nothing in memory. */
-  function start(): void {
+  function start(more: Partial<UserPullRequestOptions> = {}): void {
     const { client, store } = world;
     woken = [];
+    due.clear();
     controller = userPullRequestController({
       ...{ client, store, clock, mayCreate: undefined, mayApprove: undefined },
       ...{ renderer: undefined, restrictedRenderer: undefined },
       openForge: () => forge,
       reviewsOf: async (repository) => reviewsOf(repository, (await client.list(packagePolicyKind, {})).items),
       recorder: world.recorder('controller:pull-request'),
+      ...more,
     });
     controller.sources.at(-1)?.start({ enqueue: ({ name }: { name: string }) => void woken.push(name) } as never);
   }
@@ -97,6 +101,21 @@ describe('folders of one branch that are registered by themselves', () => {
     woken.push(...names);
     for (let name = woken.shift(); name !== undefined; name = woken.shift())
       await controller.reconcile({ namespace: 'default', name }, CONTEXT);
+  }
+
+  /** Does what is due for so long, as the work queue does, beginning with these. */
+  async function run(milliseconds: number, ...names: readonly string[]): Promise<void> {
+    const end = clock.now() + milliseconds;
+    const add = (name: string, at: number) => due.set(name, Math.min(at, due.get(name) ?? at));
+    for (woken.push(...names); ; ) {
+      for (const name of woken.splice(0)) add(name, clock.now());
+      const [next, at = end] = [...due].sort(([, a], [, b]) => a - b)[0] ?? [];
+      if (next === undefined || at > end) break;
+      due.delete(next);
+      clock.advance(Math.max(0, at - clock.now()));
+      const result = await controller.reconcile({ namespace: 'default', name: next }, CONTEXT);
+      if (result?.requeueAfter !== undefined) add(next, clock.now() + Math.max(1, result.requeueAfter));
+    }
   }
 
   const ready = (commit: string) => forge.checks.get(commit)?.get('sluice/ready');
@@ -156,6 +175,66 @@ describe('folders of one branch that are registered by themselves', () => {
     expect(ready(commit)?.state).toBe('success');
   });
 
+  test('while one is not open, its pull requests cost no requests; when it arrives, all are checked', async () => {
+    await declare('left');
+    await declare('right');
+    await open('left');
+    const commit = await pull({ 'right/web/Kptfile': KPTFILE() });
+    const other = await pull({ 'right/app/Kptfile': KPTFILE() }, 'other');
+    await run(120_000, 'left', 'right');
+    expect([ready(commit)?.state, ready(other)?.state]).toEqual(['pending', 'pending']);
+    forge.calls.length = 0;
+    await run(600_000);
+    expect([...new Set(forge.calls)]).toEqual(['listUpdated']);
+    await open('right');
+    await run(1000);
+    expect([ready(commit)?.state, ready(other)?.state]).toEqual(['success', 'success']);
+  });
+
+  test('while one has not the head, it is looked for at growing intervals', async () => {
+    await register('left', 'right');
+    const right = world.store.repository('right');
+    const resolve = vi.spyOn(right.git, 'resolveRef').mockResolvedValue(undefined);
+    const fetchPull = vi.spyOn(right.untracked, 'fetchPull').mockResolvedValue(undefined);
+    const commit = await pull({ 'right/web/Kptfile': KPTFILE() });
+    await run(120_000, 'left', 'right');
+    expect(ready(commit)?.state).toBe('pending');
+    forge.calls.length = 0;
+    await run(3_600_000);
+    // The intervals double, up to ten minutes.
+    expect(forge.calls.filter((call) => call === 'get').length).toBeLessThanOrEqual(10);
+    resolve.mockRestore();
+    fetchPull.mockRestore();
+    await run(600_000);
+    expect(ready(commit)?.state).toBe('success');
+  });
+
+  test('one that another one takes the checks over from asks for no rights any more', async () => {
+    const approval = { quorum: { required: 2 } };
+    const key = { namespace: 'default', name: 'review' };
+    await world.client.patch(packagePolicyKind, key, { spec: { approval, review: { publishOn: 'merge' } } });
+    let asked = 0;
+    const mayApprove = async () => {
+      asked += 1;
+      return true;
+    };
+    start({ mayApprove });
+    await declare('right');
+    clock.advance(1000);
+    await register('left');
+    const commit = await pull({ 'left/web/Kptfile': KPTFILE() });
+    forge.review(1, 'bob', 'approved', commit);
+    await poll('left');
+    expect(asked).toBeGreaterThan(0);
+    await open('right');
+    await poll('right', 'left');
+    clock.advance(360_000);
+    expect(await controller.reconcile({ namespace: 'default', name: 'left:rights' }, CONTEXT)).toBeUndefined();
+    asked = 0;
+    await controller.reconcile({ namespace: 'default', name: 'right:rights' }, CONTEXT);
+    expect(asked).toBeGreaterThan(0);
+  });
+
   test('one that is registered later, or deleted, changes the checks of open pull requests', async () => {
     await register('right');
     const commit = await pull({ 'left/web/Kptfile': KPTFILE(GATES), 'right/web/Kptfile': KPTFILE() });
@@ -184,6 +263,41 @@ describe('folders of one branch that are registered by themselves', () => {
     await poll('left', 'right');
     expect(ready(commit)).toBeUndefined();
     expect(topics()).toEqual([]);
+  });
+
+  test('the pull request of a proposal that a user has pushed is left to its own controller, also before it is fetched', async () => {
+    await register('left', 'right');
+    const branch = 'proposed/right/web/v1';
+    const commit = await world.push(path, { 'right/web/Kptfile': KPTFILE() }, branch, 'refs/heads/main');
+    const { number } = await forge.open({ head: branch, base: 'main', title: 'change', body: '' });
+    forge.change(number, { head: { branch, commit, isSameRepository: true } });
+    await poll('left', 'right');
+    expect(world.store.list({ lifecycle: 'Proposed' }).map(({ name }) => name)).toEqual(['right.web.v1']);
+    expect(ready(commit)).toBeUndefined();
+    expect(topics()).toEqual([]);
+  });
+
+  test('a command in a comment waits for one that is not open', async () => {
+    await declare('left');
+    await declare('right');
+    await open('left');
+    await pull({ 'left/web/Kptfile': KPTFILE(), 'right/web/Kptfile': KPTFILE() });
+    forge.comment(1, 'bob', '/sluice adopt');
+    await poll('left', 'right');
+    await poll('left', 'right');
+    const replies = () =>
+      (forge.commentsOf.get(1) ?? []).flatMap(({ body }) => (body.includes('topic=adopt') ? body : []));
+    expect(replies()).toEqual([
+      expect.stringMatching(
+        /`bob` is carried out once all packages are read:[\s\S]*`.*the Repository default\/right is read`/,
+      ),
+    ]);
+    expect(world.store.list({ lifecycle: 'Draft' })).toEqual([]);
+    await open('right');
+    await poll('right', 'left');
+    const drafts = world.store.list({ lifecycle: 'Draft' }).map(({ name }) => name);
+    expect(drafts.sort()).toEqual(['left.web.pr-1', 'right.web.pr-1']);
+    expect(replies()).toEqual([expect.stringContaining('The packages are adopted as drafts.')]);
   });
 
   test('a command in a comment is carried out for all of them, and gets one reply', async () => {

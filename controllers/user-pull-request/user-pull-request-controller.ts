@@ -87,6 +87,8 @@ const POLL_MS = 30_000;
 const OPENING_MS = 5000;
 /** Until policies are read again that change at this moment. */
 const BEGIN_MS = 1000;
+/** Until more is read of what was merged while no process ran. */
+const MISSED_MS = 1000;
 /** Of renderings of packages from forks that are kept, about. */
 const MAX_RENDERED_BYTES = 16 * 1024 * 1024;
 
@@ -182,6 +184,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (repository === undefined || wanted.length === 0) {
       await opened.get(id)?.close();
       opened.delete(id);
+      rights.forget(key);
       if (wanted.length > 0) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
       pace.rest(id);
       events.forgetTopic(key, key.name);
@@ -198,7 +201,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const watched = { repository, findRepository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
     if (isQueued) pulls.requestQueue();
     for (const number of await pulls.poll(watched, signal)) wakeCheck(number);
-    if (pulls.merged().length > 0) enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
+    if (pulls.merged().length > 0 && !pulls.isReadingMissed)
+      enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
     for (const number of await pulls.readQueue(signal)) wakeCheck(number);
     if (maxAgeMs !== undefined) {
       unread.delete(id);
@@ -206,7 +210,11 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       const { hasChanged: isChanged, readMs = began } = pulls;
       pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }
-    const requeueAfter = unread.has(id) ? pace.waitMs(pulls) : pace.dueMs(id, pulls, false);
+    const requeueAfter = pulls.isReadingMissed
+      ? MISSED_MS
+      : unread.has(id)
+        ? pace.waitMs(pulls)
+        : pace.dueMs(id, pulls, false);
     const next = { requeueAfter, reason: 'pull requests are read' };
     return whenRulesChange({ changesAt: pulls.rulesChangeAt }, clock.now(), next);
   }
@@ -232,6 +240,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       return present;
     }
     opened.delete(id);
+    rights.forget(toKey(id));
     await present?.close();
     const host = OpenedHost.open(repository, reviews, { openForge, lists, isOwn: ownBranchesOf(store, id) });
     opened.set(id, host);
@@ -297,23 +306,25 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     return checking.run(JSON.stringify([address, object.spec.git?.branch, number]), async () => {
       const registrations = await registrationsAt(reader, object);
       const lead = leadOf(registrations);
+      const item = { ...key, name: `${key.name}.${number}` };
       const host = opened.get(keyText(key));
       if (lead?.repository === undefined || host === undefined) return undefined;
       if (keyText(lead.key) !== keyText(key)) {
-        // What this one has written, another one may write over.
+        // What this one has written, another one may write over, and what it has asked, another one asks.
         forgetWritten(host.pulls.writtenOf(number));
+        rights.forget(key, item);
         enqueue({ ...lead.key, name: `${lead.key.name}.${number}` });
         return undefined;
       }
       if (!host.pulls.has(number)) return undefined;
       await host.retain(registrations);
-      const item = { ...key, name: `${key.name}.${number}` };
       const about = { object, repository: lead.repository, host, registrations };
       const { mayCreate, mayApprove, renderer, restrictedRenderer, requests } = options;
       const using = { store, clock, events, mayCreate, mayApprove, renderer, restrictedRenderer, renderings, requests };
       const asking = rights.about(key, item);
       const result = await checkUserPull({ ...using, asking, planPoll: () => enqueue(key), signal }, about, number);
-      if (!host.pulls.has(number)) rights.forget(key, item);
+      // It may have been closed meanwhile.
+      if (!host.pulls.has(number) || opened.get(keyText(key)) !== host) rights.forget(key, item);
       return result;
     });
   }

@@ -19,6 +19,8 @@ import { type RulesAtMerge, rulesAtMerge } from './rules-at-merge.ts';
 const MAX_OPEN = 2000;
 /** Those that changed last, in any state, that are read at the start: what was merged while no process ran. */
 const MAX_RECENT = 500;
+/** Where more changed since the last merge that was published, later polls read up to so many. */
+const MAX_MISSED = 8000;
 /** Merged pull requests whose publication is remembered. */
 const MAX_SETTLED = 500;
 /** After that, what is found of a merge is no news. */
@@ -47,6 +49,8 @@ export interface Written {
   handled?: string;
   rerun?: string;
   awaited?: AwaitedComment;
+  /** The last wait for something of a head that was not fetched. */
+  unfetched?: { readonly head: string; readonly waitMs: number };
   exhausted?: Exhausted;
 }
 
@@ -105,6 +109,8 @@ export class UserPulls {
   #policies: string | undefined;
   /** The merge queue is to be read; at first, since it may wait. */
   #readsQueue = true;
+  /** What is still to be read of what changed while no process ran; undefined if nothing is. */
+  #missed: { readonly since: string; readonly limit: number } | undefined;
   /** The comment about the last merge that an earlier process has published, until it is known that the host has it. */
   unreported?: { readonly number: number; readonly text: string };
   /** Those that have waited too long to hold up others. */
@@ -142,6 +148,11 @@ export class UserPulls {
     return this.#open.has(number);
   }
 
+  /** Whether merges from before the start are still to be read: until then none is published, since the first ones get the lower numbers. */
+  get isReadingMissed(): boolean {
+    return this.#missed !== undefined;
+  }
+
   /** Those whose packages wait to be published, in the order of their merges. */
   merged(): readonly MergedUserPull[] {
     const time = ({ pull }: MergedUserPull) => Date.parse(pull.closedAt ?? pull.updatedAt);
@@ -163,14 +174,14 @@ export class UserPulls {
     this.#reported.set(number, text);
   }
 
-  /** False for those of Sluice's own proposals, and to other branches. */
-  async isOfUser({ head, base }: PullRequest): Promise<boolean> {
-    return base.branch === this.#base && !(head.isSameRepository && (await this.#isOwn(head)));
+  /** False for those of Sluice's own proposals, and to other branches. `signal`: see `OwnBranches`. */
+  async isOfUser({ head, base }: PullRequest, signal?: AbortSignal): Promise<boolean> {
+    return base.branch === this.#base && !(head.isSameRepository && (await this.#isOwn(head, signal)));
   }
 
   /**
    * Reads what changed since the last call. Returns the numbers of the pull requests to look at. The first call also reads what was merged since
-   * `mergedSince` (RFC 3339) while no process ran, as far as it is among those that changed last; undefined if merges publish nothing.
+   * `mergedSince` (RFC 3339) while no process ran, and later calls the rest of it, if that is much; undefined if merges publish nothing.
    */
   async poll(
     { repository, findRepository, policies, mergedSince, maxAgeMs }: PollOptions,
@@ -184,8 +195,9 @@ export class UserPulls {
       ...(await this.#withOtherRules(findRepository)),
     ]);
     if (this.#policies !== policies) for (const number of this.#open.keys()) changed.add(number);
-    if (isFirst) await this.#takeOver(await this.#begin(mergedSince, signal), { mergedSince, isFirst }, changed);
-    else if (maxAgeMs !== undefined) {
+    const missed = isFirst ? await this.#begin(repository, mergedSince, signal) : await this.#readMissed(signal);
+    await this.#takeOver(missed, { mergedSince, isFirst: true }, changed);
+    if (!isFirst && maxAgeMs !== undefined) {
       const again = [...this.#changes.fresh];
       const { pulls, readMs } = await this.#changes.read({ maxAgeMs, open: this.#open.keys() }, signal);
       this.readMs = readMs;
@@ -196,7 +208,11 @@ export class UserPulls {
     return [...changed];
   }
 
-  async #begin(mergedSince: string | undefined, signal: AbortSignal): Promise<readonly PullRequest[]> {
+  async #begin(
+    repository: PackageRepository,
+    mergedSince: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly PullRequest[]> {
     // One shows when the last change was. The time of the policy is none of the host.
     const wanted =
       mergedSince === undefined
@@ -206,7 +222,23 @@ export class UserPulls {
             maxRecent: MAX_RECENT,
           };
     const { recent, open } = await this.#changes.begin(wanted, signal);
+    const last = recent[MAX_RECENT - 1];
+    if (wanted.from !== undefined && last !== undefined) {
+      // Merges are published in their order, so that an earlier process has read all before the last one that it published.
+      const publishedMs = lastMergeMs(repository) - CLOCKS_MS;
+      const since = publishedMs > Date.parse(wanted.from) ? timestamp(publishedMs) : wanted.from;
+      if (Date.parse(last.updatedAt) >= Date.parse(since)) this.#missed = { since, limit: 2 * MAX_RECENT };
+    }
     return [...recent.filter(({ state }) => state !== 'open'), ...open];
+  }
+
+  /** Reads on, twice as far as before. What changes meanwhile is at the beginning of the list, so that none is passed over. */
+  async #readMissed(signal: AbortSignal): Promise<readonly PullRequest[]> {
+    if (this.#missed === undefined) return [];
+    const { since, limit } = this.#missed;
+    const read = await this.forge.listUpdated(since, limit, signal);
+    this.#missed = read.length < limit || limit >= MAX_MISSED ? undefined : { since, limit: 2 * limit };
+    return read.filter(({ state }) => state !== 'open');
   }
 
   /** Takes over what was listed. Adds the numbers of the open ones that have changed. */
@@ -349,6 +381,14 @@ export function forgetWritten(written: Written): void {
   delete written.checks;
   delete written.queued;
   delete written.comment;
+}
+
+/** The time of the last merge that was published; milliseconds since the epoch. */
+function lastMergeMs({ index }: Pick<PackageRepository, 'index'>): number {
+  let last = Number.NEGATIVE_INFINITY;
+  for (const { key, revision, tip } of index.all())
+    if (revision > 0 && key.workspace.startsWith('merge-') && tip.time > last) last = tip.time;
+  return last;
 }
 
 function isLongAgo({ closedAt, updatedAt }: PullRequest): boolean {

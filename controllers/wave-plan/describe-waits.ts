@@ -6,7 +6,7 @@ import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-targe
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import { DEFAULT_NAMESPACE } from '../../src/resource/object/object.ts';
-import { currentWave, nextWave } from '../../src/rollout/wave/follow-waves.ts';
+import { currentWave, isPassed, nextWave } from '../../src/rollout/wave/follow-waves.ts';
 import { isFinal, isOver } from '../../src/rollout/wave/plan-state.ts';
 import { freezeOptions } from '../approval/explain-freeze.ts';
 import { VERIFIABLE_CONDITION } from './conditions/verifiable.ts';
@@ -56,12 +56,12 @@ function pendingRequests({ spec, status }: WavePlan): string[] {
   if (phase === 'RollingBack') return [];
   if (spec.rollback) return ['rollback'];
   if (phase === 'Completed') return [];
-  const current = currentWave({ waves: waveRecordsOf({ status }) })?.name;
-  const names = spec.waves.map(({ name }) => name);
-  const isPassed = current !== undefined && names.indexOf(spec.promotePast ?? '') >= names.indexOf(current);
+  const waves = waveRecordsOf({ status });
+  const current = currentWave({ waves })?.name;
+  const isPast = current !== undefined && isPassed({ waves }, current, planSpecOf({ spec }));
   const isEnded = pause?.cause === 'Requested' ? !spec.paused : spec.resume >= pauses;
   return [
-    ...(isPassed && names.includes(current) ? [`promote past wave ${spec.promotePast}`] : []),
+    ...(isPast ? [`promote past wave ${spec.promotePast}`] : []),
     ...(phase === 'Paused' && isEnded ? ['resume'] : []),
     ...(phase !== 'Paused' && spec.paused ? ['pause'] : []),
   ];

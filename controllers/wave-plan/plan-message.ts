@@ -76,7 +76,7 @@ function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Ob
       if (given.length >= next.approvals) return `wave ${next.name} is about to start`;
       const { from } = plan.spec.waves.find((wave) => wave.name === next.name)?.approval ?? {};
       const by = from === undefined ? 'users who may change the plan' : from.join(', ');
-      return `wave ${next.name} waits for ${next.approvals - given.length} of ${next.approvals} approvals by ${by}: sluice wave approve ${name} --wave ${next.name}`;
+      return `wave ${next.name} waits for ${next.approvals - given.length} of ${next.approvals} approvals by ${by}: "sluice wave approve ${name} --wave ${next.name}"`;
     }
   }
 }

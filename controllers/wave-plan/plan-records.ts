@@ -89,12 +89,13 @@ export function stateOf({ status }: Pick<WavePlan, 'status'>, targets: readonly 
 /** The waves that a plan records. */
 export function waveRecordsOf({ status }: Pick<WavePlan, 'status'>): WaveRecord[] {
   return (status?.waves ?? []).map(
-    ({ name, startedMs, verifiedMs, analysis, analysedMs, completedMs, isPromoted }) => ({
+    ({ name, startedMs, verifiedMs, analysis, analysedMs, completedMs, isPromoted, isRemoved }) => ({
       ...{ name, startedMs, analysis },
       ...(verifiedMs === undefined ? {} : { verifiedMs }),
       ...(analysedMs === undefined ? {} : { analysedMs }),
       ...(completedMs === undefined ? {} : { completedMs }),
       ...(isPromoted === undefined ? {} : { isPromoted }),
+      ...(isRemoved === undefined ? {} : { isRemoved }),
     }),
   );
 }

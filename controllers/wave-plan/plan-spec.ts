@@ -25,7 +25,7 @@ export function planSpecOf({ spec }: Pick<WavePlan, 'spec'>): PlanSpec {
   };
 }
 
-/** Distinct users who have approved the start of a wave and whose approvals count. */
+/** Distinct users who have approved the start of a wave, of those whom it counts. Their right to approve is checked when they do (`checkWavePlan`). */
 export function wavePlanApprovals({ spec }: Pick<WavePlan, 'spec'>, wave: string): string[] {
   const { from } = spec.waves.find(({ name }) => name === wave)?.approval ?? {};
   const counts = ({ user, groups = [] }: WavePlan['spec']['approvals'][number]) =>

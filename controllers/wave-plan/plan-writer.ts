@@ -153,6 +153,10 @@ function eventOf(transition: Transition, state: PlanState, spec: PlanSpec, plan:
     }
     case 'WavePromoted':
       return warning(`wave ${transition.wave} was passed by a user, without waiting for its results`);
+    case 'RemovalAccepted':
+      return warning(
+        `wave ${transition.wave}, which spec.waves has no longer, ends without a soak and without an analysis: a user resumed the plan`,
+      );
     case 'Paused':
       return warning(`${transition.cause}: ${transition.message}`);
     case 'Resumed':

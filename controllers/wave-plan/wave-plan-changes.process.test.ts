@@ -70,12 +70,7 @@ test('targets that join come last, rejected ones are skipped, and users may publ
 
 test('a plan that is edited keeps what is recorded; later waves follow the new spec', async () => {
   await start();
-  await bench.change({
-    waves: [
-      { name: 'two', count: 2 },
-      { name: 'rest', percent: 100 },
-    ],
-  });
+  await bench.change({ waves: [TWO.waves[0], { name: 'two', count: 2 }, { name: 'rest', percent: 100 }] });
   await bench.verify();
   await bench.settle();
   expect(bench.published()).toHaveLength(3);
@@ -93,9 +88,13 @@ test('a plan whose selector and present wave are edited skips what it selects no
   bench.restart();
   await bench.settle();
   expect(await bench.phases()).toContain(`${out} Skipped`);
-  // The wave that was removed is in progress still.
+  // The wave that was removed is in progress still, until a user resumes the plan.
   expect(await bench.phases()).toContain(`${other?.spec.package} Pending`);
   await bench.verify();
+  await bench.settle();
+  expect((await bench.read()).status).toMatchObject({ phase: 'Paused', pause: { cause: 'WaveRemoved' } });
+  expect(bench.published()).toHaveLength(1);
+  await bench.change({ resume: 1 });
   await bench.settle();
   expect(bench.published()).toHaveLength(3);
   await bench.verify();

@@ -254,7 +254,7 @@ test('a wave waits for approvals of distinct users from the list', async () => {
   await bench.verify();
   await bench.settle();
   expect((await bench.read()).status?.message).toBe(
-    'wave all waits for 2 of 2 approvals by group:sre, carla: sluice wave approve web --wave all',
+    'wave all waits for 2 of 2 approvals by group:sre, carla: "sluice wave approve web --wave all"',
   );
   const given = (user: string, ...groups: string[]) => ({ wave: 'all', user, groups });
   await bench.change({ approvals: [given('anna'), given('dora', 'sre'), given('dora', 'sre')] });

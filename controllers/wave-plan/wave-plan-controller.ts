@@ -37,6 +37,7 @@ import {
   type ObserveOptions,
   observeRevision,
   readDelivered,
+  repositoryOfId,
   verifyTargets,
 } from './targets/observe-targets.ts';
 import { PlanProbes } from './targets/plan-probes.ts';
@@ -189,7 +190,8 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const freezes = await freezesInForce(client, where, steady.now());
     return {
       ...{ candidates, conditions, unread, deliveredOf },
-      isUnknown: (id) => isUnknown(namespace, id, store),
+      // The store may still have a repository that was unregistered a moment ago, whose labels are not known any more.
+      isUnknown: (id) => isUnknown(namespace, id, store) || !selection.hasRepository(repositoryOfId(id)),
       of: (target) => {
         const verification = verifications.get(target.id);
         return {
@@ -217,8 +219,7 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
     const { namespace = DEFAULT_NAMESPACE, name } = plan.metadata;
     const memory = memories.of(plan);
     // It is not known what there is in a repository that is not open.
-    const isOpen = ({ id }: TargetRecord) =>
-      store.findRepository(`${namespace}/${id.slice(0, id.indexOf('/'))}`) !== undefined;
+    const isOpen = ({ id }: TargetRecord) => store.findRepository(`${namespace}/${repositoryOfId(id)}`) !== undefined;
     const intents = actions.flatMap((action) => {
       const target = action.type === 'Approve' ? state.targets.get(action.id) : undefined;
       if (target === undefined || !isOpen(target) || !memory.mayAttempt(target)) return [];

@@ -13,7 +13,8 @@ import { readFileSync } from 'node:fs';
 const { FORGE, FORGE_TOKEN_FILE } = process.env;
 const [verb, number, comment = ''] = process.argv.slice(2);
 
-async function call(method, path, body) {
+/** Undefined for a response without a text, and for one of the `expected` failures. */
+async function call(method, path, body, expected = []) {
   const response = await fetch(`${FORGE}${path}`, {
     method,
     headers: {
@@ -23,12 +24,14 @@ async function call(method, path, body) {
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();
+  if (expected.includes(response.status)) return undefined;
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
   return text === '' ? undefined : JSON.parse(text);
 }
 
 async function show() {
-  const pull = await call('GET', `/pulls/${number}`);
+  const pull = await call('GET', `/pulls/${number}`, undefined, [404]);
+  if (pull === undefined) return console.log(`there is no pull request #${number} yet`);
   const state = pull.merged ? 'merged' : pull.state;
   console.log(`#${pull.number} ${pull.title}: ${state} [${pull.labels.map(({ name }) => name).join(', ')}]`);
   const { statuses } = await call('GET', `/commits/${pull.head.sha}/status`);
@@ -101,4 +104,7 @@ const verbs = {
 const run = verbs[verb];
 if (run === undefined || number === undefined)
   throw new Error(`usage: host.mjs ${Object.keys(verbs).join('|')} <number>`);
-await run();
+await run().catch((error) => {
+  console.error(String(error));
+  process.exitCode = 1;
+});

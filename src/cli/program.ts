@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { sluiceVersion } from '../app/sluice-version.ts';
+import { PLACED_GROUPS, placedHints } from './access/hints/command-for.ts';
 import { addCheckCommand } from './check/check-command.ts';
 import { addDoraCommand } from './dora/dora-command.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
@@ -7,7 +8,7 @@ import { addFreezeCommands } from './freeze/freeze-commands.ts';
 import { addKeyCommands } from './key/key-commands.ts';
 import { addKptfileCommands } from './kptfile/kptfile-commands.ts';
 import { addMigrateCommands } from './migrate/migrate-commands.ts';
-import type { CommandResult, Invocation } from './output/invocation.ts';
+import type { CommandResult, Invocation, PlaceOptions } from './output/invocation.ts';
 import { reportError } from './output/report-error.ts';
 import { addRepoCommands } from './repo/repo-commands.ts';
 import { addRevisionCommands } from './rpkg/revision-commands.ts';
@@ -54,7 +55,10 @@ export function buildProgram(invocation: Invocation, finish: (outcome: CommandRe
       'private key that signs statements (default: $SLUICE_SIGNING_KEY, else that of the data folder)',
     )
     .option('--signing-key-secret <namespace/name>', 'Secret with that key (default: $SLUICE_SIGNING_KEY_SECRET)')
-    .hook('preAction', (command) => shareOptions(command, invocation))
+    .hook('preAction', (command, action) => {
+      shareOptions(command, invocation);
+      terminal.completeCommands = placedHints(targetOf(action), invocation);
+    })
     .helpCommand('help [command]', 'show the help of a command')
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
@@ -94,6 +98,15 @@ Examples:
   sluice why packages.web-shop.v1      what a revision waits for, and what to do next`,
   );
   return program;
+}
+
+/** The options by which commands in messages work on the same target. Only those of some groups name it with --kubeconfig and -n. */
+function targetOf(command: Command): PlaceOptions {
+  const options = command.opts<PlaceOptions>();
+  let top: Command = command;
+  while (top.parent?.parent) top = top.parent;
+  if (PLACED_GROUPS.includes(top.name())) return options;
+  return options.data === undefined ? {} : { data: options.data };
 }
 
 /** Copies the global options to the places where commands read them. Command line options override the environment. */

@@ -57,7 +57,7 @@ describe('an approval applies to the proposed content', () => {
     const refusal = approve(BOB);
     await expect(refusal).rejects.toThrow(/cannot approve apps\.web\.v1: a push changed it after it was proposed/);
     await expect(refusal).rejects.toThrow(`to ${tip} (evil.yaml); look at the difference`);
-    await expect(refusal).rejects.toThrow(`sluice rpkg approve --commit ${tip}`);
+    await expect(refusal).rejects.toThrow(`--commit ${tip}"`);
     // A patch of kubectl without a version, which the server completes.
     const { resourceVersion } = (await object()).metadata;
     await expect(approve({ ...BOB, namesNoVersion: true }, resourceVersion)).rejects.toThrow('a push changed it');

@@ -184,6 +184,22 @@ describe('up', () => {
     expect(await lockHolder(join(cli.data, 'up-lock'))).toBeUndefined();
   });
 
+  test('a proposal whose branch was removed is reported, and "sluice why" says how to restore it', async () => {
+    const up = start();
+    await up.said(/no repository is registered yet/);
+    expect((await cli.run('repo', 'reg', cli.bare('packages.git'))).code).toBe(0);
+    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+    await cli.run('rpkg', 'propose', 'packages.web.v1');
+    await up.said(/packages\.web\.v1 +.*Proposed/);
+    cli.git('packages.git', 'update-ref', '-d', 'refs/heads/proposed/web/v1');
+    await up.said(/the proposed revision web\/v1 was removed/);
+    const { code, stderr } = await cli.run('why', 'packages.web.v1');
+    expect({ code, stderr }).toMatchObject({
+      ...{ code: 1, stderr: expect.stringContaining('to restore packages.web.v1, restore the branch proposed/web/v1') },
+    });
+    await up.end('SIGINT');
+  });
+
   test('--until-idle reports what waits; a repository that cannot be read makes it fail, without delay', async () => {
     const folder = await config(
       repository('good', cli.bare('good.git')) + repository('gone', join(cli.folder, 'gone.git')),

@@ -235,6 +235,34 @@ describe('proposals of a repository on GitHub', () => {
     expect(server.problems).toEqual([]);
   });
 
+  test.each(['merge', 'squash', 'rebase'])('are published by a merge that removes their branch: %s', async (method) => {
+    const policy = { namespace: 'default', name: 'review' };
+    await world.client.patch(packagePolicyKind, policy, { spec: { review: { publishOn: 'merge' } } });
+    await expect.poll(() => world.policyFor(world.store.get(NAMES[0] ?? '')).review?.publishOn).toBe('merge');
+    for (let turn = 0; turn < MAX_TURNS && repository.pulls.length < NAMES.length; turn += 1) await reconcile();
+    await reconcile();
+    const authorization = `Bearer ${server.createToken('anna')}`;
+    await nextSecond();
+    for (const { number, head } of repository.pulls) {
+      const address = `${server.api}/repos/acme/packages/pulls/${number}/merge`;
+      const body = JSON.stringify({ merge_method: method });
+      expect((await fetch(address, { method: 'PUT', headers: { authorization }, body })).status).toBe(200);
+      repository.deleteBranch(head.branch);
+    }
+    await world.store.repository('apps').sync();
+    expect(NAMES.map((name) => world.store.find(name))).toEqual(NAMES.map(() => undefined));
+    await expect
+      .poll(async () => {
+        await reconcile();
+        await world.store.repository('apps').sync();
+        return NAMES.map((name) => world.store.find(name)?.lifecycle);
+      }, LONG)
+      .toEqual(NAMES.map(() => 'Published'));
+    expect(NAMES.map((name) => world.store.get(name).outOfBand)).toEqual(NAMES.map(() => undefined));
+    expect(git(repository.gitDir, ['for-each-ref', 'refs/heads/proposed'])).toBe('');
+    expect(server.problems).toEqual([]);
+  });
+
   test.each<[string, (request: GitHubRequest) => Fault | undefined, RegExp]>([
     [
       'an App that was deleted',

@@ -55,7 +55,7 @@ test('the revision that a rollback delivers again names the failed one', async (
   const rollback = { ...PACKAGE, from: 2, to: 1, time: '2026-01-01T00:00:00Z', reason: 'Degraded: 2/3' };
   await world.client.updateStatus(deliveryTargetKind, { ...now, status: { ...now.status, rollbacks: [rollback] } });
   expect(await notesOf(first)).toEqual([
-    'rolled back: v2 failed (2026-01-01T00:00:00Z): Degraded: 2/3; this revision is delivered until the next publication, or until: sluice target resume edge',
+    'rolled back: v2 failed (2026-01-01T00:00:00Z): Degraded: 2/3; this revision is delivered until the next publication, or until "sluice target resume edge"',
   ]);
   expect(await notesOf(second)).toEqual([]);
 });

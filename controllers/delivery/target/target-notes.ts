@@ -45,7 +45,7 @@ function rollbackNotes({ metadata, status }: Stored<DeliveryTarget>, { key, revi
   const own = status?.rollbacks?.find((one) => packageKey(one) === packageKey(key) && one.to === revision);
   if (own === undefined) return [];
   return [
-    `rolled back: v${own.from} failed (${own.time}): ${own.reason}; this revision is delivered until the next publication, or until: sluice target resume ${metadata.name}`,
+    `rolled back: v${own.from} failed (${own.time}): ${own.reason}; this revision is delivered until the next publication, or until "sluice target resume ${metadata.name}"`,
   ];
 }
 

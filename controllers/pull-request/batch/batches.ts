@@ -255,7 +255,7 @@ export class Batches {
     for (const one of known.gone) if (!listed.has(one)) known.gone.delete(one);
     const live = this.#liveIn(repository);
     if ([...listed].every((one) => live.has(one) || known.gone.has(one))) return live;
-    await repository.sync(signal, 'branches');
+    await repository.catchUp(signal, 'branches');
     const now = this.#liveIn(repository);
     for (const one of listed) if (!now.has(one)) known.gone.add(one);
     return now;

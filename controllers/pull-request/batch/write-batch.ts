@@ -155,7 +155,7 @@ async function areProposed(
   members: readonly BatchMember[],
   signal: AbortSignal,
 ): Promise<boolean> {
-  await repository.sync(signal, 'branches');
+  await repository.catchUp(signal, 'branches');
   return members.every(({ key, proposal }) => {
     const now = store.find(keyText(key));
     return now?.lifecycle === 'Proposed' && proposalId(now.uid, now.record?.steps ?? []) === proposal;

@@ -67,7 +67,7 @@ export async function missingUntilMerge(
 }
 
 /** The users whose merge can be an approval. Which teams they are in is not known before: they may be in all. */
-function mergersOf({ approvers, teams = [] }: Pick<ReviewPolicy, 'approvers' | 'teams'>): readonly Actor[] {
+export function mergersOf({ approvers, teams = [] }: Pick<ReviewPolicy, 'approvers' | 'teams'>): readonly Actor[] {
   const ofTeams = teams.flatMap(({ groups }) => groups);
   const actors = new Map<string, Actor>();
   for (const { user } of approvers) {

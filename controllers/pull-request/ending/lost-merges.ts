@@ -136,7 +136,7 @@ export class LostMerges {
     const mark = trust.mark({ package: path, workspace: of.workspace });
     if (known === undefined || mark === undefined || mark.digest === DELETED) return undefined;
     // Another process may have published it, which reads branches before tags.
-    await repository.sync(signal);
+    await repository.catchUp(signal);
     return index.get(key.name) === undefined ? left : undefined;
   }
 
@@ -213,7 +213,7 @@ async function restoreBranch(
     await repository.untracked.writeBranch({ type: 'create', ref, new: commit }, signal);
   } catch (error) {
     // Another process, or a user, was faster.
-    if (isSluiceError(error, 'Conflict')) await repository.sync(signal, 'branches');
+    if (isSluiceError(error, 'Conflict')) await repository.catchUp(signal, 'branches');
     else if (isSluiceError(error, 'PushRefused')) return `the host refuses to restore it: ${messageOf(error)}`;
     else throw error;
   }

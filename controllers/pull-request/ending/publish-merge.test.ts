@@ -182,6 +182,39 @@ describe('merges of pull requests', () => {
       expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'NotApproved' } });
     });
 
+    test('a merge is out of band if no mapped user who stands behind it may approve, and says how to grant that', async () => {
+      await at.policy({ publishOn: 'merge' });
+      at.restart({ mayApprove: async () => false });
+      const name = await at.propose();
+      await at.reconcile(name);
+      at.forge.review(1, 'carl', 'approved', at.revision(name).commit);
+      await merge(name, 'bob');
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      const message = expect.stringMatching(
+        /User "bob@example.com", "carl@example.com" may not update packagerevisions\/approval in this namespace; grant that right, as the ClusterRole sluice:approver has it/,
+      );
+      expect(at.revision(name)).toMatchObject({
+        lifecycle: 'Published',
+        outOfBand: { reason: 'NotApproved', message },
+      });
+      expect((await at.world.events(name)).at(-1)).toEqual(message);
+    });
+
+    test('a merge by a mapped user who may not approve is published by the review of another one who may', async () => {
+      await at.policy({ publishOn: 'merge' });
+      at.restart({ mayApprove: async (user) => user.name === 'carl@example.com' });
+      const name = await at.propose();
+      await at.reconcile(name);
+      at.forge.review(1, 'carl', 'approved', at.revision(name).commit);
+      await merge(name, 'bob');
+      await at.world.store.repository('apps').sync();
+      await at.reconcile('apps');
+      await at.reconcile(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    });
+
     test('a merge that is not read yet requests a sync, and is published after it; so is one whose response was lost', async () => {
       await at.policy({ publishOn: 'merge' });
       const requests = new SyncRequests(at.clock);

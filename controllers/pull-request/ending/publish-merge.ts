@@ -1,7 +1,7 @@
 import type { MergedState, PullRequest } from '../../../src/forge/forge.ts';
 import type { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
-import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import { approverOf, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Approval } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
@@ -20,6 +20,7 @@ import { rejectedAt, verdictsOf } from '../reviews/apply-reviews.ts';
 import {
   approvalsAtMerge,
   mergeAsApproval,
+  noRightText,
   reviewsAsCandidates,
   reviewsUntilMerge,
 } from '../reviews/approvals-at-merge.ts';
@@ -66,10 +67,12 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const publishes = review.publishOn === 'merge';
   const candidates = [...merge.candidates, ...(publishes ? reviewsAsCandidates(verdicts) : [])];
   // Others merge by the rules of the host alone, which count as no approval.
-  const { approvals } =
+  const { approvals, refused } =
     decision === undefined
       ? await approvalsAtMerge({ forge, mayApprove, signal }, review, candidates, keyOf(object))
-      : { approvals: [] };
+      : { approvals: [], refused: [] };
+  const isMapped = approverOf(review.approvers, pull.merged?.by) !== undefined;
+  const notPermitted = isMapped && refused.length > 0 ? noRightText(refused) : undefined;
   const uncounted = decision === undefined ? merge.uncounted : undefined;
   const reason = uncounted === undefined ? mergeText(pull) : `${mergeText(pull)}; ${uncounted}`;
   // Without the decision the merge alone publishes only where the policy says so.
@@ -81,7 +84,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const publish = async (attempt: MergeAttempt) => {
     const { evidence = pull.url } = decision ?? attempt.by ?? {};
     // Otherwise the merge would be published by the rules of the host alone, which had let that user merge.
-    const notApproved = (attempt.by === undefined ? uncounted : undefined) ?? notDecided;
+    const notApproved = (attempt.by === undefined ? (uncounted ?? notPermitted) : undefined) ?? notDecided;
     const merged = {
       ...mergedProposal(pull, attempt, notApproved),
       head,

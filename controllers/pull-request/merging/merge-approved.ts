@@ -112,7 +112,7 @@ export async function mergeApproved(
   if (isDecidedElsewhere(repository, revision)) {
     // The host may have merged another revision of the package just now.
     const { mainHead } = repository.index;
-    await repository.sync(signal, 'branches');
+    await repository.catchUp(signal, 'branches');
     if (repository.index.mainHead !== mainHead)
       return { requeueAfter: SOON_MS, reason: 'another revision of the package was merged' };
   }

@@ -10,6 +10,7 @@ import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-r
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import type { Actor } from '../../../src/resource/object/request-context.ts';
 import { plainLine } from '../text/quote.ts';
+import { noRightText } from './approvals-at-merge.ts';
 import { revisionApprover } from './approver-at.ts';
 import type { ReviewContext, ReviewedProposal } from './reviewed-proposal.ts';
 import { commitsWithContent } from './same-content.ts';
@@ -170,9 +171,7 @@ async function approve(
     } else if (problems.length > 0 && problems.every((problem) => problem !== undefined)) {
       refuse(`${subject} ${problems[0]}${problem}`);
     } else if (!(await approver.mayApprove())) {
-      refuse(
-        `User "${subject}" may not update packagerevisions/approval in this namespace; grant that right, as the ClusterRole sluice:approver has it, or change the policy${problem}`,
-      );
+      refuse(`${noRightText([subject])}, or change the policy${problem}`);
     } else candidates.push({ actor, review });
   }
   const [first] = candidates;

@@ -101,6 +101,11 @@ export async function approvalsAtMerge(
   return { approvals: [...approvals.values()], refused: [...refused] };
 }
 
+/** Why the merge of these users, or their reviews, are no approvals, and how they become some. */
+export function noRightText(refused: readonly string[]): string {
+  return `User "${refused.join('", "')}" may not update packagerevisions/approval in this namespace; grant that right, as the ClusterRole sluice:approver has it`;
+}
+
 /** An approval as the kernel and records have it. */
 export function givenBy({ actor: { name: subject, groups }, ...given }: UserApproval): ReviewApproval {
   return { subject, ...(groups === undefined ? {} : { groups }), ...given };

@@ -133,8 +133,42 @@ test('of many users and teams some are asked for in each look, and all after som
   expect(await look()).toMatchObject({ requeueAfter: 1000 });
   clock.advance(1000);
   await look();
-  expect([asked.size, members.at(2)]).toEqual([150, 'new']);
+  expect([asked.size, members.length]).toEqual([150, 2]);
+  expect(woken).toEqual([]);
+  clock.advance(299_000);
+  await look();
+  expect(members.at(2)).toBe('new');
   expect(woken).toEqual(['apps.web.v1']);
   rights.forget(repository, { namespace: 'default', name: 'apps.web.v1' });
   expect(await look()).toBeUndefined();
+});
+
+test('changes of roles cause no requests to the Git host', async () => {
+  const clock = new ManualClock();
+  const rights = new AskedRights(
+    clock,
+    () => undefined,
+    () => 0,
+  );
+  const { signal } = new AbortController();
+  const repository = { namespace: 'default', name: 'apps' };
+  const asked = { right: 0, team: 0 };
+  const count = (kind: keyof typeof asked) => async () => {
+    asked[kind] += 1;
+    return true;
+  };
+  for (let number = 0; number < 10; number += 1) {
+    const asking = rights.about(repository, { namespace: 'default', name: `apps.app${number}.w1` });
+    await asking.teams({ isTeamMember: count('team') }).isTeamMember('acme/sre', `user${number}`, signal);
+    await asking.rights(count('right'))?.({ name: `user${number}` }, { namespace: 'default', name: 'app' }, signal);
+    asking.keep();
+  }
+  Object.assign(asked, { right: 0, team: 0 });
+  // A change every two seconds, for ten minutes.
+  for (let turn = 0; turn < 300; turn += 1) {
+    rights.hurry();
+    clock.advance(2000);
+    await rights.look({ ...repository, name: 'apps:rights' }, () => undefined, signal);
+  }
+  expect(asked).toEqual({ right: 3000, team: 4 });
 });

@@ -9,23 +9,28 @@ import { type KubernetesObject, keyText, type ObjectKey } from '../../../src/res
 import type { Kind } from '../../../src/resource/schema/kind.ts';
 import type { MayApprove } from '../rights.ts';
 
-/** Between two looks at the rights of one repository, of which up to a fifth is waited longer, so that many repositories do not ask at once. */
+/** Until the rights, or teams, of one repository are asked for again; up to a fifth is waited longer, so that many do not ask at once. */
 const PAUSE_MS = 300_000;
 const MAX_JITTER = 0.2;
 /** After a change of roles that this process sees: what answers may see it a moment later, and many changes come together. */
 const SETTLE_MS = 1000;
-/** Users who are asked for in one look. */
-const MAX_RIGHTS = 100;
-/** Memberships that are read in one look: each is a request to the Git host, of which it gets 24 an hour at most for a repository. */
-const MAX_TEAMS = 2;
+/**
+ * Users whose rights, and memberships that are asked for in one look: each membership is a request to the Git host, of which it gets 24 an hour at
+ * most for a repository.
+ */
+const MOST = { right: 100, team: 2 } as const;
 
 const SUFFIX = ':rights';
 
 type Teams = Pick<Forge, 'isTeamMember'>;
 
+/** Roles decide about rights, and the Git host about teams. */
+const KINDS = ['right', 'team'] as const;
+type QuestionKind = (typeof KINDS)[number];
+
 /** A question with its last answer, on which what a pull request shows depends. */
 interface Question {
-  readonly kind: 'right' | 'team';
+  readonly kind: QuestionKind;
   /** Equal for one user in all pull requests of the repository. */
   readonly id: string;
   readonly answer: boolean;
@@ -43,8 +48,8 @@ interface Asked {
   readonly key: ObjectKey;
   /** By `Question.id`, those that wait longest first. */
   readonly groups: Map<string, Group>;
-  /** When they are asked again, in milliseconds of running time. */
-  dueMs: number;
+  /** When those of each kind are asked again, in milliseconds of running time. */
+  readonly dueMs: Record<QuestionKind, number>;
 }
 
 /** What one reconciliation asks, with the answers. */
@@ -102,7 +107,7 @@ export class AskedRights {
     this.forget(repository, item);
     if (questions.size === 0) return;
     const id = keyText(repository);
-    const known = this.#repositories.get(id) ?? { key: repository, groups: new Map(), dueMs: this.#next() };
+    const known = this.#repositories.get(id) ?? { key: repository, groups: new Map(), dueMs: this.#begin() };
     for (const question of questions.values()) {
       const group = known.groups.get(question.id) ?? { questions: new Map(), looks: 0 };
       group.questions.set(keyText(item), { ...question, item });
@@ -113,10 +118,13 @@ export class AskedRights {
     this.#enqueue(rightsKey(repository));
   }
 
-  forget(repository: ObjectKey, item: ObjectKey): void {
+  /** Asks no more about one pull request or proposal, or about all of the repository. */
+  forget(repository: ObjectKey, item?: ObjectKey): void {
     // Groups stay until the next look, with their place in the order: the next reconciliation may ask the same.
     const { groups } = this.#repositories.get(keyText(repository)) ?? {};
-    for (const { questions } of groups?.values() ?? []) questions.delete(keyText(item));
+    for (const { questions } of groups?.values() ?? [])
+      if (item === undefined) questions.clear();
+      else questions.delete(keyText(item));
   }
 
   /**
@@ -136,18 +144,18 @@ export class AskedRights {
       this.#repositories.delete(keyText(repository));
       return undefined;
     }
-    if (known.dueMs <= this.#clock.monotonic()) {
-      known.dueMs = this.#next();
-      await this.#ask(known, wake, signal);
-    }
-    return { requeueAfter: Math.max(0, known.dueMs - this.#clock.monotonic()), reason: 'rights are asked again' };
+    const due = KINDS.filter((kind) => known.dueMs[kind] <= this.#clock.monotonic());
+    for (const kind of due) known.dueMs[kind] = this.#next();
+    if (due.length > 0) await this.#ask(known, due, wake, signal);
+    const nextMs = Math.min(...Object.values(known.dueMs));
+    return { requeueAfter: Math.max(0, nextMs - this.#clock.monotonic()), reason: 'rights are asked again' };
   }
 
-  /** Roles have changed: what depends on them is looked at soon. */
+  /** Roles have changed: what depends on them is looked at soon. Teams do not depend on them, and keep their time. */
   hurry(): void {
     const soon = this.#clock.monotonic() + SETTLE_MS;
     for (const known of this.#repositories.values()) {
-      known.dueMs = Math.min(known.dueMs, soon);
+      known.dueMs.right = Math.min(known.dueMs.right, soon);
       this.#enqueue(rightsKey(known.key));
     }
   }
@@ -168,8 +176,14 @@ export class AskedRights {
     };
   }
 
-  async #ask(known: Asked, wake: (item: ObjectKey) => void, signal: AbortSignal): Promise<void> {
-    const left = { right: MAX_RIGHTS, team: MAX_TEAMS };
+  async #ask(
+    known: Asked,
+    due: readonly QuestionKind[],
+    wake: (item: ObjectKey) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const left = { right: 0, team: 0 };
+    for (const kind of due) left[kind] = MOST[kind];
     for (const [id, group] of [...known.groups]) {
       const asked = [...group.questions.values()];
       const question = asked[group.looks % asked.length];
@@ -188,6 +202,11 @@ export class AskedRights {
       }
       for (const { item } of group.questions.values()) wake(item);
     }
+  }
+
+  #begin(): Record<QuestionKind, number> {
+    const nextMs = this.#next();
+    return { right: nextMs, team: nextMs };
   }
 
   #next(): number {

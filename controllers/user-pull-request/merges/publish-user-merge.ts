@@ -21,6 +21,7 @@ import { isMergedBefore } from '../../pull-request/merging/merge-publication.ts'
 import {
   approvalsAtMerge,
   mergeAsApproval,
+  noRightText,
   reviewsAsCandidates,
   reviewsUntilMerge,
   type UserApproval,
@@ -125,7 +126,7 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
     outcomes.push(outcome);
   }
   // Another process may have published them: the ledger that they share has that before the refs are read again.
-  if (outcomes.some(({ result }) => result === 'not_published')) await repository.sync(signal);
+  if (outcomes.some(({ result }) => result === 'not_published')) await repository.catchUp(signal);
   const packages: PackageMerge[] = [];
   for (const one of outcomes) {
     const isOpen = one.result === 'not_published';
@@ -270,7 +271,7 @@ async function approvalsOf(
   const changesRequested = reviews === undefined ? undefined : verdicts.changesRequested;
   const missing =
     refused.length > 0
-      ? `but User "${refused.join('", "')}" may not update packagerevisions/approval in this namespace`
+      ? `but ${noRightText(refused)}`
       : merge.uncounted !== undefined
         ? `but ${merge.uncounted}`
         : review?.publishOn === 'merge'

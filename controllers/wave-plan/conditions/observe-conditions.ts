@@ -38,11 +38,12 @@ export async function observeConditions(
   if (phase === 'Completed' && !isEdited && before?.status !== 'False') return undefined;
   const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
   const { selector, verification } = plan.spec;
-  const own = [...targets.values()].filter((target) => target.phase !== 'Skipped');
-  const revisions = new Map([...own, ...candidates.values()].map(({ id, revision }) => [id, revision]));
+  const present = [...targets.values()].filter((target) => target.phase !== 'Skipped');
+  const revisions = new Map([...present, ...candidates.values()].map(({ id, revision }) => [id, revision]));
   const isProposed = (one: { readonly namespace: string }) => one.namespace === namespace;
-  const isLost = ({ id, revision, attempt, published }: TargetRecord) =>
-    attempt === 0 &&
+  // Of one that leaves now no approval counts as begun.
+  const isLost = ({ id, phase: own, revision, attempt, published }: TargetRecord) =>
+    (attempt === 0 || own !== 'Skipped') &&
     published === undefined &&
     !candidates.has(id) &&
     store.find(`${namespace}/${revision}`)?.lifecycle === 'Proposed';

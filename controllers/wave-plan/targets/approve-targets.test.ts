@@ -26,6 +26,10 @@ test('where the Git host reserves the main branch for merges, a target waits for
   await bench.settle();
   expect(await reason()).toMatch(/WaitsForMerge/);
   expect(bench.published()).toEqual([]);
+  // It is approved, whatever the plan selects now.
+  await bench.change({ selector: { packages: ['b'] } });
+  await bench.settle();
+  expect(await bench.phases()).toEqual(['a Approving']);
 });
 
 test('a target whose approval would undo a later publication waits, and is approved once that is merged into it', async () => {

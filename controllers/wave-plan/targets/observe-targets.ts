@@ -1,5 +1,6 @@
 import { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
 import { messageOf } from '../../../src/foundation/sluice-error.ts';
+import { isDecided } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
@@ -37,7 +38,8 @@ export function observeRevision(
     return { failure: `repository ${repository} is not registered` };
   }
   const found = store.find(`${namespace}/${target.revision}`);
-  if (found?.lifecycle === 'Proposed') return { revision: { state: 'Proposed' } };
+  if (found?.lifecycle === 'Proposed')
+    return { revision: { state: 'Proposed', ...(isDecided(found) ? { isApproved: true } : {}) } };
   const isPublished = found?.lifecycle === 'Published' || found?.lifecycle === 'DeletionProposed';
   return { revision: isPublished ? { state: 'Published', number: found.revision } : { state: 'Gone' } };
 }
@@ -47,7 +49,7 @@ export function isUnknown(namespace: string, id: string, store: Pick<RevisionSto
   return store.findRepository(`${namespace}/${repositoryOfId(id)}`) === undefined;
 }
 
-function repositoryOfId(id: string): string {
+export function repositoryOfId(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 

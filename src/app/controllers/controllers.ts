@@ -275,7 +275,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         repositories: (namespace) => readers.repositories.listIn(namespace),
         variantSets: (namespace) => readers.variantSets.listIn(namespace),
         readsBindings,
-        mayApprove: session.objects.database === undefined ? undefined : choice.mayApprove,
+        mayApprove: choice.mayApprove,
       }),
     dora: () => doraController({ client, store, clock, dataFolder, git, delivered }),
   };

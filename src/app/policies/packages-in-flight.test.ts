@@ -161,3 +161,11 @@ test('of approvals that are decided at once, only those that began before count'
   for (const end of ends) end();
   expect(ofRevision(shop.name)).toEqual([]);
 });
+
+test('a package whose next approval is being decided counts once, as published', async () => {
+  const web = await publish(world, 'web');
+  inFlight.reserve({ ...world.store.get(web), name: 'apps.web.w2' });
+  await counted();
+  const [rule] = policyOf(readers, world.store.get(approved), 'default').approvalRules;
+  expect(rule?.inFlight).toEqual([{ name: web, publishedAt: expect.any(Number) }]);
+});

@@ -86,8 +86,9 @@ export class PackagesInFlight {
     for (const { revision } of this.#reservations) {
       if (revision.name === approved.name && revision.namespace === namespace) break;
       const key = packageOf(revision);
-      if (revision.namespace === namespace && key !== own && isSelected(revision, this.#repositoryOf(revision)))
-        found.set(key, { name: revision.name });
+      // One whose last revision is in flight counts once, as that.
+      if (found.has(key) || revision.namespace !== namespace || key === own) continue;
+      if (isSelected(revision, this.#repositoryOf(revision))) found.set(key, { name: revision.name });
     }
     return [...found.values()].sort((one, two) => (one.name < two.name ? -1 : 1));
   }

@@ -2,6 +2,7 @@ import { messageOf } from '../../foundation/sluice-error.ts';
 
 /** A repository that could not be opened. */
 export interface OpenFailure {
+  readonly namespace: string | undefined;
   readonly repository: string;
   readonly error: unknown;
 }

@@ -108,7 +108,7 @@ function unregistered(rows: readonly PackageRevision[], at: number): LogEntry[] 
 }
 
 /** True if a push from outside Sluice changed a published package on the main branch; a deletion leaves the branch as it is. */
-function changedOnMain({ before, after }: IndexChange): boolean {
+export function changedOnMain({ before, after }: IndexChange): boolean {
   if (before === undefined || after?.outOfBand === undefined || before.commit === after.commit) return false;
   return before.outOfBand?.reason !== after.outOfBand.reason;
 }

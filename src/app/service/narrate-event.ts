@@ -27,7 +27,7 @@ export function narrateEvent(event: Event, now: number, namespaced = false): Log
     event: reason,
     subject: isTarget ? `target ${name}` : name,
     message: reason === 'Delivered' ? `delivered in ${message}` : `${reason}: ${message}`,
-    fields: { kind, component: event.reportingComponent },
+    fields: { kind, ...(namespace === '' ? {} : { namespace }), component: event.reportingComponent },
   };
 }
 

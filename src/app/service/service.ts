@@ -9,8 +9,6 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import { sleep } from '../../foundation/time/backoff.ts';
 import { unlessRepeated } from '../../foundation/time/unless-repeated.ts';
 import { freezesAt } from '../../package/model/policy/approval-rules.ts';
-import { type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
-import { isMergeOfDecision } from '../../package/store/approve-by-merge.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -29,8 +27,8 @@ import { followFreezes } from './follow-freezes.ts';
 import { followRules } from './follow-rules.ts';
 import { InitialOpenings } from './initial-openings.ts';
 import type { ListenAddress } from './listen-address.ts';
+import { logChanges } from './log-changes.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
-import { narrateChanges } from './narrate-changes.ts';
 import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
 import { Recovery } from './recovery.ts';
 import type { ApiParts, ServedApi } from './serve-api.ts';
@@ -171,20 +169,14 @@ export class SluiceService {
     const recovery = lock?.abandonedBy === undefined ? undefined : new Recovery(session, lock.abandonedBy);
     if (recovery !== undefined) log(recovery.begun());
     this.#unsubscribe.push(
-      session.store.subscribe((changes) => {
-        recovery?.count(changes);
-        const narration = {
-          wasKnown: (revision: PackageRevision) => session.wasKnown(revision),
-          isMerge: (onMain: PackageRevision) =>
-            isMergeOfDecision(onMain, session.store.findRepository(repositoryIdOf(onMain))),
-          isRegistered: (id: string) => session.store.findRepository(id) !== undefined,
-        };
-        for (const entry of narrateChanges(changes, now(), narration)) {
+      logChanges(
+        session,
+        (entry) => {
           log(entry);
           this.#recordStep(entry);
-        }
-        for (const { git } of session.store.repositories()) session.note(git.engineNote);
-      }),
+        },
+        (changes) => recovery?.count(changes),
+      ),
     );
     if (lock !== undefined)
       this.#unsubscribe.push(

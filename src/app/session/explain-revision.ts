@@ -12,6 +12,7 @@ import { obstacleExplainer } from '../../../controllers/revision/explain-obstacl
 import { resolverExplainer } from '../../../controllers/revision/explain-resolvers.ts';
 import { waveExplainer } from '../../../controllers/wave-plan/explain-wave.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { permittedSetting } from '../../git/network/remote-url.ts';
 import { explainRevision } from '../../package/api/explain/explain-revision.ts';
 import { kernelExplainer, stateExplainer } from '../../package/api/explain/explain-state.ts';
 import type { Explainer, Surroundings } from '../../package/api/explain/explainer.ts';
@@ -29,7 +30,7 @@ export class RevisionExplanations {
     this.#explainers = [
       freezeExplainer,
       lostTagExplainer(options),
-      stateExplainer(options.store),
+      stateExplainer(options.store, (url) => permittedSetting(url, options.network.hosts)),
       packageVariantExplainer(options),
       annotationExplainer,
       kernelExplainer,

@@ -146,11 +146,11 @@ export class RegisteredRepositories {
     const failures: OpenFailure[] = [];
     const groups = await groupsByAddress(await this.list());
     const openOne = async (object: Stored<Repository>, group: readonly Stored<Repository>[]) => {
-      const { name } = object.metadata;
+      const { namespace, name } = object.metadata;
       try {
         await this.#openInTime(name, (signal) => this.openObject(object, group, signal));
       } catch (error) {
-        failures.push({ repository: name, error });
+        failures.push({ namespace, repository: name, error });
       }
     };
     await Promise.all(groups.flatMap((group) => group.map((object) => openOne(object, group))));

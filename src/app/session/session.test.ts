@@ -52,7 +52,9 @@ test('a remote that does not answer delays neither the list of packages nor the 
       spec: { selector: {}, git: { repo: address.replace('x.git', 'target.git') } },
     });
     const failures = await open.repositories.openAll();
-    expect(failures).toEqual([{ repository: 'silent', error: expect.objectContaining({ code: 'Timeout' }) }]);
+    expect(failures).toEqual([
+      { namespace: 'default', repository: 'silent', error: expect.objectContaining({ code: 'Timeout' }) },
+    ]);
     expect(open.store.list({ repository: 'packages' })).toHaveLength(2);
     const { delivery } = await open.readings.explain(open.context(), { namespace: 'default', name: 'packages.web.v1' });
     expect(delivery).toEqual([

@@ -10,6 +10,8 @@ export interface Access {
   readonly server: string | undefined;
   /** The namespace that is meant. */
   readonly namespace: string;
+  /** The namespace that is meant where the command line names none. */
+  readonly defaultNamespace: string;
   readonly clock: Clock;
   readonly client: Client;
   /**

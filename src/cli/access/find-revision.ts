@@ -1,12 +1,15 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { listed } from '../../foundation/text/counted.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
+import { type Event, eventKind } from '../../resource/kinds/core/event.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { printable } from '../output/printable.ts';
 import type { Access } from './access.ts';
 
+/** Reasons of the events of a Repository about branches that are gone. */
+const REMOVALS: ReadonlySet<string> = new Set(['DraftRemoved', 'ProposedRemoved']);
 /** Revisions of a package that are named. */
 const MAX_NAMED = 5;
 /** Maximum number of repositories that are searched for a name without one, since opening each takes time. */
@@ -28,7 +31,25 @@ export async function findRevision(access: Access, name: string): Promise<Stored
   } catch (error) {
     if (!isSluiceError(error, 'NotFound') || (await repositoryNames(access)).includes(repository)) throw error;
   }
-  throw new SluiceError('NotFound', `package revision "${printable(name)}" not found; ${await hintFor(access, name)}`);
+  const removal = await removalOf(access, name);
+  const more = removal === undefined ? `; ${await hintFor(access, name)}` : `: ${printable(removal)}`;
+  throw new SluiceError('NotFound', `package revision "${printable(name)}" not found${more}`);
+}
+
+/** What was reported when its branch was removed, if that was lately. */
+async function removalOf({ client, namespace }: Access, name: string): Promise<string | undefined> {
+  try {
+    const fieldSelector = `involvedObject.name=${repositoryOf(name)}`;
+    const { items } = await client.list(eventKind, { namespace, fieldSelector });
+    const isRemoval = ({ reason = '', message = '' }: Event) =>
+      REMOVALS.has(reason) && message.includes(`; to restore ${name}, `);
+    return items.findLast(isRemoval)?.message;
+  } catch (error) {
+    // As with repositories.
+    if (isSluiceError(error, 'Refused') || isSluiceError(error, 'Unsupported') || isSluiceError(error, 'InvalidInput'))
+      return undefined;
+    throw error;
+  }
 }
 
 /** Of the path of a package, as "sluice rpkg tree" prints it: which revisions it has, the last ones first. */

@@ -3,7 +3,7 @@ import type { CommandResult, Invocation, PlaceOptions } from '../output/invocati
 import { printable, printableLines } from '../output/printable.ts';
 import { isExpected } from '../output/report-error.ts';
 import type { Access } from './access.ts';
-import { commandFor, placedHints } from './hints/command-for.ts';
+import { commandFor } from './hints/command-for.ts';
 import { nextCommands } from './hints/next-commands.ts';
 
 /**
@@ -27,8 +27,7 @@ export async function forEachName(
     } catch (error) {
       // Any other error is a defect and ends the command.
       if (!isExpected(error)) throw error;
-      const message = options === undefined ? messageOf(error) : placedHints(messageOf(error), options);
-      terminal.note(`${printable(name)} failed (${printableLines(message)})`);
+      terminal.note(`${printable(name)} failed (${printableLines(messageOf(error))})`);
       if (options !== undefined)
         for (const words of nextCommands(messageOf(error), name))
           terminal.note(`Next: ${commandFor(options, invocation)(...words)}`);

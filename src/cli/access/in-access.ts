@@ -20,26 +20,28 @@ export async function inAccess<Result>(
   write = false,
 ): Promise<Result> {
   const { terminal, environment } = invocation;
-  const note = (label: string) => (text: string) =>
-    terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(text)}`);
+  const note = (label: string) => (text: string, namespace?: string) =>
+    terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(terminal.copyable(text, namespace))}`);
   const warn = note('warning:');
   const warnings: string[] = [];
-  const onWarning = (text: string) => {
+  const onWarning = (text: string, namespace?: string) => {
     // The banner of the command says so.
     if (text.startsWith(FROZEN_PREFIX)) return;
     warnings.push(text);
-    warn(text);
+    warn(text, namespace);
   };
   const onOpenFailure = (failure: OpenFailure) => {
     const label = terminal.style('yellow', 'warning:', terminal.err);
-    terminal.note(`${label} ${printableLines(describeFailure(failure))}`);
+    terminal.note(`${label} ${printableLines(terminal.copyable(describeFailure(failure), failure.namespace))}`);
   };
   const access = await openAccess({ options, environment, write, onNote: note('note:'), onWarning, onOpenFailure });
+  terminal.defaultNamespace = access.defaultNamespace;
+  terminal.completeCommands = placedHints(options, invocation);
   try {
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run(access, warnings);
   } catch (error) {
-    throw await located(error, access, options, commandFor(options, invocation));
+    throw await located(error, access, commandFor(options, invocation));
   } finally {
     await access.close();
   }
@@ -52,14 +54,13 @@ export async function inAccess<Result>(
 async function located(
   error: unknown,
   { server, where, isOwnServer }: Access,
-  options: PlaceOptions,
   commandOf: (...words: string[]) => string,
 ): Promise<unknown> {
   if (!isSluiceError(error) || error.code === 'Internal') return error;
   const next = nextCommands(error.message, undefined).map((words) => `\nNext: ${commandOf(...words)}`);
   const scope = scopeHint(error.message);
   const hint = scope === '' && isOwnServer ? await roleHint(error.message) : scope;
-  const message = `${placedHints(error.message, options)}${leaderHint(error.message)}${hint}`;
+  const message = `${error.message}${leaderHint(error.message)}${hint}`;
   const asked = server === undefined || message.includes(server) ? '' : ` (server: ${where})`;
   if (asked === '' && next.length === 0 && message === error.message) return error;
   return new SluiceError(error.code, `${message}${asked}${next.join('')}`, { cause: error, details: error.details });

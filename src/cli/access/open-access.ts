@@ -17,8 +17,8 @@ export interface OpenAccessOptions {
   readonly write: boolean;
   /** Called once for each limitation of the Git engine or the server in use. */
   readonly onNote: (text: string) => void;
-  /** Called with each warning about a request, such as that its result is from an earlier fetch. */
-  readonly onWarning: (text: string) => void;
+  /** Called with each warning about a request, such as that its result is from an earlier fetch; `namespace` is that of its object. */
+  readonly onWarning: (text: string, namespace?: string) => void;
   /** Called for each repository that could not be opened for a list. */
   readonly onOpenFailure: (failure: OpenFailure) => void;
 }
@@ -88,6 +88,7 @@ export async function openAccess({
     where: `the data folder ${folder.path}`,
     server: undefined,
     namespace: namespace ?? DEFAULT_NAMESPACE,
+    defaultNamespace: DEFAULT_NAMESPACE,
     clock: session.clock,
     client: session.client,
     isSluice: true,

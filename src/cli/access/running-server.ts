@@ -13,7 +13,7 @@ import { ServerAccess } from './server-access.ts';
 export interface RunningServerOptions {
   readonly actor: Actor;
   readonly namespace: string | undefined;
-  readonly onWarning: (text: string) => void;
+  readonly onWarning: (text: string, namespace?: string) => void;
   readonly clock?: Clock;
   /** Milliseconds to wait for a starting server; default 30 s. */
   readonly timeoutMs?: number;

@@ -19,8 +19,8 @@ export interface ServerAccessOptions {
   readonly namespace: string | undefined;
   /** The user to impersonate; the user of the kubeconfig if absent. */
   readonly actor: Actor | undefined;
-  /** Called with why a list may be incomplete. */
-  readonly onWarning: (text: string) => void;
+  /** Called with why a list may be incomplete; `namespace` is that of the object. */
+  readonly onWarning: (text: string, namespace?: string) => void;
   /** The data folder whose server it is, if it is one of this machine. */
   readonly folder?: string;
 }
@@ -35,6 +35,7 @@ export class ServerAccess implements Access {
   readonly where: string;
   readonly server: string;
   readonly namespace: string;
+  readonly defaultNamespace: string;
   readonly clock: Clock = systemClock;
   readonly client: Client;
   readonly isSluice: boolean;
@@ -42,7 +43,7 @@ export class ServerAccess implements Access {
   readonly systemNamespace: string;
   readonly #connection: Connection;
   readonly #http: HttpClient;
-  readonly #onWarning: (text: string) => void;
+  readonly #onWarning: ServerAccessOptions['onWarning'];
 
   private constructor(
     { connection, namespace, actor, folder, onWarning }: ServerAccessOptions,
@@ -53,6 +54,7 @@ export class ServerAccess implements Access {
     const of = folder === undefined ? access.source : `"sluice up" on ${folder}`;
     this.where = `${access.server} (${of})`;
     this.namespace = namespace ?? access.namespace;
+    this.defaultNamespace = access.namespace;
     this.#http = new HttpClient({ connection, face: 'cli', impersonate: actor });
     this.client = this.#http;
     this.isSluice = served.isSluice;
@@ -96,7 +98,7 @@ export class ServerAccess implements Access {
       const synced = status?.lastFullSyncTime;
       if (synced === undefined) unread += 1;
       const state = synced === undefined ? '' : `; its packages are shown as of ${synced}`;
-      this.#onWarning(`repository ${metadata.name}: ${ready.message}${state}`);
+      this.#onWarning(`repository ${metadata.name}: ${ready.message}${state}`, metadata.namespace);
     }
     return unread;
   }

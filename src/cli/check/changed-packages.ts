@@ -1,7 +1,8 @@
-import { lstat, readdir } from 'node:fs/promises';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isMissing } from '../../foundation/files/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { printable } from '../output/printable.ts';
 import { runGit } from './run-git.ts';
 
 const MAX_FOLDERS = 200_000;
@@ -47,6 +48,16 @@ export async function allPackages(root: string): Promise<readonly string[]> {
         waiting.push(folder === '.' ? entry.name : `${folder}/${entry.name}`);
   }
   return found.sort();
+}
+
+/** Throws InvalidInput for what is no folder. */
+export async function expectFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+  if (found === undefined) throw new SluiceError('InvalidInput', `there is no folder "${printable(folder)}"`);
+  if (!found.isDirectory()) throw new SluiceError('InvalidInput', `"${printable(folder)}" is not a folder`);
 }
 
 /** The root of the working tree that a folder is in. */

@@ -16,14 +16,14 @@ const MAX_RESULTS = 100;
  */
 export async function checkPackage(
   folder: string,
-  { files, notes }: CheckedFiles,
+  { files, notes, isConflicting = false }: CheckedFiles,
   runner: PipelineRunner,
   { requireGates, signal }: { readonly requireGates: boolean; readonly signal: AbortSignal },
 ): Promise<readonly Finding[]> {
   const findings = notes.map((message) => findingAt('Kptfile', { severity: 'warning', message, code: 'Skipped' }));
   findings.push(...lintFiles(files));
   // A package that cannot be read cannot be rendered.
-  const isReadable = findings.every(({ severity }) => severity !== 'error');
+  const isReadable = !isConflicting && findings.every(({ severity }) => severity !== 'error');
   findings.push(
     ...gateFindings(files.get('Kptfile') ?? '', requireGates).map((finding) => findingAt('Kptfile', finding)),
   );

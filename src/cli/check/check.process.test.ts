@@ -131,6 +131,34 @@ describe('sluice check', () => {
     expect((await check('--base', '--output=x')).code).toBe(2);
   });
 
+  test.each(['web/plain.yaml', 'web/Kptfile'])('of a conflict in %s it reports nothing else', async (file) => {
+    const text = (word: string) =>
+      file.endsWith('Kptfile') ? KPTFILE('web', `info: {description: ${word}}\n`) : `a: ${word}\n`;
+    await write(file, text('here'));
+    commit();
+    git('checkout', '--quiet', 'main');
+    await write(file, text('there'));
+    commit();
+    git('checkout', '--quiet', 'change');
+    await write('web/bad.yaml', 'a: [1\n');
+    commit();
+    const { found, code } = await findings('--merge');
+    expect(code).toBe(1);
+    // What the branch changes besides is checked.
+    expect(found.map((one) => [one.file, one.code])).toEqual([
+      [file, 'MergeConflict'],
+      ['web/bad.yaml', 'InvalidYaml'],
+    ]);
+  });
+
+  test('names a folder that is not there, or is none', async () => {
+    for (const words of [[], ['--all']]) {
+      const { code, stderr } = await runCli(['check', join(root, 'nope'), ...words], {});
+      expect([code, stderr]).toEqual([2, `error: there is no folder "${join(root, 'nope')}"\n`]);
+    }
+    expect((await runCli(['check', join(root, 'web', 'Kptfile')], {})).stderr).toMatch(/Kptfile" is not a folder\n$/);
+  });
+
   test('says what a clone lacks', async () => {
     await write('web/a.yaml', SERVICE());
     commit();

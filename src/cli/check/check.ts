@@ -8,7 +8,7 @@ import { readPackageFolder } from '../fn/files/package-folder.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
-import { allPackages, changedPackages, workingTreeOf } from './changed-packages.ts';
+import { allPackages, changedPackages, expectFolder, workingTreeOf } from './changed-packages.ts';
 import { checkBase } from './check-base.ts';
 import { checkPackage } from './check-package.ts';
 import { type CheckedFiles, mergeResult } from './merge-result.ts';
@@ -79,6 +79,7 @@ interface Source {
 async function sourceOf(folder: string, { all, merge, base }: CheckOptions): Promise<Source> {
   if (all === true && merge === true) throw new SluiceError('InvalidInput', '--all and --merge exclude each other');
   if (base.startsWith('-')) throw new SluiceError('InvalidInput', `${JSON.stringify(base)} is no revision of git`);
+  await expectFolder(folder);
   const root = all === true ? resolve(folder) : await workingTreeOf(folder);
   if (all !== true) await checkBase(root, base);
   if (merge === true) return { root, ...(await mergeResult(root, base)) };

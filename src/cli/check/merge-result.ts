@@ -15,6 +15,8 @@ export interface CheckedFiles {
   readonly files: ReadonlyMap<string, string>;
   /** Skipped files, one line each. */
   readonly notes: readonly string[];
+  /** Files are missing since both sides of a merge have changed them, so that the package cannot be rendered. */
+  readonly isConflicting?: boolean;
 }
 
 /** What a base becomes by merging HEAD into it, in Git alone: nothing is checked out. */
@@ -36,6 +38,7 @@ export async function mergeResult(root: string, base: string): Promise<MergeResu
     },
   );
   const [tree = '', ...conflicting] = merged.split('\0').filter((part) => part !== '');
+  const unmerged = new Set(conflicting);
   const entries = new Map(
     (await runGit(root, ['ls-tree', '-r', '-z', '--full-tree', tree]))
       .split('\0')
@@ -63,11 +66,14 @@ export async function mergeResult(root: string, base: string): Promise<MergeResu
   async function read(folder: string): Promise<CheckedFiles> {
     const place = folder === '.' ? '' : `${folder}/`;
     const notes: string[] = [];
+    let isConflicting = false;
     const wanted: { readonly path: string; readonly oid: string }[] = [];
     for (const [path, { mode, oid }] of entries) {
       const below = path.slice(place.length);
       if (!path.startsWith(place) || !isResourcePath(below)) continue;
-      if (REGULAR.test(mode)) wanted.push({ path: below, oid });
+      // The tree has it with the marks of the conflict, which no version has.
+      if (unmerged.has(path)) isConflicting = true;
+      else if (REGULAR.test(mode)) wanted.push({ path: below, oid });
       else notes.push(`${printable(below)}: not a regular file, passed over; links are not followed`);
     }
     const blobs = await readGit(
@@ -81,6 +87,6 @@ export async function mergeResult(root: string, base: string): Promise<MergeResu
       if (isUtf8(data)) files.set(path, data.toString('utf8'));
       else notes.push(`${printable(path)}: not UTF-8, left as it is`);
     }
-    return { files: new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))), notes };
+    return { files: new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))), notes, isConflicting };
   }
 }

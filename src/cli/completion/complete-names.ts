@@ -15,7 +15,7 @@ const PLACE_VALUES = ['--data', '--kubeconfig', '--context', '--namespace', '-n'
 const SELECTORS: readonly string[] = ['-l', '--selector'];
 const OTHER_VALUES = [
   ...['--reason', '--message', '--as', '--as-group', '--signing-key', '--signing-key-secret'],
-  ...['--repository', '--lifecycle', ...SELECTORS],
+  ...['--repository', '--lifecycle', '--past', '--wave', ...SELECTORS],
 ];
 
 /** Beginnings of arguments of `sluice why` that are no revisions. */
@@ -42,7 +42,10 @@ export async function completeNames(
   environment: NodeJS.ProcessEnv,
 ): Promise<string[]> {
   if (kind === 'explained') return choose(await explainedNames(current, placeOptionsOf(line), environment), current);
-  const request = kind === 'conditions' ? conditionArgument(current, line) : { kind: kind as Kind, revision: '' };
+  const request =
+    kind === 'conditions'
+      ? conditionArgument(current, line)
+      : { kind: kind as Kind, subject: kind === 'waves' ? planArgument(line) : '' };
   const names =
     'known' in request ? request.known : await lookUp({ ...request, current }, placeOptionsOf(line), environment);
   const offered = kind === 'conditions' ? names.filter((name) => !OWN_TYPES.test(name)) : names;
@@ -65,10 +68,10 @@ async function explainedNames(
   );
   const objects = begun.map(async ([prefix, kind]) => {
     const rest = current.slice(prefix.length);
-    return (await lookUp({ kind, current: rest, revision: '' }, options, environment)).map((name) => prefix + name);
+    return (await lookUp({ kind, current: rest, subject: '' }, options, environment)).map((name) => prefix + name);
   });
   const isObject = current.includes('/');
-  const revisions = isObject ? [] : await lookUp({ kind: 'revisions', current, revision: '' }, options, environment);
+  const revisions = isObject ? [] : await lookUp({ kind: 'revisions', current, subject: '' }, options, environment);
   return [...revisions, ...(await Promise.all(objects)).flat()];
 }
 
@@ -76,32 +79,42 @@ async function explainedNames(
 function conditionArgument(
   current: string,
   line: readonly string[],
-): { kind: Kind; revision: string } | { known: readonly string[] } {
+): { kind: Kind; subject: string } | { known: readonly string[] } {
   const at = line.indexOf('condition') + 1;
   const rest = line.slice(at + 1);
   // Some shells pass the word that is completed too.
   const before = rest.at(-1) === current ? rest.slice(0, -1) : rest;
-  const taking: readonly string[] = [...PLACE_VALUES, ...OTHER_VALUES];
-  const given = before.filter((word, at) => !word.startsWith('-') && !taking.includes(before[at - 1] ?? ''));
+  const given = argumentsIn(before);
   // A selector takes the place of the name.
   if (before.some((word) => SELECTORS.includes(word))) given.unshift('');
   const [revision, type] = given;
-  if (revision === undefined) return { kind: 'revisions', revision: '' };
-  if (type === undefined) return { kind: 'condition types', revision };
+  if (revision === undefined) return { kind: 'revisions', subject: '' };
+  if (type === undefined) return { kind: 'condition types', subject: revision };
   return { known: line[at] === 'set' && given.length === 2 ? CONDITION_STATUSES : [] };
 }
 
+/** The plan that a `wave` command line names; empty if it names none yet. */
+function planArgument(line: readonly string[]): string {
+  return argumentsIn(line.slice(line.indexOf('wave') + 2))[0] ?? '';
+}
+
+/** Without options and their values. */
+function argumentsIn(words: readonly string[]): string[] {
+  const taking: readonly string[] = [...PLACE_VALUES, ...OTHER_VALUES];
+  return words.filter((word, at) => !word.startsWith('-') && !taking.includes(words[at - 1] ?? ''));
+}
+
 async function lookUp(
-  { kind, current, revision }: Omit<FolderRequest, 'namespace'>,
+  { kind, current, subject }: Omit<FolderRequest, 'namespace'>,
   options: PlaceOptions,
   environment: NodeJS.ProcessEnv,
 ): Promise<readonly string[]> {
   // The kubeconfig of a data folder on this machine leads to the same names as the folder.
   const folder = localFolderOf(placeOf(options, environment), environment);
   if (folder === undefined)
-    return (await import('./server-names.ts')).serverNames({ kind, current, revision }, options, environment);
+    return (await import('./server-names.ts')).serverNames({ kind, current, subject }, options, environment);
   const { namespace = DEFAULT_NAMESPACE } = options;
-  return (await import('./folder-names.ts')).folderNames({ kind, current, namespace, revision }, folder);
+  return (await import('./folder-names.ts')).folderNames({ kind, current, namespace, subject }, folder);
 }
 
 function placeOptionsOf(line: readonly string[]): PlaceOptions {

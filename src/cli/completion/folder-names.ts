@@ -25,17 +25,21 @@ const TOPICS = {
 export type ObjectNames = keyof typeof TOPICS;
 
 export interface FolderRequest {
-  readonly kind: 'revisions' | 'repositories' | ObjectNames | 'condition types';
+  readonly kind: 'revisions' | 'repositories' | ObjectNames | 'condition types' | 'waves';
   /** The beginning of the names. */
   readonly current: string;
   readonly namespace: string;
-  /** The revision whose condition types are looked up. */
-  readonly revision: string;
+  /** The revision whose condition types, or the plan whose waves are looked up. */
+  readonly subject: string;
 }
 
 interface Repository {
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly spec?: { readonly git?: { readonly repo?: string; readonly directory?: string } };
+}
+
+interface Plan extends Pick<Repository, 'metadata'> {
+  readonly spec?: { readonly waves?: readonly { readonly name: string }[] };
 }
 
 interface Policy {
@@ -48,7 +52,7 @@ interface Policy {
 
 /** Names in a data folder. Neither a server is needed nor a repository opened. */
 export async function folderNames(
-  { kind, current, namespace, revision }: FolderRequest,
+  { kind, current, namespace, subject }: FolderRequest,
   folder: DataFolder,
 ): Promise<string[]> {
   if (!existsSync(folder.database)) return [];
@@ -61,10 +65,14 @@ export async function folderNames(
         .map(({ object }) => JSON.parse(String(object)) as T)
         .filter(({ metadata }) => metadata.namespace === namespace);
     if (kind in TOPICS) return objects<Repository>(TOPICS[kind as ObjectNames]).map(({ metadata }) => metadata.name);
+    if (kind === 'waves') {
+      const plan = objects<Plan>(TOPICS.plans).find(({ metadata }) => metadata.name === subject);
+      return (plan?.spec?.waves ?? []).map(({ name }) => name);
+    }
     const repositories = objects<Repository>('config.porch.kpt.dev/v1alpha1/Repository');
     const names = repositories.map(({ metadata }) => metadata.name);
     if (kind === 'repositories') return names;
-    const [repository = '', ...more] = (kind === 'revisions' ? current : revision).split('.');
+    const [repository = '', ...more] = (kind === 'revisions' ? current : subject).split('.');
     const chosen = repositories.filter(({ metadata: { name } }) =>
       more.length === 0 ? name.startsWith(repository) : name === repository,
     );
@@ -72,7 +80,7 @@ export async function folderNames(
       const required = objects<Policy>('sluice.dev/v1alpha1/PackagePolicy')
         .filter(({ spec }) => spec?.selector?.repositories?.includes(repository) ?? true)
         .flatMap(({ spec }) => spec?.requiredGates ?? []);
-      const own = await Promise.all(chosen.map((one) => typesInGit(one, revision, folder).catch(() => [])));
+      const own = await Promise.all(chosen.map((one) => typesInGit(one, subject, folder).catch(() => [])));
       return [...required.map((gate) => gate.conditionType), ...own.flat()];
     }
     // What the last "sluice up" showed; it keeps that up to date.

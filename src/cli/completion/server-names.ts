@@ -31,7 +31,7 @@ const KINDS: Readonly<Record<ObjectNames | 'repositories', Kind<KubernetesObject
 
 /** Names that a server has. */
 export async function serverNames(
-  { kind, current, revision }: Omit<FolderRequest, 'namespace'>,
+  { kind, current, subject }: Omit<FolderRequest, 'namespace'>,
   options: PlaceOptions,
   environment: NodeJS.ProcessEnv,
 ): Promise<string[]> {
@@ -46,7 +46,9 @@ export async function serverNames(
   });
   try {
     const { client, namespace } = access;
-    if (kind === 'condition types') return await conditionTypes(access, revision);
+    if (kind === 'condition types') return await conditionTypes(access, subject);
+    if (kind === 'waves')
+      return (await client.get(wavePlanKind, { namespace, name: subject })).spec.waves.map(({ name }) => name);
     const [repository = '', ...more] = current.split('.');
     const filter = { namespace, limit: MAX_NAMES };
     if (kind !== 'revisions') {

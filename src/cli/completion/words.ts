@@ -2,7 +2,15 @@ import type { Command } from 'commander';
 import { builtIns } from '../../function/built-in/index.ts';
 
 /** Names that are looked up while a line is completed. */
-export type NameKind = 'revisions' | 'repositories' | 'targets' | 'plans' | 'freezes' | 'conditions' | 'explained';
+export type NameKind =
+  | 'revisions'
+  | 'repositories'
+  | 'targets'
+  | 'plans'
+  | 'waves'
+  | 'freezes'
+  | 'conditions'
+  | 'explained';
 
 export interface Word {
   readonly word: string;
@@ -41,10 +49,12 @@ const TARGETS: ReadonlySet<string> = new Set(['get', 'watch', 'resume'].map((ver
 const PLANS: ReadonlySet<string> = new Set(
   ['get', 'watch', 'pause', 'resume', 'abort', 'rollback', 'promote', 'approve'].map((verb) => `wave ${verb}`),
 );
-/** Kinds of the values of options. */
+/** Kinds of the values of options, also of those that only one command has. */
 const OPTION_NAMES: ReadonlyMap<string, NameKind> = new Map([
   ['--repository', 'repositories'],
   ['--target', 'targets'],
+  ['wave promote --past', 'waves'],
+  ['wave approve --wave', 'waves'],
 ]);
 
 /** Returns the words that may follow each command of a program. */
@@ -62,7 +72,7 @@ function collect(command: Command, path: string, name: string, places: Map<strin
     const word = option.long ?? option.short;
     if (word === undefined) continue;
     const takes = option.required || option.optional;
-    const looked = OPTION_NAMES.get(word);
+    const looked = OPTION_NAMES.get(word) ?? OPTION_NAMES.get(`${name} ${word}`);
     const choices = word === '--image' ? functionNames() : (option.argChoices ?? []);
     words.push({
       ...{ word, help: option.description },

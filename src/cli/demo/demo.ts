@@ -15,8 +15,9 @@ import { systemClock } from '../../foundation/time/clock.ts';
 import { hostedFolder } from '../../package/store/opening/open-package-repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { actorOf } from '../access/actor.ts';
-import { commandFor, placedCommand } from '../access/hints/command-for.ts';
+import { commandFor } from '../access/hints/command-for.ts';
 import { folderOf } from '../access/place.ts';
+import { placedExplanation } from '../access/placed-explanation.ts';
 import type { CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { timelineSink } from '../up/log-sinks.ts';
@@ -85,8 +86,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
 async function printOutcome(running: Running, options: DataOptions, invocation: Invocation): Promise<boolean> {
   const { terminal } = invocation;
   const { session } = running;
-  const command = commandFor(options, invocation);
-  const report = await waitUntilIdle(running, placedCommand(options, invocation));
+  const report = await waitUntilIdle(running, placedExplanation(options, invocation));
   if (report === undefined) return false;
   terminal.line();
   await printDelivered(session, invocation);
@@ -97,7 +97,9 @@ async function printOutcome(running: Running, options: DataOptions, invocation: 
   const [waiting] = report.revisions;
   // The placeholder of a main branch has neither a history nor anything to wait for.
   const example = session.store.list().find(({ revision }) => revision >= 0);
-  const name = waiting?.name ?? example?.name;
+  const shown = waiting ?? example;
+  const command = commandFor(shown === undefined ? options : { ...options, namespace: shown.namespace }, invocation);
+  const name = shown?.name;
   const lines = [command('rpkg', 'get')];
   if (name !== undefined) lines.push(command('why', name), command('rpkg', 'history', name));
   const east = join(hostedFolder(session.folder.path), 'edge-east.git');

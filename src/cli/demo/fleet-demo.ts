@@ -53,7 +53,6 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
   const { startMetrics } = (await import(new URL('metrics.mjs', source).href)) as {
     startMetrics: (port: number) => Promise<{ address: string; close: () => Promise<void> }>;
   };
-  const metrics = await startMetrics(0);
   await createDataFolder(folder);
   const timeline = timelineSink(terminal, start);
   const report: Report = (subject, message) =>
@@ -62,6 +61,7 @@ export async function fleetDemo(options: DataOptions, invocation: Invocation): P
     if (entry.subject.includes(SHOWN)) timeline(entry);
   };
   const network = gitNetworkOf({}, { ...environment, SLUICE_ALLOW_GIT_HOST: '127.0.0.1' });
+  const metrics = await startMetrics(0);
   try {
     return await runService(
       {

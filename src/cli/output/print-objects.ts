@@ -50,7 +50,7 @@ export function printObjects<T extends KubernetesObject>(
   const isShown = options.showNamespace === true;
   const rows = objects.map((object) => [
     ...(isShown ? [object.metadata.namespace ?? ''] : []),
-    ...columns.map((column) => cell(column, object, options.now)),
+    ...columns.map((column) => terminal.copyable(cell(column, object, options.now), object.metadata.namespace)),
   ]);
   const names = [...(isShown ? ['Namespace'] : []), ...columns.map((column) => column.name)];
   terminal.out.write(table(names, rows, { headers: options.headers }));

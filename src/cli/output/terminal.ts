@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { styleText } from 'node:util';
 import { commandLine } from '../../foundation/text/command-line.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 
 /** One of the two streams of a command. */
 export interface OutputStream {
@@ -30,6 +31,9 @@ function isOnPath(program: string, { PATH = '' }: NodeJS.ProcessEnv): boolean {
   });
 }
 
+/** Completes the quoted commands of a message. `namespace` is that of the object which the message is about. */
+export type CompleteCommands = (message: string, namespace: string | undefined) => string;
+
 /** The output streams of a command and their settings. */
 export class Terminal {
   readonly out: OutputStream;
@@ -37,6 +41,10 @@ export class Terminal {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #calledAs: string | undefined;
   #program: readonly string[] | undefined;
+  /** Makes quoted commands work on the target of the command line; set before a command runs. */
+  completeCommands: CompleteCommands = (message) => message;
+  /** The namespace that commands without -n mean on the target of the command line. */
+  defaultNamespace = DEFAULT_NAMESPACE;
 
   /** `calledAs` is the path by which the program was called. */
   constructor(out: OutputStream, err: OutputStream, environment: NodeJS.ProcessEnv, calledAs?: string) {
@@ -52,9 +60,9 @@ export class Terminal {
     return this.#program;
   }
 
-  /** Writes one line to stdout. */
+  /** Writes one line for people to stdout. Commands in it can be copied, so that other output is written to `out`. */
   line(text = ''): void {
-    this.out.write(`${text}\n`);
+    this.out.write(`${this.copyable(text)}\n`);
   }
 
   /** Writes one line to stderr, for output that programs must not read from stdout. Commands in it can be copied. */
@@ -62,10 +70,14 @@ export class Terminal {
     this.err.write(`${this.copyable(text)}\n`);
   }
 
-  /** A message whose quoted commands run as they are written, however this program was called. */
-  copyable(text: string): string {
+  /**
+   * A message whose quoted commands run as they are written: however this program was called, and on the target of the command line.
+   * `namespace` is that of the object which the message is about; by default that of the command line.
+   */
+  copyable(text: string, namespace?: string): string {
+    const completed = this.completeCommands(text, namespace);
     const program = commandLine(this.program);
-    return program === 'sluice' ? text : text.replaceAll(/(?<=["`])sluice (?=[a-z])/g, () => `${program} `);
+    return program === 'sluice' ? completed : completed.replaceAll(/(?<=["`])sluice (?=[a-z])/g, () => `${program} `);
   }
 
   /** Colours a text where a person reads it; `text` must be printable already. */

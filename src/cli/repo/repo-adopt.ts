@@ -23,7 +23,7 @@ export interface AdoptOptions extends PlaceOptions, ActorOptions {
 
 /** Flaws that a regular publication never has: its data was changed or copied, or a merge at the Git host bypassed the rules. */
 const SUSPICIOUS: ReadonlySet<string> = new Set([
-  ...['BadSignature', 'RevokedKey', 'OtherRevision', 'ContentChanged', 'GateUnmet', 'NotApproved'],
+  ...['BadSignature', 'RevokedKey', 'OtherRevision', 'ContentChanged', 'GateUnmet', 'NotApproved', 'ChangesRequested'],
 ]);
 
 /**

@@ -40,7 +40,8 @@ test('a condition is set on every proposed revision with the labels, in few writ
   expect(await set('-l', 'region=mars')).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: 'no Proposed revision matches region=mars\n',
+    stderr:
+      'no Proposed revision matches region=mars; "sluice rpkg get --lifecycle Proposed" lists those that there are\n',
   });
   expect(await set('-l', '')).toMatchObject({
     code: 2,

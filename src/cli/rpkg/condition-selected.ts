@@ -1,5 +1,6 @@
 import { mapLimited } from '../../foundation/concurrency/map-limited.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
+import { commandLine } from '../../foundation/text/command-line.ts';
 import { counted } from '../../foundation/text/counted.ts';
 import type { IssuedCondition } from '../../package/model/gates/verdict.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -38,7 +39,13 @@ export async function setOnSelected(
   if (total === 0) {
     const { selector, lifecycle = 'Proposed', repository } = selection;
     const where = repository === undefined ? '' : ` in repository ${printable(repository)}`;
-    terminal.note(`no ${printable(lifecycle)} revision matches ${printable(selector)}${where}`);
+    const list = commandLine([
+      ...['sluice', 'rpkg', 'get', '--lifecycle', lifecycle],
+      ...(repository === undefined ? [] : ['--repository', repository]),
+    ]);
+    terminal.note(
+      `no ${printable(lifecycle)} revision matches ${printable(selector)}${where}; "${printable(list)}" lists those that there are`,
+    );
     return 1;
   }
   let done = 0;

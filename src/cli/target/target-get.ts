@@ -42,7 +42,7 @@ export function targetGet(
     const rows: string[][] = [];
     for (const target of targets)
       if (isEach) rows.push(...packageRows(target, await deliveredOf(access.client, undefined, target), now, isShown));
-      else rows.push(targetRow(target, now));
+      else rows.push(targetRow(target, now).map((cell) => terminal.copyable(cell, target.metadata.namespace)));
     if (rows.length === 0) terminal.note(targets.length === 0 ? 'No targets found' : 'No packages found');
     else terminal.out.write(table(columns, rows, { headers, paint: paintStates(terminal, columns) }));
     return 0;

@@ -6,6 +6,7 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
+import { commandFor } from '../access/hints/command-for.ts';
 import { watchInAccess } from '../access/watch-in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
@@ -36,7 +37,9 @@ export function targetWatch(name: string, options: TargetWatchOptions, invocatio
     const wanted = options.revision === undefined ? undefined : await wantedRevision(access, options.revision);
     const goal = { until, wanted };
     if (access.server === undefined && (wanted !== undefined || !isReached(first, goal, undefined)))
-      terminal.note(`no server runs on ${printable(access.where)}, so nothing changes; start "sluice up"`);
+      terminal.note(
+        `no server runs on ${printable(access.where)}, so nothing changes; start "${commandFor(options, invocation)('up')}"`,
+      );
     return follow(access, name, options, goal, invocation, signal);
   });
 }
@@ -73,7 +76,7 @@ async function follow(
     const shown = JSON.stringify([status?.lastCommit, status?.deployment, deliveredCount(status), status?.conditions]);
     if (shown === last) return;
     last = shown;
-    if (output === 'json') terminal.line(JSON.stringify(target));
+    if (output === 'json') terminal.out.write(`${JSON.stringify(target)}\n`);
     else {
       const [, packages, delivered, synced, healthy, , message = ''] = targetRow(target, clock.now());
       const time = new Date(clock.now()).toISOString().slice(11, 19);

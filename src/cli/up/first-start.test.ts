@@ -27,7 +27,7 @@ test('the first start reports what is wrong, and not what it has not read yet', 
   expect(stdout).not.toContain('not open yet');
   expect(stdout).toMatch(/fleet +UpstreamNotFound: could not find upstream package revision blueprints\/web/);
   expect(stdout).toMatch(
-    /misspelt +UpstreamNotFound: repository blueprint is not registered; did you mean blueprints\?/,
+    /misspelt +UpstreamNotFound: repository blueprint is not registered in namespace default; did you mean blueprints\?/,
   );
   expect(stdout).toMatch(/guard +PoliciesInvalid: policies: there is no such folder on branch main/);
 });

@@ -1,5 +1,6 @@
 import type { LogEntry, LogSink } from '../../app/service/log-entry.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
 
@@ -14,7 +15,8 @@ const EVENT_STYLES: Readonly<Record<string, Style>> = {
 /** One JSON object a line. */
 export function jsonSink(terminal: Terminal): LogSink {
   return ({ at, level, event, subject, message, fields }) => {
-    terminal.line(JSON.stringify({ time: new Date(at).toISOString(), level, event, subject, message, ...fields }));
+    const entry = { time: new Date(at).toISOString(), level, event, subject, message, ...fields };
+    terminal.out.write(`${JSON.stringify(entry)}\n`);
   };
 }
 
@@ -31,8 +33,15 @@ export function timelineSink(terminal: Terminal, start: number): LogSink {
   };
 }
 
-function line(terminal: Terminal, { level, event, subject, message }: LogEntry): string {
+function line(terminal: Terminal, { level, event, subject, message, fields }: LogEntry): string {
   const style = level === 'warn' ? 'yellow' : EVENT_STYLES[event];
-  const text = printable(message);
-  return `${printable(subject).padEnd(28)}  ${style === undefined ? text : terminal.style(style, text)}`;
+  const namespace = typeof fields?.namespace === 'string' ? fields.namespace : undefined;
+  const text = printable(terminal.copyable(message, namespace));
+  return `${printable(subjectIn(namespace, subject)).padEnd(28)}  ${style === undefined ? text : terminal.style(style, text)}`;
+}
+
+/** The subject with its namespace, where commands need that; in a cluster it has it already. */
+function subjectIn(namespace: string | undefined, subject: string): string {
+  if (namespace === undefined || namespace === DEFAULT_NAMESPACE || subject.includes('/')) return subject;
+  return subject.replace(/^(?:target )?/, `$&${namespace}/`);
 }

@@ -13,8 +13,9 @@ import { counted } from '../../foundation/text/counted.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { actorOf } from '../access/actor.ts';
-import { commandFor, placedCommand } from '../access/hints/command-for.ts';
+import { commandFor } from '../access/hints/command-for.ts';
 import { folderOf } from '../access/place.ts';
+import { placedExplanation } from '../access/placed-explanation.ts';
 import type { ActorOptions, CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { jsonSink, textSink } from './log-sinks.ts';
 import { type Running, runService } from './run-service.ts';
@@ -125,7 +126,7 @@ async function untilIdle(
 ): Promise<CommandResult> {
   const { terminal } = invocation;
   const { session } = running;
-  const report = await waitUntilIdle(running, placedCommand(options, invocation));
+  const report = await waitUntilIdle(running, placedExplanation(options, invocation));
   if (report === undefined) return 1;
   if (options.log === 'json') {
     const at = session.clock.now();

@@ -7,7 +7,9 @@ import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wa
 import { waveTargetKind } from '../../resource/kinds/sluice/wave/wave-target.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
+import { placedCommand } from '../access/hints/command-for.ts';
 import { inPackages } from '../access/in-packages.ts';
+import { placeOf } from '../access/place.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printable } from '../output/printable.ts';
@@ -57,9 +59,11 @@ async function printPlans(
   access: Access,
   plans: readonly Stored<WavePlan>[],
   single: boolean,
-  { output, headers, allNamespaces = false, targets: showsTargets }: WaveGetOptions,
-  { terminal }: Invocation,
+  options: WaveGetOptions,
+  invocation: Invocation,
 ): Promise<void> {
+  const { output, headers, allNamespaces = false, targets: showsTargets } = options;
+  const { terminal } = invocation;
   const now = access.clock.now();
   if (showsTargets === true) {
     const { items } = await access.client.list(waveTargetKind, allNamespaces ? {} : { namespace: access.namespace });
@@ -78,11 +82,13 @@ async function printPlans(
   const [plan] = plans;
   if (!single || plan === undefined) return;
   terminal.line('');
-  terminal.out.write(table(WAVE_COLUMNS, waveRows(plan), { headers }));
+  const rows = waveRows(plan).map((row) => row.map((cell) => terminal.copyable(cell)));
+  terminal.out.write(table(WAVE_COLUMNS, rows, { headers }));
   const notes = await notesOf(plan, access);
   if (notes.length > 0) terminal.line(`\n${notes.map(printable).join('\n')}`);
-  const commands = commandsOf(plan);
-  if (commands.length > 0) terminal.line(`\nNext:\n${commands.map((one) => `  ${printable(one)}`).join('\n')}`);
+  const place = placedCommand(options, invocation, placeOf(options, invocation.environment).kind === 'server');
+  const commands = commandsOf(plan).map((one) => `  ${printable(place(one, plan.metadata.namespace))}`);
+  if (commands.length > 0) terminal.line(`\nNext:\n${commands.join('\n')}`);
 }
 
 /** What a plan waits for, what is requested of it, what verifies its targets, and which of them are not done. */

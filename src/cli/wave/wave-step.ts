@@ -1,5 +1,8 @@
+import { waveRecordsOf } from '../../../controllers/wave-plan/plan-records.ts';
+import { planSpecOf } from '../../../controllers/wave-plan/plan-spec.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
+import { isPassed } from '../../rollout/wave/follow-waves.ts';
 import { inPackages } from '../access/in-packages.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
@@ -58,9 +61,11 @@ export function wavePromote(
         'Refused',
         `cannot promote ${name}: no wave is in progress; name one with --past: ${known.join(', ')}`,
       );
-    const isStopped = plan.status?.phase === 'Paused' || plan.spec.paused;
+    const { phase, pause } = plan.status ?? {};
+    // It is paused until the wave is passed, if it was removed from the spec.
+    const isStopped = (phase === 'Paused' && pause?.cause !== 'WaveRemoved') || plan.spec.paused;
     const isPaused = isStopped ? '; it is paused, so "sluice wave resume <name>" has to follow' : '';
-    if (known.indexOf(plan.spec.promotePast ?? '') >= known.indexOf(past))
+    if (isPassed({ waves: waveRecordsOf(plan) }, past, planSpecOf(plan)))
       return { spec: undefined, text: `was requested already not to wait for wave ${past}${isPaused}` };
     return { spec: { promotePast: past }, text: `does not wait for wave ${past} any more${isPaused}` };
   });

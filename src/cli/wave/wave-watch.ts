@@ -2,6 +2,7 @@ import { Informer } from '../../controller/informer.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type WavePlan, wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import type { Access } from '../access/access.ts';
+import { commandFor } from '../access/hints/command-for.ts';
 import { watchInAccess } from '../access/watch-in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
@@ -20,7 +21,9 @@ export function waveWatch(name: string, options: WaveWatchOptions, invocation: I
   return watchInAccess(options, invocation, async (access, signal) => {
     const first = await expectPlan(access, name);
     if (access.server === undefined && endOf(first) === undefined)
-      invocation.terminal.note(`no server runs on ${printable(access.where)}, so nothing changes; start "sluice up"`);
+      invocation.terminal.note(
+        `no server runs on ${printable(access.where)}, so nothing changes; start "${commandFor(options, invocation)('up')}"`,
+      );
     return follow(access, name, options, invocation, signal);
   });
 }
@@ -53,7 +56,7 @@ async function follow(
   const show = (plan: WavePlan) => {
     if (output === 'json') {
       const text = JSON.stringify({ ...plan.status, elapsedMs: 0 });
-      if (text !== last) terminal.line(JSON.stringify(plan));
+      if (text !== last) terminal.out.write(`${JSON.stringify(plan)}\n`);
       last = text;
       return;
     }

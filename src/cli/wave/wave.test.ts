@@ -68,6 +68,11 @@ test('get shows a plan, its waves and what it waits for', async () => {
   const missing = await cli.run('wave', 'get', 'wep');
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean web?') });
   expect(await completeNames('plans', 'w', [], { SLUICE_DATA: cli.data })).toEqual(['web']);
+  const waves = (...line: string[]) => completeNames('waves', '', ['wave', ...line], { SLUICE_DATA: cli.data });
+  expect(await waves('promote', 'web', '--past')).toEqual(['canary', 'rest']);
+  expect(await waves('approve', '--reason', 'it is fine', 'web', '--wave', '')).toEqual(['canary', 'rest']);
+  expect(await waves('promote', 'wep', '--past')).toEqual([]);
+  expect(await waves('promote', '-n', 'web', '--past')).toEqual([]);
 });
 
 test('a wave with failures that the plan permits is not shown as verified', async () => {
@@ -160,6 +165,32 @@ test('a plan that nothing verifies is passed by its next command, until that is 
   expect((await cli.run('wave', 'get', 'web')).stdout).not.toContain('\nNext:');
 });
 
+test('a promotion that is over is none of a wave that was inserted since, and a removed wave is promoted by its name', async () => {
+  const [canary] = RUNNING.waves;
+  const promote = async (...waves: readonly string[]) => {
+    await withPlan(async (client) => {
+      const plan = await client.get(wavePlanKind, KEY);
+      const names = waves.map((name) => ({ name, count: 1, soak: '0s', analysis: [] }));
+      await client.update(wavePlanKind, { ...plan, spec: { ...plan.spec, waves: names, promotePast: 'canary' } });
+    });
+    return (await cli.run('wave', 'promote', 'web')).stdout;
+  };
+  await report({
+    ...RUNNING,
+    wave: 'mid',
+    waves: [
+      { ...canary, completedMs: 1 },
+      { ...canary, name: 'mid' },
+    ],
+  });
+  expect(await promote('mid', 'canary')).toBe('web does not wait for wave mid any more once "sluice up" runs\n');
+  expect(await spec()).toMatchObject({ promotePast: 'mid' });
+  const pause = { cause: 'WaveRemoved', message: 'wave mid is in progress' };
+  await report({ ...RUNNING, phase: 'Paused', pause, waves: [{ ...canary, name: 'mid' }] });
+  expect(await promote('other')).toBe('web does not wait for wave mid any more once "sluice up" runs\n');
+  expect((await cli.run('wave', 'promote', 'web')).stdout).toBe('web was requested already not to wait for wave mid\n');
+});
+
 test('a plan that is being deleted is promoted by no user', async () => {
   await withPlan(async (client) => {
     const plan = await client.get(wavePlanKind, KEY);
@@ -238,4 +269,13 @@ test('what a plan does not carry out any more is refused, with what holds it and
   });
   await report({ ...RUNNING, phase: 'Completed' });
   expect((await cli.run('wave', 'approve', 'web')).stderr).toContain('cannot approve web: it is Completed');
+});
+
+test('completion of options knows that their values are waves', async () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { stdout } = await cli.run('completion', shell);
+    expect(stdout).toMatch(/wave promote.*past.*\bwaves\b/);
+    expect(stdout).toMatch(/wave approve.*wave.*\bwaves\b/);
+    expect(stdout).not.toMatch(/target init.*\bwaves\b/);
+  }
 });

@@ -7,6 +7,7 @@ import { describePlan } from '../../../controllers/wave-plan/describe-plan.ts';
 import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
+import { sluiceCommand } from '../../package/api/explain/explainer.ts';
 import { setsOf } from '../../package/store/policies/selected-packages.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
@@ -85,6 +86,7 @@ export async function explainObject(access: Access, text: string): Promise<Objec
 export function printObjectExplanation(
   terminal: Terminal,
   { subject, state, reasons, next, commands = [] }: ObjectExplanation,
+  place: (command: string) => string,
 ): void {
   terminal.line(`${terminal.style('bold', printable(subject))}  ${printable(state)}`);
   terminal.line();
@@ -94,5 +96,5 @@ export function printObjectExplanation(
   terminal.line();
   terminal.line('Next:');
   for (const command of commands) terminal.line(`  ${terminal.style('bold', printable(command))}`);
-  for (const name of next) terminal.line(`  sluice why ${printable(name)}`);
+  for (const words of next) terminal.line(`  ${printable(place(sluiceCommand('why', ...words.split(' '))))}`);
 }

@@ -1,4 +1,5 @@
 import { describePolicy, selectedRepositories } from '../../../controllers/approval/describe-policy.ts';
+import { APPROVERS_PERMITTED } from '../../../controllers/package-policy/approver-rights.ts';
 import { boundGroups } from '../../../controllers/package-policy/bound-groups.ts';
 import { unknownGroups, unknownTypes } from '../../../controllers/package-policy/policy-names.ts';
 import { QUORUM_REACHABLE } from '../../../controllers/package-policy/quorum-rights.ts';
@@ -102,7 +103,7 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
       ...(await readUnknownNames(client, namespace, { ...selector })),
       ...(types.size === 0 ? [] : unknownTypes(policy.spec, types)),
       ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
-      ...quorumNotes(object),
+      ...rightsNotes(object),
       ...foreignRepositories(policy, selectedRepositories(policy, from), all.items),
       ...missing,
       ...failures.messages.map(
@@ -115,10 +116,12 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
   };
 }
 
-/** What a server reports of the rights of the users of a quorum. */
-function quorumNotes(policy: PackagePolicy | undefined): string[] {
-  const message = findCondition(policy?.status?.conditions, QUORUM_REACHABLE)?.message ?? '';
-  return message === '' ? [] : [message];
+/** What a server reports of the rights of the users of a quorum, and of reviewers. */
+function rightsNotes(policy: PackagePolicy | undefined): string[] {
+  return [QUORUM_REACHABLE, APPROVERS_PERMITTED].flatMap((type) => {
+    const message = findCondition(policy?.status?.conditions, type)?.message ?? '';
+    return message === '' ? [] : [message];
+  });
 }
 
 /** Types of the conditions and gates of a revision. */

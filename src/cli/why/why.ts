@@ -24,15 +24,19 @@ export function why(name: string, options: WhyOptions, invocation: Invocation): 
     if (found !== undefined) {
       // The explanation of a revision begins with them.
       await printFreezes(access, terminal, access.namespace);
-      const { commands } = found;
-      const object = commands === undefined ? found : { ...found, commands: commands.map(place) };
+      const { commands, reasons } = found;
+      const object = {
+        ...found,
+        reasons: reasons.map((reason) => terminal.copyable(reason)),
+        ...(commands === undefined ? {} : { commands: commands.map((one) => place(one)) }),
+      };
       if (options.output === 'json') terminal.out.write(toJson(object));
       else if (options.output === 'yaml') terminal.out.write(toYaml(object));
-      else printObjectExplanation(terminal, object);
+      else printObjectExplanation(terminal, object, place);
       return 0;
     }
     const shown = await readRevision(access, name, 'explain', explainSchema);
-    const explanation = placedExplanation(shown.explanation, place);
+    const explanation = placedExplanation(options, invocation, isServer)(shown.explanation);
     if (options.output === 'json') terminal.out.write(toJson(explanation));
     else if (options.output === 'yaml') terminal.out.write(toYaml(explanation));
     else printExplanation(terminal, explanation, access.clock.now());

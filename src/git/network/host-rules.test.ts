@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { HostRules } from './host-rules.ts';
 import { isLocalAddress } from './local-address.ts';
+import { permittedSetting } from './remote-url.ts';
 
 test.each([
   '127.0.0.1',
@@ -66,6 +67,16 @@ describe('rules on hosts', () => {
       ),
     });
     expect(await rules([], ['1.1.1.1']).addresses(at('git.example.com'))).toEqual([{ address: '1.1.1.1', family: 4 }]);
+  });
+
+  test.each([
+    ['http://git.example.com:3000/a.git', 'SLUICE_ALLOW_GIT_HOST=git.example.com:3000'],
+    ['ssh://git@git.example.com/a.git', 'SLUICE_ALLOW_GIT_HOST=git.example.com:22'],
+    ['https://other.example.com/a.git', undefined],
+    ['file:///a.git', undefined],
+    ['/a.git', undefined],
+  ])('a command without the server needs a setting for a host that the operator permits: %s', (url, setting) => {
+    expect(permittedSetting(url, rules(['git.example.com'], []))).toBe(setting);
   });
 
   test('the message does not contain the address of a name', async () => {

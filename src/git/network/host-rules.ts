@@ -101,11 +101,18 @@ export function localHostError(endpoint: Endpoint): SluiceError {
 }
 
 /** Returns the next step for a host that is not permitted, for messages. */
-export function permitHint({ host, port }: Endpoint): string {
+export function permitHint(endpoint: Endpoint): string {
+  return `use a public https:// or ssh:// address, or permit the host: start the server ("sluice up", or "sluice serve" in its Deployment) with ${ALLOW_OPTION} ${entryOf(endpoint)}, or set ${permittingVariable(endpoint)} for commands that run without it`;
+}
+
+/** The variable, with its value, that permits a host to commands which run without a server. */
+export function permittingVariable(endpoint: Endpoint): string {
+  return `${ALLOW_VARIABLE}=${entryOf(endpoint)}`;
+}
+
+function entryOf({ host, port }: Endpoint): string {
   const name = plainHost(host);
-  const shown = isIP(name) === 6 ? `[${name}]` : name;
-  const entry = `${shown}:${port}`;
-  return `use a public https:// or ssh:// address, or permit the host: start the server ("sluice up", or "sluice serve" in its Deployment) with ${ALLOW_OPTION} ${entry}, or set ${ALLOW_VARIABLE}=${entry} for commands that run without it`;
+  return `${isIP(name) === 6 ? `[${name}]` : name}:${port}`;
 }
 
 function entryKey(entry: string): string {

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../../foundation/text/clean-text.ts';
-import { type Endpoint, type HostRules, localHostError, permitHint } from './host-rules.ts';
+import { type Endpoint, type HostRules, localHostError, permitHint, permittingVariable } from './host-rules.ts';
 import { looksLikeSsh, readSshAddress } from './ssh-address.ts';
 
 export interface RemoteAddress {
@@ -58,6 +58,15 @@ export function readRemoteUrl(text: string): RemoteAddress {
 export function endpointOf({ href, protocol, hostname, port }: URL): Endpoint {
   const usual = protocol === 'http:' ? 80 : 443;
   return { url: href, host: hostname, port: port === '' ? usual : Number(port) };
+}
+
+/** The setting that a command without a server takes to connect to an address that the operator permits; undefined where it needs none. */
+export function permittedSetting(text: string, hosts: HostRules): string | undefined {
+  if (!text.includes('://') && !looksLikeSsh(text)) return undefined;
+  const { endpoint } = readRemoteUrl(text);
+  return endpoint !== undefined && hosts.isAllowed(endpoint.host, endpoint.port)
+    ? permittingVariable(endpoint)
+    : undefined;
 }
 
 /** True for the names and addresses by which a machine reaches itself. */

@@ -328,6 +328,21 @@ describe('a quorum', () => {
   });
 });
 
+test('a full policy counts what is published apart from approvals that are being decided, which are not', () => {
+  const inFlight = [
+    ...['r.a.w', 'r.b.w', 'r.c.w', 'r.d.w'].map((name) => ({ name })),
+    { name: 'r.q.w', publishedAt: 0 },
+  ];
+  const messageOf = (overrides: Partial<ApprovalRule>) =>
+    refusals(approve({ approvalRules: [rule({ maxInFlight: 2, ...overrides })] }))[0];
+  expect(messageOf({ inFlight })).toContain(
+    'policy p permits 2 packages in flight, and 1 is published and not yet delivered and healthy: r.q.w; 4 are not published, and being decided: r.a.w, r.b.w, r.c.w and 1 more',
+  );
+  expect(messageOf({ inFlight: inFlight.slice(0, 2) })).toContain(
+    'policy p permits 2 packages in flight, and 2 are not published, and being decided: r.a.w, r.b.w',
+  );
+});
+
 test('a merge of the Git host while a rule blocks is out of band, with the rule in its statement', () => {
   const merge = { isOnMain: true, onto: 'm0', hasProposedTree: true };
   const policy = { freezes: [freeze] };

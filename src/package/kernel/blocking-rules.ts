@@ -1,3 +1,4 @@
+import { listed } from '../../foundation/text/counted.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import { recurrenceAt, recurrenceProblem } from '../../foundation/time/recurrence.ts';
 import { type ApprovalRule, freezesAt, freezeText, type NamedRecurrence } from '../model/policy/approval-rules.ts';
@@ -183,21 +184,35 @@ function tooManyInFlight(rule: ApprovalRule): BlockingRule[] {
   if (maxInFlight === undefined) return [];
   const { inFlight } = rule;
   if (inFlight.length < maxInFlight) return [];
-  const shown = inFlight
-    .slice(0, MAX_SHOWN_REVISIONS)
-    .map(({ name }) => name)
-    .join(', ');
-  // Of those that are in flight now, so many were by this time.
-  const since = inFlight.map(({ publishedAt = Number.NaN }) => publishedAt).sort((a, b) => a - b)[maxInFlight - 1];
-  const more = inFlight.length > MAX_SHOWN_REVISIONS ? ` and ${inFlight.length - MAX_SHOWN_REVISIONS} more` : '';
+  const published = inFlight.filter(({ publishedAt }) => publishedAt !== undefined);
+  const deciding = inFlight.filter(({ publishedAt }) => publishedAt === undefined);
+  // Of those that are in flight now, so many were by this time. Unknown if approvals that are being decided take the last places.
+  const since = published.map(({ publishedAt = Number.NaN }) => publishedAt).sort((a, b) => a - b)[maxInFlight - 1];
+  const states = [
+    [published, 'published and not yet delivered and healthy'],
+    [deciding, 'not published, and being decided'],
+  ] as const;
+  const counts = states.flatMap(([those, state]) =>
+    those.length === 0 ? [] : `${those.length} ${those.length === 1 ? 'is' : 'are'} ${state}: ${shown(those)}`,
+  );
   return [
     {
       ...{ rule: 'InFlight', policy },
       ...(since === undefined || Number.isNaN(since) ? {} : { since: timestamp(since) }),
-      message: `policy ${policy} permits ${maxInFlight} packages in flight, and ${inFlight.length} are published and not yet delivered and healthy: ${shown}${more}`,
-      resolvedBy: `the targets that deliver ${shown}: see why they wait`,
+      message: `policy ${policy} permits ${maxInFlight} packages in flight, and ${counts.join('; ')}`,
+      resolvedBy:
+        published.length === 0
+          ? `the approvals of ${shown(deciding)}, after which this one can be tried again`
+          : `the targets that deliver ${shown(published)}: see why they wait`,
     },
   ];
+}
+
+function shown(inFlight: ApprovalRule['inFlight']): string {
+  return listed(
+    inFlight.map(({ name }) => name),
+    MAX_SHOWN_REVISIONS,
+  );
 }
 
 function invalid(

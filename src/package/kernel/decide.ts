@@ -259,7 +259,7 @@ function refuseUnseen({ name, commit }: RevisionState, { proposed, files }: Push
   const what = shown === undefined || shown === '' ? '' : ` (${shown}${more})`;
   return {
     code: 'WrongState',
-    message: `cannot approve ${name}: a push changed it after it was proposed, from ${proposed} to ${commit}${what}; look at the difference, then approve that commit: sluice rpkg approve --commit ${commit}, or a request with metadata.resourceVersion`,
+    message: `cannot approve ${name}: a push changed it after it was proposed, from ${proposed} to ${commit}${what}; look at the difference, then approve that commit: "sluice rpkg approve ${name} --commit ${commit}", or a request with metadata.resourceVersion`,
   };
 }
 

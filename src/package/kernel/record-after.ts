@@ -54,13 +54,11 @@ export function recordAfter(
 
 /** The approval as the decision for a merge of this commit. One that is made again keeps the time at which the user approved. */
 function decidedFor(commit: string, approval: Approval, { approvals = [] }: RevisionRecord): Approval {
-  const { subject, content, namespace, at } = approval;
-  const before = approvals.find(
-    (one) =>
-      one.mergeOf !== undefined && one.subject === subject && one.content === content && one.namespace === namespace,
-  );
-  const isAgain = before !== undefined && before.withdrawn === undefined;
-  return { ...approval, mergeOf: commit, ...(isAgain ? { at: before.at, decidedAt: at } : {}) };
+  const { subject, content, namespace, evidence, at } = approval;
+  const isSame = (one: Approval) =>
+    one.subject === subject && one.content === content && one.namespace === namespace && one.evidence === evidence;
+  const before = approvals.find((one) => one.mergeOf !== undefined && one.withdrawn === undefined && isSame(one));
+  return { ...approval, mergeOf: commit, ...(before === undefined ? {} : { at: before.at, decidedAt: at }) };
 }
 
 /** Other namespaces whose users have to approve as well. */

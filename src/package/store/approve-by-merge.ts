@@ -74,6 +74,11 @@ export function decisionOf(
   return made?.mergeOf === undefined ? undefined : { ...made, mergeOf: made.mergeOf };
 }
 
+/** True for a proposal that is approved, and that a merge of the Git host publishes. */
+export function isDecided({ namespace, tip, record }: Pick<PackageRevision, 'namespace' | 'record' | 'tip'>): boolean {
+  return approvalsIn(record ?? {}, namespace).some(({ mergeOf, tree }) => mergeOf !== undefined && tree === tip.tree);
+}
+
 /**
  * True for content of the main branch that the Git host was to merge: a proposal of the package is approved with it, and is published once the merge
  * was read.
@@ -85,6 +90,18 @@ export function isMergeOfDecision(
   const proposed = (repository?.index.ofPackage(key.package) ?? []).filter(({ lifecycle }) => lifecycle === 'Proposed');
   return proposed.some(({ record = {} }) =>
     approvalsIn(record, namespace).some((one) => one.mergeOf !== undefined && one.tree === tree),
+  );
+}
+
+/** True for content of the main branch that an open proposal of the package has, where a policy has its merge on the host publish it. */
+export function isProposedOnMain(
+  { key, tip: { tree } }: Pick<PackageRevision, 'key' | 'tip'>,
+  repository: Pick<PackageRepository, 'index' | 'policyFor'> | undefined,
+): boolean {
+  const all = repository?.index.ofPackage(key.package) ?? [];
+  return all.some(
+    (one) =>
+      one.lifecycle === 'Proposed' && one.tip.tree === tree && repository?.policyFor(one).review?.publishOn === 'merge',
   );
 }
 

@@ -206,6 +206,11 @@ export class PackageRepository implements RepositoryContext {
     return changes;
   }
 
+  /** The same for a request that needs the present refs: what others have changed is left for the next sync, whose findings report it. */
+  async catchUp(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<void> {
+    this.#refs.keep(await this.sync(signal, scope));
+  }
+
   /** True while signatures are checked in the background, which may change revisions. */
   get isChecking(): boolean {
     return this.#signatures.isChecking;

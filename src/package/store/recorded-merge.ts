@@ -1,15 +1,7 @@
-import type { PublicationFlaw } from '../kernel/publication.ts';
 import { isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { MergedProposal } from '../model/revision/revision-state.ts';
+import { isAtMostBypass } from '../plan/records/recorded-bypass.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-
-/** Flaws of a publication that records a bypass. */
-const BYPASSED: ReadonlySet<string> = new Set<PublicationFlaw>([
-  'GateUnmet',
-  'NotApproved',
-  'ChangesRequested',
-  'ForeignFiles',
-]);
 
 /**
  * Returns the revision if it is the publication of the merge, which an earlier request or another process has recorded. A request that is
@@ -23,7 +15,7 @@ export async function recordedMerge(
   if (revision === undefined || !isPublished(revision) || revision.commit !== merged?.commit) return undefined;
   const { facts, statementTag } = revision.tip;
   if (statementTag === undefined || facts.statement === undefined) return undefined;
-  if (revision.outOfBand !== undefined && !BYPASSED.has(revision.outOfBand.reason)) return undefined;
+  if (!isAtMostBypass(revision)) return undefined;
   // The index does not verify a statement that lists a flaw, which any user who may push can forge.
   const distrust = trust.distrustOfSigner(await trust.signerOf(facts.statement));
   return distrust === undefined ? revision : undefined;

@@ -61,8 +61,11 @@ export class TrackedRefs implements WriteTarget {
   readonly #unconfirmed = new Set<string>();
   /** Error of a listener during the notification of a write; the next sync throws it. */
   #listenerProblem: unknown;
-  /** Revisions whose record or publication ceased to count while this process wrote something else; the next sync returns them. */
-  readonly #lostTrust: IndexChange[] = [];
+  /**
+   * What other changes than those of a sync have shown: revisions whose record or publication ceased to count while this process wrote something
+   * else, and pushes that were noticed before. The next sync returns them, for the findings about them.
+   */
+  readonly #noticed: IndexChange[] = [];
   /** Marks of writes that were committed. */
   #unraised: NewMark[] = [];
   #mustBeDurable = false;
@@ -96,7 +99,12 @@ export class TrackedRefs implements WriteTarget {
   async refresh(fetched?: ShownStates, hasRaised = false): Promise<IndexChange[]> {
     const changed = await this.mutex.run(() => this.#readRefs(fetched, hasRaised));
     this.#throwListenerProblem();
-    return [...this.#lostTrust.splice(0), ...changed];
+    return [...this.#noticed.splice(0), ...changed];
+  }
+
+  /** Has the next sync return these changes. */
+  keep(changes: readonly IndexChange[]): void {
+    this.#noticed.push(...changes);
   }
 
   /** Updates the mirror from the remote, then the index. Writes continue meanwhile. */
@@ -124,7 +132,7 @@ export class TrackedRefs implements WriteTarget {
       this.mutex.run(async () => {
         const options = { refspecs: MIRROR_REFSPECS, prune: true, ...(signal === undefined ? {} : { signal }) };
         const repaired = await this.#options.git.repair(remote, options);
-        await this.#readRefs();
+        this.keep(await this.#readRefs());
         return repaired;
       }),
     );
@@ -197,7 +205,7 @@ export class TrackedRefs implements WriteTarget {
       // The write was committed and is in the index: the error of a listener does not make its outcome unknown.
       this.#listenerProblem ??= error;
     });
-    this.#lostTrust.push(...changed.filter(losesTrust));
+    this.keep(changed.filter(losesTrust));
   }
 
   /** Throws the errors of listeners that were notified of a write. */
@@ -212,7 +220,7 @@ export class TrackedRefs implements WriteTarget {
     const scope = ref === undefined || ref.startsWith('refs/tags/') ? 'everything' : 'branches';
     try {
       if (remote !== undefined) await this.#fetch(remote, scope, {});
-      await this.#readRefs();
+      this.keep(await this.#readRefs());
     } catch (error) {
       throw new SluiceError(
         'Unavailable',

@@ -1,6 +1,7 @@
 import type { Candidate, Observations, TargetObservation } from './observation.ts';
 import type { TargetOrder, TargetRecord, WaveRecord } from './plan-state.ts';
 import type { StateEditor } from './transition.ts';
+import { isApproved } from './wave-members.ts';
 import type { PlanSpec } from './wave-spec.ts';
 
 const UNPUBLISHED: ReadonlySet<string> = new Set(['Pending', 'Assigned', 'Approving', 'Failed', 'Unreachable']);
@@ -29,15 +30,16 @@ export function followCandidates(editor: StateEditor, { candidates, isUnknown, o
   for (const target of editor.state.targets.values()) {
     if (candidates.has(target.id) || isUnknown(target.id)) continue;
     const { revision } = of(target);
+    if (!isUnpublished(target)) continue;
+    const isDeselected = revision?.state === 'Proposed';
     if (target.phase === 'Pending' && revision?.state === 'Published')
       editor.apply({ type: 'Ahead', id: target.id, published: revision.number });
-    else if (target.phase === 'Pending')
+    else if (target.phase === 'Pending' || (isDeselected && !isApproved(revision)))
       editor.apply({
-        type: 'Skipped',
-        id: target.id,
-        reason: 'it is no Proposed revision that the plan selects any more',
+        ...{ type: 'Skipped', id: target.id, reason: 'it is no Proposed revision that the plan selects any more' },
+        ...(isDeselected ? { isDeselected } : {}),
       });
-    else if (isUnpublished(target) && revision?.state === 'Gone')
+    else if (revision?.state === 'Gone')
       editor.apply({
         type: 'Skipped',
         id: target.id,
@@ -51,8 +53,8 @@ function join(editor: StateEditor, { id, revision, commit }: Candidate, order: T
 }
 
 /**
- * A skipped target with another commit joins as a new one. With the same one it has its place again if its approval was never intended: its
- * selection, or its repository, was missing for a while. What was removed from its wave after that was removed on purpose.
+ * A skipped target with another commit joins as a new one. With the same one it has its place again if its selection, or its repository, was
+ * missing for a while, or if its approval was never intended. What was rejected after that was rejected on purpose.
  */
 function rejoin(editor: StateEditor, known: TargetRecord, candidate: Candidate, joined: number): void {
   if (isOther(known, candidate)) join(editor, candidate, { joined, key: candidate.key });

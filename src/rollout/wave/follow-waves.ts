@@ -1,7 +1,7 @@
 import type { AnalysisKey, Observations } from './observation.ts';
 import type { PauseCause, PlanState, WaveRecord } from './plan-state.ts';
 import type { StateEditor } from './transition.ts';
-import { memberChanges, membersOf } from './wave-members.ts';
+import { mayLeave, memberChanges, membersOf } from './wave-members.ts';
 import { limitOf, type PlanSpec, type WaveSpec } from './wave-spec.ts';
 
 const WITH_RESULT: ReadonlySet<string> = new Set(['Verified', 'Failed', 'Unreachable']);
@@ -20,6 +20,26 @@ export function hasTargets({ targets }: PlanState): boolean {
 export function nextWave(state: Pick<PlanState, 'waves'>, { waves }: PlanSpec): WaveSpec | undefined {
   if (currentWave(state) !== undefined) return undefined;
   return waves.find(({ name }) => state.waves.every((started) => started.name !== name));
+}
+
+/** True for a wave that a user has requested to pass. Once the wave that the spec names is over, it passes nothing that starts later. */
+export function isPassed(
+  { waves: started }: Pick<PlanState, 'waves'>,
+  wave: string,
+  { waves, promotePast }: PlanSpec,
+): boolean {
+  if (promotePast === undefined || promotePast === wave) return promotePast === wave;
+  if (started.some(({ name, completedMs }) => name === promotePast && completedMs !== undefined)) return false;
+  const placeOf = (wanted: string) => waves.findIndex(({ name }) => name === wanted);
+  // A wave that the spec has no longer is in progress before those that it has.
+  return placeOf(promotePast) >= 0 && placeOf(wave) <= placeOf(promotePast);
+}
+
+/** The wave in progress if the spec has it no longer, and no user has decided about that: its soak and its analyses are not known. */
+export function missingWave(state: Pick<PlanState, 'waves'>, spec: PlanSpec): WaveRecord | undefined {
+  const current = currentWave(state);
+  if (current === undefined || current.isRemoved === true || isPassed(state, current.name, spec)) return undefined;
+  return spec.waves.some(({ name }) => name === current.name) ? undefined : current;
 }
 
 /** The analyses of a wave at its present attempt. */
@@ -61,6 +81,11 @@ export function stopCause(
     const message = `${unreachable} targets cannot be reached, and maxUnreachable permits ${maxUnreachable}`;
     return { cause: 'MaxUnreachable', message };
   }
+  const missing = missingWave(state, spec);
+  if (missing !== undefined) {
+    const message = `wave ${missing.name} is in progress, and spec.waves has no wave of this name any more; give it its name again, which ends the pause, or resume the plan: then the wave ends without a soak and without an analysis once what it has approved is verified, and later waves take its other targets`;
+    return { cause: 'WaveRemoved', message };
+  }
   const current = currentWave(state);
   if (current === undefined || current.verifiedMs === undefined) return undefined;
   for (const key of analysesOf(current, spec)) {
@@ -77,18 +102,19 @@ export function stopCause(
 export function followWave(editor: StateEditor, spec: PlanSpec, observations: Observations): void {
   const current = currentWave(editor.state);
   if (current === undefined) return;
-  const { name } = current;
-  if (isPassed(name, spec)) {
+  const { name, isRemoved } = current;
+  if (isPassed(editor.state, name, spec)) {
     editor.apply({ type: 'WavePromoted', wave: name });
     return;
   }
   const wave = spec.waves.find((one) => one.name === name);
+  if (wave !== undefined && isRemoved === true) editor.apply({ type: 'WaveRestored', wave: name });
   // What joins later does not start the soak again, unless no other wave follows.
   const mayGrow = current.verifiedMs === undefined || wave === spec.waves.at(-1);
   if (wave !== undefined) changeMembers(editor, wave, observations, mayGrow);
   const members = membersOf(editor.state, name);
-  // Its targets were removed. With nothing verified it is not over, unless a user has removed the wave too.
-  if (members.length === 0 && wave === undefined) {
+  // Its targets were removed. With nothing verified it is not over, unless users have removed the wave too.
+  if (members.length === 0 && wave === undefined && isRemoved === true) {
     editor.apply({ type: 'WaveCompleted', wave: name });
     return;
   }
@@ -101,12 +127,22 @@ export function followWave(editor: StateEditor, spec: PlanSpec, observations: Ob
     editor.apply({ type: 'WaveVerified', wave: name });
     return;
   }
+  if (wave === undefined && isRemoved !== true) return;
   const { soakMs = 0 } = wave ?? {};
   const runs = analysesOf(current, spec).map(observations.analysisOf);
   const isAnalysed = runs.every((run) => run?.phase === 'Successful');
   if (isAnalysed && current.analysedMs === undefined) editor.apply({ type: 'WaveAnalysed', wave: name });
   if (isAnalysed && editor.state.elapsedMs - current.verifiedMs >= soakMs)
     editor.apply({ type: 'WaveCompleted', wave: name });
+}
+
+/** Waves that the spec has no longer approve nothing more: what they have not approved waits for the waves that it has. */
+export function releaseRemoved(editor: StateEditor, { waves }: PlanSpec, observations: Observations): void {
+  for (const { name, completedMs, isRemoved } of editor.state.waves) {
+    if ((completedMs === undefined && isRemoved !== true) || waves.some((wave) => wave.name === name)) continue;
+    for (const target of membersOf(editor.state, name))
+      if (mayLeave(target, observations)) editor.apply({ type: 'Released', id: target.id });
+  }
 }
 
 /** Leads a wave to its size: before each approval, since targets may have been removed or have joined. */
@@ -149,9 +185,4 @@ function assign(editor: StateEditor, id: string, wave: string): void {
   const { published } = editor.state.targets.get(id) ?? {};
   editor.apply({ type: 'Assigned', id, wave });
   if (published !== undefined) editor.apply({ type: 'Approved', id, published });
-}
-
-function isPassed(wave: string, { waves, promotePast }: PlanSpec): boolean {
-  const at = waves.findIndex(({ name }) => name === wave);
-  return at >= 0 && at <= waves.findIndex(({ name }) => name === promotePast);
 }

@@ -1,16 +1,11 @@
 import { currentWave } from './follow-waves.ts';
-import type { Observations } from './observation.ts';
 import { isOver, type PlanState, type TargetRecord } from './plan-state.ts';
 import { StateEditor } from './transition.ts';
-import { memberChanges } from './wave-members.ts';
+import { type MemberObservations, memberChanges } from './wave-members.ts';
 import type { PlanSpec } from './wave-spec.ts';
 
 /** The targets that no wave of the plan will contain, as far as the waves, and what is proposed now, stay as they are. */
-export function leftOver(
-  spec: PlanSpec,
-  state: PlanState,
-  observations: Pick<Observations, 'candidates' | 'isUnknown'>,
-): readonly TargetRecord[] {
+export function leftOver(spec: PlanSpec, state: PlanState, observations: MemberObservations): readonly TargetRecord[] {
   const last = spec.waves.at(-1);
   if (last === undefined || isOver(state.phase)) return [];
   const started = new Set(state.waves.map(({ name }) => name));

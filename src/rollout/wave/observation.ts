@@ -26,7 +26,9 @@ export type Verification =
 export interface TargetObservation {
   /** The state of the recorded revision; Gone if it exists no longer, or is a draft again. */
   readonly revision?:
-    | { readonly state: 'Proposed' | 'Gone' }
+    | { readonly state: 'Gone' }
+    /** `isApproved`: it is approved, and a merge of the Git host publishes it. */
+    | { readonly state: 'Proposed'; readonly isApproved?: true }
     | { readonly state: 'Published'; readonly number: number };
   readonly verification?: Verification;
   /** Why a gate or a policy refused the last attempt to approve it. */
@@ -53,7 +55,7 @@ export interface Observations {
   readonly of: (target: TargetRecord) => TargetObservation;
   /** The number of the revision of a target that is delivered; undefined if none is known. */
   readonly deliveredOf?: (id: string) => number | undefined;
-  /** Distinct users who have approved the start of a wave, and may. */
+  /** Distinct users whose approvals of the start of a wave count. Whether they may approve was checked when they did. */
   readonly approvalsOf: (wave: string) => number;
   readonly analysisOf: (run: AnalysisKey) => AnalysisObservation | undefined;
   /** True while a Freeze is in force: nothing begins, nothing is decided to be a failure, and the time of the plan stops. */

@@ -16,9 +16,13 @@ export const PLAN_PHASES = [
 ] as const;
 export type PlanPhase = (typeof PLAN_PHASES)[number];
 
-/** Why a plan is paused. A user ends `Requested` by the field that requests it, and all others by `resume`. */
+/**
+ * Why a plan is paused. A user ends `Requested` by the field that requests it, and all others by `resume`. `WaveRemoved`: the spec has the wave in
+ * progress no longer, which also ends once it has the wave again, or passes it.
+ */
 export const PAUSE_CAUSES = [
   ...(['Requested', 'MaxFailures', 'MaxUnreachable', 'AnalysisFailed', 'AnalysisInconclusive'] as const),
+  'WaveRemoved',
 ] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 
@@ -64,6 +68,8 @@ export interface WaveRecord {
   readonly completedMs?: number;
   /** True if a user passed it. */
   readonly isPromoted?: true;
+  /** True for a wave that the spec has no longer, and that a user lets end without it by resuming the plan. */
+  readonly isRemoved?: true;
 }
 
 export interface PlanState {

@@ -9,7 +9,7 @@ import { type Step, step } from './step.ts';
 import { WaveModel } from './testing-model.ts';
 import { planSpec, World, worldEvents } from './testing-world.ts';
 import { replay } from './transition.ts';
-import { membersOf } from './wave-members.ts';
+import { mayLeave, membersOf } from './wave-members.ts';
 import { limitOf, type PlanSpec, percentOf } from './wave-spec.ts';
 
 const START = ['a', 'b', 'c', 'e', 'h'];
@@ -164,16 +164,25 @@ class Log {
       if (next !== undefined) expect(wave.completedMs).toBeLessThanOrEqual(next.startedMs);
     }
     for (const { name } of state.waves) this.#checkCompletion(spec, state, before, name);
+    for (const id of approvals) this.#checkSelected(state.targets.get(id) as TargetRecord, observations);
     if (approvals.length > 0) this.#checkSize(spec, state, approvals, observations);
   }
 
+  /** What is approved is selected, or was approved before. */
+  #checkSelected(target: TargetRecord, observations: Observations): void {
+    const { candidates } = observations;
+    if (candidates !== undefined && mayLeave(target, observations)) expect(candidates.has(target.id)).toBe(true);
+  }
+
   /** What the wave in progress approves is within its size, of the targets that are in the plan now, and of those before each. */
-  #checkSize(spec: PlanSpec, state: PlanState, approvals: readonly string[], { isUnknown }: Observations): void {
+  #checkSize(spec: PlanSpec, state: PlanState, approvals: readonly string[], observations: Observations): void {
     const current = currentWave(state)?.name;
     const { size } = spec.waves.find(({ name }) => name === current) ?? {};
     const targets = [...state.targets.values()].filter(({ phase }) => phase !== 'Skipped');
-    // Whether one that cannot be read was approved before is not known.
-    const own = targets.filter((one) => one.wave === current && approvals.includes(one.id) && !isUnknown(one.id));
+    // What is approved stays, and of what cannot be read that is not known.
+    const own = targets.filter(
+      (one) => one.wave === current && approvals.includes(one.id) && mayLeave(one, observations),
+    );
     for (const { order } of own) {
       const until = targets.filter((one) => one.order.joined <= order.joined);
       const taken = until.filter(({ wave }) => wave !== undefined).length;
@@ -200,7 +209,15 @@ class Log {
   #checkCompletion(spec: PlanSpec, state: PlanState, before: PlanState, name: string): void {
     const was = before.waves.find((wave) => wave.name === name);
     const is = state.waves.find((wave) => wave.name === name);
-    if (was?.completedMs !== undefined || is?.completedMs === undefined || is.isPromoted === true) return;
+    if (was?.completedMs !== undefined || is?.completedMs === undefined) return;
+    if (is.isPromoted === true) {
+      const { promotePast } = spec;
+      if (promotePast === name) return;
+      // No promotion that is over passes a wave.
+      expect(spec.waves.some((wave) => wave.name === promotePast)).toBe(true);
+      expect(before.waves.find((wave) => wave.name === promotePast)?.completedMs).toBeUndefined();
+      return;
+    }
     const members = membersOf(state, name);
     const wave = spec.waves.find((one) => one.name === name);
     // It has chosen none when it started, or a user has removed the wave: otherwise what it has was verified.
@@ -208,6 +225,7 @@ class Log {
       expect(members).toEqual([]);
       return;
     }
+    if (wave === undefined) expect(is.isRemoved).toBe(true);
     if (wave === undefined && members.length === 0) return;
     expect(members).not.toEqual([]);
     for (const { phase } of members) expect(['Verified', 'Failed', 'Unreachable']).toContain(phase);

@@ -1,7 +1,17 @@
 import { followApprovals, followCandidates, followResults } from './follow-targets.ts';
-import { analysesOf, budgetOf, currentWave, followWave, nextWave, startNextWave, stopCause } from './follow-waves.ts';
+import {
+  analysesOf,
+  budgetOf,
+  currentWave,
+  followWave,
+  missingWave,
+  nextWave,
+  releaseRemoved,
+  startNextWave,
+  stopCause,
+} from './follow-waves.ts';
 import type { Action, Observations } from './observation.ts';
-import { compareTargets, isFinal, type PlanState, type TargetRecord } from './plan-state.ts';
+import { compareTargets, isFinal, type PauseCause, type PlanState, type TargetRecord } from './plan-state.ts';
 import { replay, StateEditor, type Transition } from './transition.ts';
 import { membersOf } from './wave-members.ts';
 import { limitOf, type PlanSpec } from './wave-spec.ts';
@@ -56,10 +66,15 @@ function goesOnAfter(state: PlanState, spec: PlanSpec, { candidates, isEdited }:
   );
 }
 
+/** Causes of a pause for which nothing is rolled back. */
+const NO_FAILURES: ReadonlySet<PauseCause> = new Set(['AnalysisInconclusive', 'WaveRemoved']);
+
 /** Returns why the plan is to be rolled back; undefined if it is not. */
 function pauseOrResume(editor: StateEditor, spec: PlanSpec, observations: Observations): string | undefined {
   const { phase, pause, pauses } = editor.state;
-  if (phase === 'Paused' && pause?.cause !== 'Requested') {
+  if (phase === 'Paused' && pause?.cause === 'WaveRemoved' && missingWave(editor.state, spec) === undefined)
+    editor.apply({ type: 'Unpaused' });
+  else if (phase === 'Paused' && pause?.cause !== 'Requested') {
     if (spec.resume < pauses) return undefined;
     acceptResults(editor);
     editor.apply({ type: 'Resumed', pause: pauses });
@@ -67,14 +82,14 @@ function pauseOrResume(editor: StateEditor, spec: PlanSpec, observations: Observ
   // What fails in a freeze may be repaired in it: the state at its end decides.
   const stop = observations.isFrozen ? undefined : stopCause(editor.state, spec, observations);
   if (stop !== undefined && editor.state.phase !== 'Paused') {
-    if (spec.onFailure === 'Rollback' && stop.cause !== 'AnalysisInconclusive') return stop.message;
+    if (spec.onFailure === 'Rollback' && !NO_FAILURES.has(stop.cause)) return stop.message;
     editor.apply({ type: 'Paused', ...stop });
   } else if (spec.paused && editor.state.phase !== 'Paused')
     editor.apply({ type: 'Paused', cause: 'Requested', message: `${spec.pausedBy ?? 'a user'} requested it` });
   return undefined;
 }
 
-/** A user who resumes a plan accepts what has failed; an analysis is made again. */
+/** A user who resumes a plan accepts what has failed, and that its wave was removed; an analysis is made again. */
 function acceptResults(editor: StateEditor): void {
   const { pause } = editor.state;
   for (const { id, phase, isAccepted } of editor.state.targets.values())
@@ -82,6 +97,8 @@ function acceptResults(editor: StateEditor): void {
   const current = currentWave(editor.state);
   const isAnalysis = pause?.cause === 'AnalysisFailed' || pause?.cause === 'AnalysisInconclusive';
   if (isAnalysis && current !== undefined) editor.apply({ type: 'AnalysisRepeated', wave: current.name });
+  if (pause?.cause === 'WaveRemoved' && current !== undefined)
+    editor.apply({ type: 'RemovalAccepted', wave: current.name });
 }
 
 function advance(editor: StateEditor, spec: PlanSpec, observations: Observations): Step {
@@ -89,6 +106,7 @@ function advance(editor: StateEditor, spec: PlanSpec, observations: Observations
   const isStopped = editor.state.phase === 'Paused' || observations.isFrozen;
   const goesOn = () => {
     const { length } = editor.transitions;
+    releaseRemoved(editor, spec, observations);
     followWave(editor, spec, observations);
     return editor.transitions.length > length || (!isStopped && startNextWave(editor, spec, observations));
   };
@@ -114,7 +132,10 @@ function beginApprovals(editor: StateEditor, spec: PlanSpec, { deliveredOf }: Ob
     const members = membersOf(editor.state, name);
     const waiting = members.filter(({ phase }) => phase === 'Assigned').sort(compareTargets);
     if (waiting.length === 0) continue;
-    const { maxConcurrency } = spec.waves.find((wave) => wave.name === name) ?? {};
+    const wave = spec.waves.find((one) => one.name === name);
+    // How many at a time is not known of one that was removed.
+    if (wave === undefined) continue;
+    const { maxConcurrency } = wave;
     const inFlight = members.filter(({ phase }) => phase === 'Approving' || phase === 'Approved').length;
     const most = maxConcurrency === undefined ? members.length : Math.max(1, limitOf(maxConcurrency, members.length));
     for (const { id } of waiting.slice(0, Math.max(0, most - inFlight))) {

@@ -24,6 +24,8 @@ interface Part {
   readonly name: string;
   okSince: number | undefined;
   isDone: boolean;
+  /** Its end without the spec is accepted. */
+  isDropped: boolean;
   attempt: number;
 }
 
@@ -38,7 +40,7 @@ export class WaveModel {
   isHeld = false;
   isStopped = false;
   stops = 0;
-  #wasAnalysis = false;
+  #why: 'failures' | 'analysis' | 'missing' = 'failures';
   #time = 0;
   #joins = 0;
 
@@ -114,9 +116,14 @@ export class WaveModel {
     }
     for (const one of this.entries) {
       if (one.isOut || one.published || candidates.has(one.id) || isUnknown(one.id)) continue;
-      const state = of(one as never).revision?.state;
-      if (one.wave === undefined && state === 'Published') one.published = true;
-      else if (one.wave === undefined || state === 'Gone') one.isOut = true;
+      const { state } = of(one as never).revision ?? {};
+      if (one.wave === undefined && state === 'Published') {
+        one.published = true;
+        continue;
+      }
+      if (one.wave !== undefined && this.#isDecided(one, of)) continue;
+      one.isOut = true;
+      if (state === 'Proposed') one.wasBegun = false;
     }
   }
 
@@ -146,24 +153,28 @@ export class WaveModel {
 
   #stopOrGoOn(spec: PlanSpec, { analysisOf, isFrozen }: Observations): void {
     const part = this.parts.find(({ isDone }) => !isDone);
-    if (this.isStopped) {
+    if (this.isStopped && this.#why === 'missing' && !this.#isMissing(part, spec)) this.isStopped = false;
+    else if (this.isStopped) {
       if (spec.resume < this.stops) return;
       this.isStopped = false;
+      if (this.#why === 'missing' && part !== undefined) part.isDropped = true;
       for (const one of this.entries)
         if (!one.isOut && one.result !== undefined && one.result !== 'ok') one.isAccepted = true;
-      if (this.#wasAnalysis && part !== undefined) part.attempt += 1;
+      if (this.#why === 'analysis' && part !== undefined) part.attempt += 1;
     } else if (this.isHeld && !spec.paused) this.isHeld = false;
     if (this.isHeld) return;
     const all = this.entries.filter(({ isOut }) => !isOut);
     const tooMany = (wanted: string, limit: Amount) =>
       all.filter((one) => one.result === wanted && !one.isAccepted).length > this.#limit(limit, all.length);
     const exceeded = tooMany('failed', spec.maxFailures) || tooMany('unreachable', spec.maxUnreachable);
-    const bad = part?.okSince === undefined ? undefined : this.#bad(part, spec, analysisOf);
-    if (!isFrozen && (exceeded || bad !== undefined)) {
-      if (spec.onFailure === 'Rollback' && (exceeded || bad !== 'Inconclusive')) this.ended = 'back';
+    const isMissing = this.#isMissing(part, spec);
+    const bad = part?.okSince === undefined || isMissing ? undefined : this.#bad(part, spec, analysisOf);
+    if (!isFrozen && (exceeded || isMissing || bad !== undefined)) {
+      if (spec.onFailure === 'Rollback' && (exceeded || (bad !== undefined && bad !== 'Inconclusive')))
+        this.ended = 'back';
       else {
         this.isStopped = true;
-        this.#wasAnalysis = !exceeded;
+        this.#why = exceeded ? 'failures' : isMissing ? 'missing' : 'analysis';
         this.stops += 1;
       }
     } else if (spec.paused) this.isHeld = true;
@@ -179,14 +190,15 @@ export class WaveModel {
 
   /** True if something changed. */
   #advance(spec: PlanSpec, seen: Observations, mayBegin: boolean): boolean {
+    this.#drop(spec, seen);
     const part = this.parts.find(({ isDone }) => !isDone);
     if (part === undefined) return mayBegin && this.#start(spec, seen);
-    const place = spec.waves.findIndex(({ name }) => name === part.name);
-    const passed = spec.waves.findIndex(({ name }) => name === spec.promotePast);
-    if (place >= 0 && place <= passed) {
+    const place = placeIn(spec, part.name);
+    if (this.#isPassed(part, spec)) {
       part.isDone = true;
       return true;
     }
+    if (place >= 0) part.isDropped = false;
     const isLast = place >= 0 && place === spec.waves.length - 1;
     if (place >= 0) this.#release(part.name, spec, seen);
     if (place >= 0 && (part.okSince === undefined || isLast)) this.#take(part.name, spec, seen);
@@ -198,9 +210,13 @@ export class WaveModel {
       this.#take(part.name, spec, seen);
       own = this.#own(part.name);
       if (own.length === 0) return false;
-    } else if (own.length === 0) {
+    } else if (own.length === 0 && part.isDropped) {
       part.isDone = true;
       return true;
+    } else if (own.length === 0) {
+      if (part.okSince !== undefined) part.attempt += 1;
+      part.okSince = undefined;
+      return false;
     }
     if (own.some(({ result }) => result === undefined)) {
       const isNew = part.okSince !== undefined;
@@ -209,6 +225,7 @@ export class WaveModel {
       return isNew;
     }
     part.okSince ??= this.#time;
+    if (place < 0 && !part.isDropped) return false;
     for (let index = 0; index < this.#analyses(part.name, spec); index += 1)
       if (seen.analysisOf({ wave: part.name, attempt: part.attempt, index })?.phase !== 'Successful') return false;
     part.isDone = this.#time - part.okSince >= (spec.waves[place]?.soakMs ?? 0);
@@ -220,7 +237,7 @@ export class WaveModel {
     if (next === undefined || this.entries.every(({ isOut }) => isOut) || seen.candidates === undefined) return false;
     if (seen.approvalsOf(next.name) < next.approvals) return false;
     if (this.parts.length === 0) for (const one of this.entries) one.key = seen.candidates.get(one.id)?.key ?? one.key;
-    const part: Part = { name: next.name, okSince: undefined, isDone: false, attempt: 1 };
+    const part: Part = { name: next.name, okSince: undefined, isDone: false, isDropped: false, attempt: 1 };
     this.parts.push(part);
     this.#take(next.name, spec, seen);
     part.isDone = this.#own(next.name).length === 0;
@@ -250,13 +267,49 @@ export class WaveModel {
     });
   }
 
-  #release(wave: string, spec: PlanSpec, { isUnknown }: Observations): void {
+  #release(wave: string, spec: PlanSpec, seen: Observations): void {
+    const { size } = spec.waves[placeIn(spec, wave)] ?? {};
+    const isMeant = ({ id }: Entry) =>
+      size === undefined ||
+      !('selected' in size) ||
+      seen.candidates === undefined ||
+      seen.candidates.get(id)?.selectedBy.includes(wave) === true;
     for (const one of this.#own(wave).sort(byOrder).reverse())
-      if (!one.published && !isUnknown(one.id) && !this.#fits(wave, spec, one))
-        Object.assign(one, {
-          ...{ wave: undefined, isBegun: false, result: undefined, isAccepted: false, blocked: undefined },
-          since: this.#time,
-        });
+      if (!isMeant(one) || !this.#fits(wave, spec, one)) this.#letGo(one, seen);
+  }
+
+  /** Waves that the spec has no more keep only what they have approved. */
+  #drop(spec: PlanSpec, seen: Observations): void {
+    for (const part of this.parts)
+      if (placeIn(spec, part.name) < 0 && (part.isDone || part.isDropped))
+        for (const one of this.#own(part.name)) this.#letGo(one, seen);
+  }
+
+  #letGo(one: Entry, { isUnknown, of }: Observations): void {
+    if (one.published || isUnknown(one.id) || this.#isDecided(one, of)) return;
+    Object.assign(one, {
+      ...{ wave: undefined, isBegun: false, result: undefined, isAccepted: false, blocked: undefined },
+      since: this.#time,
+    });
+  }
+
+  /** The host is to merge it. */
+  #isDecided(one: Entry, of: Observations['of']): boolean {
+    const { revision } = of(one as never);
+    return revision?.state === 'Proposed' && revision.isApproved === true;
+  }
+
+  #isPassed(part: Part, spec: PlanSpec): boolean {
+    const { promotePast: past } = spec;
+    if (past === undefined || part.isDone) return false;
+    if (past === part.name) return true;
+    const isOver = this.parts.some(({ name, isDone }) => name === past && isDone);
+    return !isOver && spec.waves.slice(0, placeIn(spec, past) + 1).length > Math.max(0, placeIn(spec, part.name));
+  }
+
+  /** Nothing says how long it soaks. */
+  #isMissing(part: Part | undefined, spec: PlanSpec): boolean {
+    return part !== undefined && placeIn(spec, part.name) < 0 && !part.isDropped && !this.#isPassed(part, spec);
   }
 
   #take(wave: string, spec: PlanSpec, { candidates }: Observations): void {
@@ -273,6 +326,7 @@ export class WaveModel {
 
   #begin(wave: string, spec: PlanSpec): void {
     const own = this.#own(wave);
+    if (placeIn(spec, wave) < 0) return;
     const limit = spec.waves.find(({ name }) => name === wave)?.maxConcurrency;
     let free = limit === undefined ? own.length : Math.max(1, this.#limit(limit, own.length));
     free -= own.filter((one) => one.isBegun && one.result === undefined).length;
@@ -290,6 +344,10 @@ export class WaveModel {
   #limit(amount: Amount, total: number): number {
     return 'count' in amount ? amount.count : Math.floor((amount.percent * total) / 100);
   }
+}
+
+function placeIn({ waves }: PlanSpec, wave: string): number {
+  return waves.findIndex(({ name }) => name === wave);
 }
 
 function byOrder(a: Entry, b: Entry): number {

@@ -16,6 +16,8 @@ interface Revision {
   state: 'Proposed' | 'Gone' | 'Published';
   /** Unique among the revisions of its package. */
   commit: number;
+  /** A user approved it, and the Git host merges it. */
+  isApproved?: true | undefined;
   observation: TargetObservation;
 }
 
@@ -26,12 +28,14 @@ const ANALYSES = ['Successful', 'Running', 'Failed', 'Error', 'Inconclusive'] as
 export type WorldEvent =
   /** `isOther`: in another workspace than the last revision of the package. */
   | { readonly type: 'propose'; readonly id: string; readonly isOther: boolean }
-  | { readonly type: 'withdraw' | 'publish'; readonly id: string }
+  | { readonly type: 'withdraw' | 'publish' | 'decide'; readonly id: string }
   | { readonly type: 'verify'; readonly ids: readonly string[]; readonly result: (typeof RESULTS)[number] }
   /** `close`: the repository of the package cannot be read. */
   | { readonly type: 'refuse' | 'fail' | 'close'; readonly id: string; readonly on: boolean }
   /** The selector of the plan matches none of these packages, although they are Proposed. */
   | { readonly type: 'deselect'; readonly ids: readonly string[] }
+  /** The selector of a wave matches these packages. */
+  | { readonly type: 'name'; readonly wave: string; readonly ids: readonly string[] }
   | { readonly type: 'carryOut'; readonly most: number }
   | { readonly type: 'analyse'; readonly phase: (typeof ANALYSES)[number] }
   | { readonly type: 'approveWave' }
@@ -85,7 +89,10 @@ const specChange: fc.Arbitrary<Partial<PlanSpec>> = fc.oneof(
 export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
   const event: fc.Arbitrary<WorldEvent> = fc.oneof(
     { weight: 4, arbitrary: fc.record({ type: fc.constant('propose' as const), id, isOther: fc.boolean() }) },
-    { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('withdraw' as const, 'publish' as const), id }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ type: fc.constantFrom('withdraw' as const, 'publish' as const, 'decide' as const), id }),
+    },
     {
       weight: 6,
       arbitrary: fc.record({
@@ -103,6 +110,14 @@ export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
       }),
     },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('deselect' as const), ids: fc.subarray([...IDS]) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        type: fc.constant('name' as const),
+        wave: fc.constantFrom(...WAVES),
+        ids: fc.subarray([...IDS]),
+      }),
+    },
     { weight: 6, arbitrary: fc.record({ type: fc.constant('carryOut' as const), most: fc.constantFrom(1, 3, 9, 9) }) },
     {
       weight: 2,
@@ -134,6 +149,11 @@ export class World {
   readonly #packages = new Map<string, Revision[]>();
   readonly #closed = new Set<string>();
   #deselected: ReadonlySet<string> = new Set();
+  /** What the selector of each wave matches. */
+  readonly #named = new Map<string, ReadonlySet<string>>([
+    ['one', new Set(['a', 'b', 'c'])],
+    ['two', new Set(['d', 'e', 'f', 'g', 'h', 'i'])],
+  ]);
   readonly #runs = new Map<string, AnalysisObservation>();
   #approvals = 0;
   #isHidden = false;
@@ -159,6 +179,9 @@ export class World {
       case 'publish':
         this.#move(event.id, 'Published');
         break;
+      case 'decide':
+        this.#decide(event.id);
+        break;
       case 'verify':
         for (const name of event.ids) {
           const { result } = event;
@@ -177,6 +200,9 @@ export class World {
         break;
       case 'deselect':
         this.#deselected = new Set(event.ids);
+        break;
+      case 'name':
+        this.#named.set(event.wave, new Set(event.ids));
         break;
       case 'carryOut':
         this.#carryOut(actions.slice(0, event.most), targets);
@@ -202,16 +228,18 @@ export class World {
       const { name: revision, state, commit } = this.#last(id) ?? {};
       if (revision === undefined || state !== 'Proposed' || this.#closed.has(id)) continue;
       if (this.#deselected.has(id)) continue;
-      const selectedBy = id < 'd' ? ['one'] : ['two'];
+      const selectedBy = WAVES.filter((name) => this.#named.get(name)?.has(id) === true);
       candidates.set(id, { id, key: orderKey(id, `salt ${this.#salt}`), revision, commit: String(commit), selectedBy });
     }
     // A revision is found by its name, whatever became of the commit that is recorded.
     const of = ({ id, revision }: TargetRecord): TargetObservation => {
-      const { state, observation } = this.#packages.get(id)?.find(({ name }) => name === revision) ?? {};
+      const { state, isApproved, observation } = this.#packages.get(id)?.find(({ name }) => name === revision) ?? {};
       // What verifies a target is still read.
       if (this.#closed.has(id)) return { ...observation, rollback: 'Done' };
       if (state === undefined) return { revision: { state: 'Gone' } };
-      return { ...observation, revision: state === 'Published' ? { state, number: 1 } : { state }, rollback: 'Done' };
+      if (state === 'Published') return { ...observation, revision: { state, number: 1 }, rollback: 'Done' };
+      const approved = state === 'Proposed' && isApproved === true ? { isApproved } : {};
+      return { ...observation, revision: { state, ...approved }, rollback: 'Done' };
     };
     return {
       candidates: this.#isHidden ? undefined : candidates,
@@ -246,9 +274,15 @@ export class World {
     const last = revisions.at(-1);
     if (last?.state === 'Proposed') return;
     const commit = (last?.commit ?? 0) + 1;
-    if (last?.state === 'Gone' && !isOther) Object.assign(last, { state: 'Proposed', commit, observation: {} });
+    if (last?.state === 'Gone' && !isOther)
+      Object.assign(last, { state: 'Proposed', commit, isApproved: undefined, observation: {} });
     else revisions.push({ name: `${id}.w${revisions.length + 1}`, state: 'Proposed', commit, observation: {} });
     this.#packages.set(id, revisions);
+  }
+
+  #decide(id: string): void {
+    const found = this.#last(id);
+    if (found?.state === 'Proposed') found.isApproved = true;
   }
 
   #move(id: string, state: 'Gone' | 'Published'): void {

@@ -14,12 +14,13 @@ export type Transition =
     }
   /** Another revision, or another commit, of a target that waits for its wave. */
   | { readonly type: 'Retargeted'; readonly id: string; readonly revision: string; readonly commit: string }
-  | { readonly type: 'Skipped'; readonly id: string; readonly reason: string }
+  /** `isDeselected`: the selector alone removed it, so that no approval of it counts as begun once it is selected again. */
+  | { readonly type: 'Skipped'; readonly id: string; readonly reason: string; readonly isDeselected?: true }
   | { readonly type: 'Ahead'; readonly id: string; readonly published: number }
   /** Its place in the order, as of the start of the plan. */
   | { readonly type: 'Ordered'; readonly id: string; readonly key: string }
   | { readonly type: 'Assigned'; readonly id: string; readonly wave: string }
-  /** It waits for a later wave again: its wave would be larger than its size. */
+  /** It waits for a later wave again: its wave is smaller, selects others, or was removed. */
   | { readonly type: 'Released'; readonly id: string }
   /** `previous` is the number of the revision that is delivered; undefined if none is known. */
   | { readonly type: 'Approving'; readonly id: string; readonly previous?: number }
@@ -38,6 +39,8 @@ export type Transition =
   | { readonly type: 'NotRolledBack'; readonly id: string; readonly reason: string }
   | { readonly type: 'WaveStarted' | 'WaveVerified' | 'WaveUnverified' | 'WaveAnalysed'; readonly wave: string }
   | { readonly type: 'AnalysisRepeated' | 'WaveCompleted' | 'WavePromoted'; readonly wave: string }
+  /** The spec has the wave in progress no longer, which a user accepts; or it has it again. */
+  | { readonly type: 'RemovalAccepted' | 'WaveRestored'; readonly wave: string }
   /** A completed plan has targets again: its last waves that found none are to be started again. */
   | { readonly type: 'Reopened' }
   | { readonly type: 'Started' | 'Unpaused' | 'Completed' | 'Aborted' | 'RolledBack' }
@@ -99,7 +102,10 @@ function applyTo(draft: Draft, transition: Transition): void {
       change(draft, transition.id, { revision: transition.revision, commit: transition.commit });
       break;
     case 'Skipped':
-      move(draft, transition.id, 'Skipped', { reason: transition.reason });
+      move(draft, transition.id, 'Skipped', {
+        reason: transition.reason,
+        ...(transition.isDeselected === true ? { attempt: 0 } : {}),
+      });
       break;
     case 'Ahead':
       move(draft, transition.id, 'Ahead', { published: transition.published });
@@ -185,6 +191,12 @@ function applyToPlan(draft: Draft, transition: PlanTransition): void {
     case 'WavePromoted':
       changeWave(draft, transition.wave, (wave) => ({ ...wave, completedMs: elapsedMs, isPromoted: true }));
       break;
+    case 'RemovalAccepted':
+      changeWave(draft, transition.wave, (wave) => ({ ...wave, isRemoved: true }));
+      break;
+    case 'WaveRestored':
+      changeWave(draft, transition.wave, ({ isRemoved: _removed, ...wave }) => wave);
+      break;
     case 'Started':
     case 'Unpaused':
       setPhase(draft, transition.type === 'Started' || waves.length > 0 ? 'Running' : 'Pending');
@@ -192,12 +204,14 @@ function applyToPlan(draft: Draft, transition: PlanTransition): void {
     case 'Resumed':
       setPhase(draft, 'Running');
       break;
-    case 'Reopened':
+    case 'Reopened': {
       setPhase(draft, 'Running');
-      set(draft, {
-        waves: waves.slice(0, waves.findLastIndex(({ name }) => membersOf(draft.state, name).length > 0) + 1),
-      });
+      const kept = waves.slice(0, waves.findLastIndex(({ name }) => membersOf(draft.state, name).length > 0) + 1);
+      set(draft, { waves: kept });
+      for (const { id, wave } of draft.targets.values())
+        if (wave !== undefined && kept.every(({ name }) => name !== wave)) leaveWave(draft, id);
       break;
+    }
     case 'Paused': {
       const { cause, message } = transition;
       setPhase(draft, 'Paused');
@@ -234,6 +248,10 @@ function order(draft: Draft, id: string, key: string): void {
 
 function release(draft: Draft, id: string): void {
   move(draft, id, 'Pending', {});
+  leaveWave(draft, id);
+}
+
+function leaveWave(draft: Draft, id: string): void {
   const { wave: _left, ...record } = draft.targets.get(id) ?? {};
   if ('id' in record) draft.targets.set(id, record);
 }

@@ -1,4 +1,4 @@
-import type { Observations } from './observation.ts';
+import type { Observations, TargetObservation } from './observation.ts';
 import { compareTargets, type PlanState, type TargetRecord } from './plan-state.ts';
 import { percentOf, type WaveSpec } from './wave-spec.ts';
 
@@ -14,34 +14,49 @@ interface Room {
 }
 
 export interface MemberChanges {
-  /** Those that the wave has beyond its size, the last ones first. What is published stays. */
+  /** Those that the wave has beyond its size, or that its selector does not match any more, the last ones first. What is approved stays. */
   readonly released: readonly TargetRecord[];
   /** Those that it has not yet, in order. */
   readonly taken: readonly TargetRecord[];
 }
 
-/** What leads a wave to its size, of the targets that are in the plan now. */
+/** What the members of a wave depend on. */
+export type MemberObservations = Pick<Observations, 'candidates' | 'isUnknown' | 'of'>;
+
+/** True for a proposal that is approved, and that a merge of the Git host publishes. */
+export function isApproved(revision: TargetObservation['revision']): boolean {
+  return revision?.state === 'Proposed' && revision.isApproved === true;
+}
+
+/** True for a target that may leave its wave: it is not approved. What cannot be read may have been. */
+export function mayLeave(target: TargetRecord, { isUnknown, of }: Omit<MemberObservations, 'candidates'>): boolean {
+  return target.published === undefined && !isUnknown(target.id) && !isApproved(of(target).revision);
+}
+
+/** What leads a wave to its size and its selector, of the targets that are in the plan now. */
 export function memberChanges(
   { targets }: PlanState,
   { name, size }: WaveSpec,
-  { candidates, isUnknown }: Pick<Observations, 'candidates' | 'isUnknown'>,
+  observations: MemberObservations,
 ): MemberChanges {
+  const { candidates } = observations;
+  const isNamed = ({ id }: TargetRecord) =>
+    !('selected' in size) || candidates?.get(id)?.selectedBy.includes(name) === true;
   const all = [...targets.values()].filter(({ phase }) => phase !== 'Skipped').sort(compareTargets);
   const rooms = roomsOf(name, size, all);
   const of = ({ order }: TargetRecord) => rooms.filter(({ joined }) => joined >= order.joined);
   const released: TargetRecord[] = [];
   for (const target of all.toReversed()) {
-    // What cannot be read may have been approved.
-    if (target.wave !== name || target.published !== undefined || isUnknown(target.id)) continue;
+    if (target.wave !== name || !mayLeave(target, observations)) continue;
     const own = of(target);
-    if (own.every(({ left }) => left >= 0)) continue;
+    // Without candidates it is not known what the selector matches.
+    if ((candidates === undefined || isNamed(target)) && own.every(({ left }) => left >= 0)) continue;
     for (const room of own) room.left += 1;
     released.push(target);
   }
   const taken: TargetRecord[] = [];
   for (const target of all) {
-    if (target.wave !== undefined) continue;
-    if ('selected' in size && candidates?.get(target.id)?.selectedBy.includes(name) !== true) continue;
+    if (target.wave !== undefined || !isNamed(target)) continue;
     const own = of(target);
     if (own.some(({ left }) => left <= 0)) continue;
     for (const room of own) room.left -= 1;

@@ -343,10 +343,9 @@ export class GitHubRepository {
     let commit = base;
     if (method === 'rebase') {
       const commits = git(this.gitDir, ['rev-list', '--reverse', `${base}..${expected}`]).split('\n');
-      for (const [at, one] of commits.entries()) {
-        const last = at === commits.length - 1 ? tree : git(this.gitDir, ['rev-parse', `${one}^{tree}`]);
+      for (const one of commits) {
         const said = git(this.gitDir, ['log', '-1', '--format=%B', one]);
-        commit = git(this.gitDir, ['commit-tree', last, '-p', commit, '-m', said]);
+        commit = git(this.gitDir, ['commit-tree', this.#mergedTree(base, one) ?? '', '-p', commit, '-m', said]);
       }
     } else {
       const parents = method === 'squash' ? [base] : [base, expected];

@@ -13,6 +13,7 @@ import {
 } from '../../model/revision/package-revision.ts';
 import type { Action, Refusal } from '../../model/revision/revision-state.ts';
 import { stateOf } from '../../plan/read-state.ts';
+import { recordedBypass } from '../../plan/records/recorded-bypass.ts';
 import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { refusedPushesOf } from './explain-state.ts';
@@ -40,7 +41,7 @@ export async function explainRevision(
   const findings = [];
   for (const explainer of explainers) findings.push(await explainer.explain(explained, surroundings));
   const approvals = findings.find((one) => one.approvals !== undefined)?.approvals;
-  const last = lastAction(evaluation);
+  const last = await lastAction(store, evaluation);
   return {
     name: revision.name,
     repository,
@@ -167,8 +168,9 @@ async function refusalsOf(
 }
 
 /** Undefined for the placeholder: the head of the main branch may be about another package. */
-function lastAction({ revision }: RevisionEvaluation): Explanation['last'] {
+async function lastAction(store: RevisionStore, { revision }: RevisionEvaluation): Promise<Explanation['last']> {
   if (isPlaceholder(revision)) return undefined;
-  const { by, at, action } = lastRequestOf(revision);
+  const bypass = await recordedBypass(revision, store.repositoryOf(revision).trust);
+  const { by, at, action } = bypass ?? lastRequestOf(revision);
   return { by, at, action };
 }

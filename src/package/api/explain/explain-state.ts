@@ -1,21 +1,29 @@
 import { lookalikesOf } from '../../model/policy/lookalikes.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
+import type { LifecycleStep } from '../../model/record/record.ts';
 import type { Reason } from '../../model/revision/explanation.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
+import { recordedBypass } from '../../plan/records/recorded-bypass.ts';
 import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
 
-/** Explains a revision from the repository, the record and the lifecycle. */
-export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'dependentsOf' | 'find'>): Explainer {
+/**
+ * Explains a revision from the repository, the record and the lifecycle. `settingOf` returns the setting that a command takes which connects to an
+ * address by itself.
+ */
+export function stateExplainer(
+  store: Pick<RevisionStore, 'repositoryOf' | 'dependentsOf' | 'find'>,
+  settingOf: (url: string) => string | undefined = () => undefined,
+): Explainer {
   return {
-    explain(explained) {
+    async explain(explained) {
       const { evaluation, recordFlaw } = explained;
       const { revision } = evaluation;
+      const repository = store.repositoryOf(revision);
       // What its pull request waited for does not matter to a proposal that was rejected.
-      const refusals = store
-        .repositoryOf(revision)
-        .refusals.of(revision.name)
+      const refusals = repository.refusals
+        .of(revision.name)
         .filter(({ reason }) => reason === 'PushRefused' || revision.lifecycle === 'Proposed');
       const reasons: Reason[] = [
         ...refusals.map(({ reason, message }) => ({
@@ -24,6 +32,7 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
         })),
         ...(recordFlaw === undefined ? [] : [recordFlaw]),
         ...stateReasons(evaluation),
+        ...mergeReasons(await recordedBypass(revision, repository.trust)),
       ];
       if (isPlaceholder(revision)) {
         const main = placeholderFindings(explained);
@@ -35,11 +44,23 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
       if (revision.lifecycle === 'Published')
         return revision.outOfBand === undefined
           ? { reasons }
-          : { reasons, next: [sluiceCommand('repo', 'adopt', revision.key.repository)] };
+          : { reasons, next: adoption(revision.key.repository, settingOf(repository.url)) };
       const deletion = deletionFindings(evaluation, dependentsIn(store, revision));
       return { ...deletion, reasons: [...reasons, ...(deletion.reasons ?? [])] };
     },
   };
+}
+
+/** It connects to the Git host itself, and not through the server. */
+function adoption(repository: string, setting: string | undefined): string[] {
+  const command = sluiceCommand('repo', 'adopt', repository);
+  return setting === undefined ? [command] : [command, `set ${setting} for it, as it connects to the host itself`];
+}
+
+/** Who merged which pull request past the gates. */
+function mergeReasons(bypass: LifecycleStep | undefined): Reason[] {
+  if (bypass?.reason === undefined) return [];
+  return [{ reason: 'MergedOnHost', message: `${bypass.reason}, which was recorded at ${bypass.at}` }];
 }
 
 /** Writes of a revision that a rule of the Git host refused. */

@@ -118,7 +118,7 @@ describe('create', () => {
     await publish(store, await draft(store));
     const elsewhere = { metadata: { namespace: 'elsewhere' } };
     expect(await outcomeOf(revisions.create(anna, revision('web', 'v1', elsewhere)))).toBe(
-      'NotFound: repository "packages" is not registered or not ready; see "sluice repo get"',
+      'NotFound: repository "packages" is not registered in namespace elsewhere, or not ready; see "sluice repo get -n elsewhere"',
     );
     await using other = await scratchRepository();
     const { repository } = await other.open({ name: 'others', namespace: 'elsewhere' });

@@ -9,6 +9,7 @@ import { ACTIONS } from '../../model/revision/revision-state.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { reportedPushers } from './host-pushers.ts';
 import { type ChainLink, madeIn, readCommit, recordsOf } from './record-chain.ts';
+import { recordedBypass } from './recorded-bypass.ts';
 
 /** Merges of a draft behind which the walk goes on; each costs a walk over the main branch. */
 const MAX_MERGES = 20;
@@ -85,6 +86,8 @@ function rank({ action }: HistoryEntry): number {
 async function approvalEntry(repo: RepositoryContext, revision: PackageRevision): Promise<HistoryEntry> {
   const { commit, tip } = revision;
   const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
+  const bypass = await recordedBypass(revision, repo.trust);
+  if (bypass !== undefined) return { ...stepEntry(bypass, commit), commit };
   const approval = approvalOf(revision);
   const made = entryOf(await repo.git.readCommit(commit), by, approval?.face);
   const isTagged = approval !== undefined && tip.statementTag !== undefined;

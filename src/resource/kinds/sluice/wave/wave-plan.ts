@@ -38,6 +38,10 @@ const waveStatus = z.object({
   analysedMs: milliseconds.optional().describe('When its analyses were successful, in the time of the plan.'),
   completedMs: milliseconds.optional().describe('When it was completed, in the time of the plan.'),
   isPromoted: z.literal(true).optional().describe('True if a user passed it.'),
+  isRemoved: z
+    .literal(true)
+    .optional()
+    .describe('True if spec.waves has it no longer, and a user has resumed the plan, so that it ends.'),
   targets: z.int().describe('Number of its targets.'),
   verified: z.int().describe('Number of its targets that are verified.'),
   failed: z.int().describe('Number of its targets that have failed or cannot be reached.'),
@@ -132,7 +136,9 @@ export const wavePlanKind = defineKind({
         ),
       promotePast: waveNameSchema
         .optional()
-        .describe('Waves up to and including this one are passed without verification, soak and analysis.'),
+        .describe(
+          'Waves up to and including this one are passed without verification, soak and analysis. Once it is over, no other is.',
+        ),
       approvals: z.array(approvalRecord).max(MAX_APPROVALS).default([]).describe('Approvals of waves.'),
     })
     .describe('Desired waves.'),
@@ -147,7 +153,14 @@ export const wavePlanKind = defineKind({
       pause: z
         .object({
           cause: z
-            .enum(['Requested', 'MaxFailures', 'MaxUnreachable', 'AnalysisFailed', 'AnalysisInconclusive'])
+            .enum([
+              'Requested',
+              'MaxFailures',
+              'MaxUnreachable',
+              'AnalysisFailed',
+              'AnalysisInconclusive',
+              'WaveRemoved',
+            ])
             .describe('Cause of the pause.'),
           message: z.string().describe('Details of the cause.'),
         })
