@@ -22,7 +22,7 @@ import { Batches } from './batch/batches.ts';
 import { leftBatches } from './batch/left-batches.ts';
 import { unmetPublication, whenRulesChange } from './checks/unmet-publication.ts';
 import { leavePull } from './ending/apply-end.ts';
-import { arrivedMerges } from './ending/awaited-merge.ts';
+import { movedMains } from './ending/awaited-merge.ts';
 import { EndedProposals } from './ending/ended-proposals.ts';
 import { LostMerges } from './ending/lost-merges.ts';
 import { ofSamePackage } from './ending/supersede.ts';
@@ -117,7 +117,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       leftBatches(),
       ended.source(),
       outdatedProposals(shown),
-      arrivedMerges(shown),
+      movedMains(shown),
       {
         start({ enqueue: add, prioritize }) {
           enqueue = add;

@@ -73,8 +73,6 @@ export interface WantedProposal {
 
 /** Until a policy is read again of which was recorded since when merges publish. */
 const BEGIN_MS = 1000;
-/** Until a branch with changes outside of its package is compared once more. */
-const FOREIGN_MS = 60_000;
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
 
@@ -267,6 +265,7 @@ async function writeAndMerge(
   const { revision } = evaluation;
   const annotations = await annotateProposal(evaluation, renderer, signal);
   const checks = checksOf(described, review.gateChecks, pull.url, annotations);
+  entry.hasForeignFiles = described.rules.some(({ rule }) => rule === 'ForeignFiles');
   await writeChecks(context, entry, revision.commit, checks, [revision]);
   await updateReply(context, proposed, explanation);
   // By what `applyReviews` has found.
@@ -281,11 +280,7 @@ async function writeAndMerge(
   // Last of all: the checks of the commit may be required for it.
   // By a clock that is ahead, or one that is corrected, a rule would permit it.
   const [closed] = [steady, clock].flatMap((by) => closedBy(evaluation, ofPackage, by.now()) ?? []);
-  const result = (await mergeApproved(context, proposed, entry.pulls, closed)) ?? rebuilt;
-  // By a main branch that was fetched after the branch, it may have none.
-  const isForeign = described.rules.some(({ rule }) => rule === 'ForeignFiles');
-  if (!isForeign || (result?.requeueAfter ?? Number.POSITIVE_INFINITY) <= FOREIGN_MS) return result;
-  return { requeueAfter: FOREIGN_MS, reason: 'its branch has changes outside of its package' };
+  return (await mergeApproved(context, proposed, entry.pulls, closed)) ?? rebuilt;
 }
 
 function watch(

@@ -56,6 +56,8 @@ export interface ShownPull {
   unknown?: { readonly heads: string; readonly sinceMs: number };
   /** A merge on the host publishes it, and Sluice has no reason against it. */
   awaitsMerge?: boolean;
+  /** Its branch has changes outside of its package, compared with the main branch as it was then. */
+  hasForeignFiles?: boolean;
   /** This process has opened it and set no check yet, so that there is none. */
   hasNoChecks?: boolean;
   /** Since when it waits for reviews of members to be read, in milliseconds of running time. */

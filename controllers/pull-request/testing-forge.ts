@@ -57,6 +57,8 @@ export class MemoryForge implements Forge {
   host:
     | { head(branch: string): string | undefined; merge(pull: PullRequest, wanted: MergeRequest): string }
     | undefined;
+  /** The head of a branch that was merged, where it has no `host`. */
+  headOf: (branch: string) => string | undefined = () => undefined;
   /** What a merge returns; undefined merges. */
   outcome: MergeOutcome | undefined;
   mergeable: Mergeability = 'mergeable';
@@ -319,6 +321,8 @@ export class MemoryForge implements Forge {
 
   /** With the present head of its branch while it is open. */
   #shown<Pull extends PullRequest | undefined>(pull: Pull): Pull {
+    if (pull?.state === 'merged' && pull.head.commit === '')
+      return { ...pull, head: { ...pull.head, commit: this.headOf(pull.head.branch) ?? '' } };
     if (pull === undefined || pull.state !== 'open') return pull;
     const commit = this.host?.head(pull.head.branch);
     if (commit === undefined || commit === pull.head.commit) return pull;

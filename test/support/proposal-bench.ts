@@ -44,6 +44,7 @@ export class Proposals {
     const clock = new ManualClock();
     const world = await fixture(clock);
     const made = new Proposals(world, await world.register('apps'), clock);
+    made.forge.headOf = (branch) => readRef(made.path, `refs/heads/${branch}`);
     made.#repositories.start();
     await made.#repositories.whenSynced();
     made.restart();

@@ -21,6 +21,7 @@ import { proposalsIn, sectionOf, withSection } from '../text/section.ts';
 import { writeComment } from '../write-comment.ts';
 import { awaitMerge, dependenciesOf } from './awaited-merge.ts';
 import { describeNotPublished, NOT_PUBLISHED_TOPIC, outOfBandNote } from './describe-bypass.ts';
+import { fetchHead } from './fetch-head.ts';
 import { decisionForHead, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
 /** In place of a lifecycle. */
@@ -28,7 +29,7 @@ const DELETED = 'deleted';
 /** Until what the host merged is looked for again at first: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
 const MERGE_RETRY_MS = 10_000;
-/** After this time it is reported that the commit is missing. */
+/** After this time it is reported that the commit is missing, and what is not known of a head that is missing is out of band. */
 const MISSING_MS = 60_000;
 /** An approval reads the pull request just before the proposal ends, which takes a push. */
 const RECENT_MS = 5000;
@@ -51,22 +52,27 @@ export async function applyEnd(
   if (isPublication(merged)) {
     const { revision } = merged.evaluation;
     const commit = pull.merged?.commit ?? '';
-    const { git, index } = store.repositoryOf(revision);
+    const repository = store.repositoryOf(revision);
+    const before = memory.awaited;
+    const waitedMs = before === undefined ? 0 : clock.monotonic() - before.sinceMs;
     // The host reports a merge before it was fetched.
-    const [found] = await git.statObjects(isOid(commit) ? [`${commit}:${revision.path}`] : []);
-    const isFetched = found !== undefined;
+    const [found] = await repository.git.statObjects(isOid(commit) ? [`${commit}:${revision.path}`] : []);
+    // What a squash or a rebase has brought is not known without it, and of which proposals either.
+    const isFetched = found !== undefined && ((await fetchHead(repository, pull, signal)) || waitedMs >= MISSING_MS);
     const refusal = isFetched ? await publishMerge(context, merged) : undefined;
     if (isFetched && refusal === undefined) return undefined;
     const nowMs = clock.monotonic();
-    const before = memory.awaited;
     // What could not be published at first may be as soon as the repository was read.
     if (before !== undefined && refusal !== undefined) await reportNotPublished(context, merged, memory, refusal);
     const firstMs = isFetched ? MERGE_RETRY_MS : MERGE_FETCH_MS;
-    const awaited = awaitMerge(before, dependenciesOf({ ...merged, mainHead: index.mainHead }), { firstMs, nowMs });
+    const awaited = awaitMerge(before, dependenciesOf({ ...merged, mainHead: repository.index.mainHead }), {
+      firstMs,
+      nowMs,
+    });
     memory.awaited = awaited;
     // What was read just now was not there.
     if (awaited.untilMs !== before?.untilMs) requests?.addOwn(repositoryOf(keyOf(object)), 'branches');
-    if (!isFetched && nowMs - awaited.sinceMs >= MISSING_MS) {
+    if (found === undefined && nowMs - awaited.sinceMs >= MISSING_MS) {
       const message = `${pull.url} was merged, but is not published: its commit ${inlineCode(commit)} does not arrive in the repository ${repositoryOf(keyOf(object)).name}; check that this is the one of the host and that its main branch was not reset, or reject the revision`;
       events.record(object, 'Warning', 'MergeNotPublished', message, 'ended');
     }

@@ -41,18 +41,26 @@ export function awaitMerge(
 
 /** The proposals with pull requests. */
 export interface MergedProposals {
-  inRepository(repository: ObjectKey): Iterable<{ readonly key: ObjectKey; readonly awaited?: AwaitedMerge }>;
+  inRepository(repository: ObjectKey): Iterable<{
+    readonly key: ObjectKey;
+    readonly awaited?: AwaitedMerge;
+    readonly pull: { readonly hasForeignFiles?: boolean };
+  }>;
 }
 
-/** Wakes for the merges that a main branch may have got. */
-export function arrivedMerges(shown: MergedProposals): Source<ObjectKey> {
+/**
+ * Wakes for what depends on a main branch that has moved: the merges that it may have got, and branches with changes outside of their packages, which
+ * it may have too since.
+ */
+export function movedMains(shown: MergedProposals): Source<ObjectKey> {
   return {
     start({ informer, enqueue }) {
       return informer(repositoryKind).addHandler((event) => {
         if (event.type !== 'update') return;
         const { object, old } = event;
         if (object.status?.gitCommitHash === old.status?.gitCommitHash) return;
-        for (const { key, awaited } of shown.inRepository(keyOf(object))) if (awaited !== undefined) enqueue(key);
+        for (const { key, awaited, pull } of shown.inRepository(keyOf(object)))
+          if (awaited !== undefined || pull.hasForeignFiles === true) enqueue(key);
       });
     },
   };

@@ -4,7 +4,6 @@ import type { PullRequest } from '../../../src/forge/forge.ts';
 import { LruCache } from '../../../src/foundation/lru-cache.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import { isOid } from '../../../src/git/objects/object-id.ts';
 import {
   type RevisionKey,
   revisionKeyOf,
@@ -29,6 +28,7 @@ import { repositoryOf, type Shown } from '../shown-proposals.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
 import { proposalId } from '../text/section.ts';
 import { isOfProposal } from './apply-end.ts';
+import { fetchHead } from './fetch-head.ts';
 
 const HEADS = 'refs/heads/';
 /** Until a policy is read again of which was recorded since when merges publish. */
@@ -204,26 +204,18 @@ export class LostMerges {
 async function restoreBranch(
   repository: PackageRepository,
   ref: string,
-  { number, head: { commit } }: PullRequest,
+  pull: PullRequest,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  const { commit } = pull.head;
   try {
-    if (!(await hasCommit(repository, commit)) && (await repository.untracked.fetchPull(number, signal)) !== commit)
-      return 'the repository does not have the commit that was merged';
+    if (!(await fetchHead(repository, pull, signal))) return 'the repository does not have the commit that was merged';
     await repository.untracked.writeBranch({ type: 'create', ref, new: commit }, signal);
   } catch (error) {
     // Another process, or a user, was faster.
     if (isSluiceError(error, 'Conflict')) await repository.catchUp(signal, 'branches');
     else if (isSluiceError(error, 'PushRefused')) return `the host refuses to restore it: ${messageOf(error)}`;
     else throw error;
-  } finally {
-    await repository.untracked.forgetPull(number);
   }
   return undefined;
-}
-
-async function hasCommit({ git }: PackageRepository, commit: string): Promise<boolean> {
-  if (!isOid(commit)) return false;
-  const [stat] = await git.statObjects([commit]);
-  return stat?.type === 'commit';
 }

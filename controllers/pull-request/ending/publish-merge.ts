@@ -125,7 +125,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   }
 }
 
-/** The head that was merged, and all packages that it proposes. */
+/** The head that was merged, and all packages that it proposes. Of a head that the repository does not have it is not known what it brings. */
 async function mergedBranch(
   { git, index }: Pick<PackageRepository, 'git' | 'index'>,
   { path }: PackageRevision,

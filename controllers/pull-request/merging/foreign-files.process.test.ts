@@ -198,3 +198,28 @@ test('the head that is merged by the button although an approval was decided on 
   await settle(name);
   expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: { reason: 'ForeignFiles' } });
 });
+
+test('other files cause no requests while nothing changes; once the main branch has the same ones, the proposal is ready', async () => {
+  const teams = [{ team: 'acme/sre', groups: ['sre'] }];
+  await at.policy({ publishOn: 'merge', teams }, { approval: { quorum: { required: 2 } } });
+  at.serveBranches();
+  const askedBy = async (name: string) => {
+    at.forge.review(1, 'bob', 'approved', at.revision(name).commit);
+    await at.settle(120_000);
+    at.forge.calls.length = 0;
+    await at.settle(3_600_000);
+    return at.forge.calls.filter((call) => call === 'isTeamMember').length;
+  };
+  const name = await at.propose();
+  await at.settle(60_000);
+  const asked = await askedBy(name);
+  await at.world.push(at.path, { 'policies/p.yaml': 'kind: B\n' }, branchOf(name));
+  await at.sync();
+  expect(await askedBy(name)).toBeLessThanOrEqual(asked);
+  expect(ready(name)?.title).toContain('ForeignFiles');
+  commitFile(at.path, 'main', 'policies/p.yaml', 'kind: B\n');
+  await at.sync();
+  await expect.poll(() => at.woken).toContain(name);
+  await at.settle(60_000);
+  expect(ready(name)?.title).not.toContain('ForeignFiles');
+});

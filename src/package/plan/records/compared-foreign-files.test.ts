@@ -125,6 +125,33 @@ test('of a main branch that was moved to a head, what is after its base, also wh
   });
 });
 
+test('what a squash or a rebase has brought is not known without the head; what a merge commit has brought is', async () => {
+  const other = await commit({ 'policies/p': '1' }, root);
+  const last = await commit({ 'app/a': '1' }, other);
+  const head = { commit: 'f'.repeat(40), paths: PATHS, base: root };
+  expect(await reader.ofMerge(head, last, root)).toMatchObject({ isUnknown: true });
+  const merged = await commit({ 'app/a': '1' }, root, last);
+  expect(await reader.ofMerge(head, merged, root)).toBeUndefined();
+});
+
+test('what a head with other files has in common with the main branch is not looked for again as that moves forward', async () => {
+  const own = await commit({ 'web/a': '9', 'app/a': '1' }, root);
+  const head = { commit: await commit({ 'app/a': '2' }, own), paths: PATHS, base: root };
+  let main = root;
+  for (let count = 0; count < 100; count += 1) main = await commit({ 'web/b': `${count}` }, main);
+  expect(await reader.ofHead(head, main)).toMatchObject({ files: ['web/a'] });
+  read = 0;
+  main = await commit({ 'web/b': 'x' }, main);
+  expect(await reader.ofHead(head, main)).toMatchObject({ files: ['web/a'] });
+  expect(read).toBeLessThan(20);
+  // Now it has the file too, and then the commit itself.
+  const same = await commit({ 'web/a': '9' }, main);
+  expect(await reader.ofHead(head, same)).toBeUndefined();
+  const merged = await commit({ 'web/a': '9', 'app/a': '1' }, main, own);
+  expect(await reader.ofHead(head, merged)).toBeUndefined();
+  expect(await reader.ofHead(head, await commit({ 'web/a': '1' }, merged))).toBeUndefined();
+});
+
 test('without a common commit nothing is known', async () => {
   const head = await commit({ 'app/a': '1' });
   expect(await reader.ofHead({ commit: head, paths: PATHS }, root)).toMatchObject({ isUnknown: true });

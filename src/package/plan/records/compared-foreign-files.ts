@@ -1,11 +1,12 @@
 import { LruCache } from '../../../foundation/lru-cache.ts';
 import type { GitRepository, Oid } from '../../../git/git-repository.ts';
 import { mergeBase } from '../../../git/objects/merge-base.ts';
-import { mergeBases } from '../../../git/objects/merge-bases.ts';
+import { commitsBeyond, mergeBases } from '../../../git/objects/merge-bases.ts';
 import { isOid } from '../../../git/objects/object-id.ts';
 import type { RevisionIndex } from '../../index/revision-index.ts';
 import type { ForeignFiles } from '../../model/revision/revision-state.ts';
 import type { ForeignFileReader, MergedHead } from '../ports/foreign-file-reader.ts';
+import { startOfRebase } from './rebased-commits.ts';
 
 /** Heads of which the result is kept. */
 const MAX_KEPT = 10_000;
@@ -26,6 +27,8 @@ interface Known {
    * later, a merge changes nothing there: the result holds as long as the main branch only moves forward.
    */
   readonly base?: Oid | undefined;
+  /** Where the result depends on the main branch: what the branch has in common with it. */
+  readonly bases?: readonly Oid[] | undefined;
 }
 
 /** Compares trees of a repository, of which equal ones are not read, and keeps the result for each head. */
@@ -53,14 +56,25 @@ export class ComparedForeignFiles implements ForeignFileReader {
     const [onto] = parents;
     if (onto === undefined) return UNKNOWN;
     const isMoved = commit === head.commit;
-    const start = isMoved ? await this.#startOf(head, onto, base) : onto;
-    if (start === undefined) return undefined;
-    const changed = await this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths);
-    // A rebase makes several commits, of which the host names the last one.
-    const isLast = parents.length === 1 && !isMoved && (await this.#has(head.commit));
-    const before = isLast ? await this.ofHead(head, onto) : undefined;
-    if (before === undefined) return listed(changed);
-    return before.isUnknown === true ? before : listed(new Set([...changed, ...before.files]), before.count);
+    let start: Oid | undefined = onto;
+    if (isMoved) {
+      start = await this.#startOf(head, onto, base);
+      if (start === undefined) return undefined;
+    } else if (parents.length === 1) {
+      // A rebase makes several commits, of which the host names the last one.
+      start = await this.#beforeCommits(head, commit, base);
+      if (start === undefined) return UNKNOWN;
+    }
+    return listed(await this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths));
+  }
+
+  /** Where the main branch was before a squash or a rebase; undefined if that is not known, as where the repository does not have the head. */
+  async #beforeCommits(head: MergedHead, commit: Oid, reported: Oid | undefined): Promise<Oid | undefined> {
+    if (!(await this.#has(head.commit))) return undefined;
+    const base = reported !== undefined && (await this.#has(reported)) ? reported : undefined;
+    const known = this.#known.get(keyOf(head.commit, head));
+    const before = new Set([base ?? [], known?.main ?? []].flat());
+    return startOfRebase(this.#git, { head: head.commit, commit, base, before });
   }
 
   /**
@@ -95,14 +109,39 @@ export class ComparedForeignFiles implements ForeignFileReader {
 
   async #read(head: MergedHead, main: Oid): Promise<Known> {
     const { base } = head;
-    if (base !== undefined && (await this.#has(base)) && (await this.#index.isOnMain(base, main)))
+    const kept = await this.#keptBases(head, main);
+    if (kept === undefined && base !== undefined && (await this.#has(base)) && (await this.#index.isOnMain(base, main)))
       if (await this.#agrees(head, base, main)) return { main, foreign: undefined, base };
-    const bases = await mergeBases(this.#git, head.commit, main);
+    const bases = kept ?? (await mergeBases(this.#git, head.commit, main));
     if (bases === undefined || bases.length === 0) return { main, foreign: UNKNOWN };
-    const foreign = listed(await this.#outside(head, bases));
+    const outside = await this.#outside(head, bases);
     const [only, ...others] = bases;
-    const isFinal = foreign === undefined && only !== undefined && others.length === 0;
-    return { main, foreign, base: isFinal && (await this.#agrees(head, only, main)) ? only : undefined };
+    if (outside.size === 0 && only !== undefined && others.length === 0 && (await this.#agrees(head, only, main)))
+      return { main, foreign: undefined, base: only };
+    return { main, foreign: listed(await this.#unlike(head, main, outside)), bases };
+  }
+
+  /** What a head has in common with the main branch, if that has only got commits since that the branch does not have. */
+  async #keptBases(head: MergedHead, main: Oid): Promise<readonly Oid[] | undefined> {
+    const known = this.#known.get(keyOf(head.commit, head));
+    if (known?.bases === undefined || !(await this.#index.isOnMain(known.main, main))) return undefined;
+    const added = await commitsBeyond(this.#git, main, known.main);
+    if (added === undefined) return undefined;
+    const own = new Set([head.commit]);
+    for (const oid of own) {
+      if (known.bases.includes(oid)) continue;
+      if (added.has(oid) || own.size > MAX_OWN_COMMITS) return undefined;
+      for (const parent of (await this.#git.readCommit(oid)).parents) own.add(parent);
+    }
+    return known.bases;
+  }
+
+  /** Those that the main branch has otherwise: it has the others already, as where the branch that this one was based on was squashed. */
+  async #unlike(head: MergedHead, main: Oid, files: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    if (files.size === 0) return files;
+    const [here, there] = [await this.#git.readCommit(head.commit), await this.#git.readCommit(main)];
+    const differing = await this.#changed(there.tree, here.tree, head.paths);
+    return new Set([...files].filter((file) => differing.has(file)));
   }
 
   /** Whether all commits of the branch after `base` have what that has outside of the packages. */
@@ -162,7 +201,7 @@ function keyOf(commit: Oid, { paths }: Pick<MergedHead, 'paths'>): string {
   return [commit, ...paths].join('\n');
 }
 
-function listed(files: ReadonlySet<string>, least = 0): ForeignFiles | undefined {
+function listed(files: ReadonlySet<string>): ForeignFiles | undefined {
   if (files.size === 0) return undefined;
-  return { files: [...files].sort().slice(0, MAX_NAMED), count: Math.max(files.size, least) };
+  return { files: [...files].sort().slice(0, MAX_NAMED), count: files.size };
 }
