@@ -46,7 +46,10 @@ export class PageShell {
       await writeFile(join(bin, name), `#!/bin/sh\nexec ${call} "$@"\n`);
       await chmod(join(bin, name), 0o755);
     }
-    const own = { PATH: `${bin}:${process.env.PATH}`, HOME: folder, KUBECONFIG: kubeconfig, NO_COLOR: '1' };
+    // Under npm the program prints commands with npx; readers of a page have it on their PATH.
+    const underNpm = { npm_command: undefined, npm_lifecycle_event: undefined };
+    const path = `${bin}:${process.env.PATH}`;
+    const own = { ...underNpm, PATH: path, HOME: folder, KUBECONFIG: kubeconfig, NO_COLOR: '1' };
     return new PageShell(work, { ...process.env, ...own, ...environment });
   }
 
