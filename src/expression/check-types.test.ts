@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { runs } from '../../test/support/runs.ts';
+import { ALL_RUNS, runs } from '../../test/support/runs.ts';
 import { isSluiceError, messageOf, type SluiceError } from '../foundation/sluice-error.ts';
 import { compileTyped, type ExpressionErrorDetails } from './expression.ts';
 import { DYN, mapOf, objectOf, type StaticType, scalar } from './static-type.ts';
@@ -127,7 +127,7 @@ test('what is reported to have right types has no error of types when it is eval
     }),
     { numRuns: runs(2000) },
   );
-  expect(evaluated).toBeGreaterThan(0);
+  if (ALL_RUNS) expect(evaluated).toBeGreaterThan(0);
 });
 
 test('types of any depth are checked at a bounded cost', () => {

@@ -37,7 +37,7 @@ test('a folder without a database has no packages to list, which is an error and
   await mkdir(data);
   const { code, stdout, stderr } = await runCli(['rpkg', 'get', '--data', data]);
   expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(/^error: the data folder \S+ has no database .*"sluice repo reg"/);
+  expect(stderr).toMatch(/^error: the data folder \S+ has no database .*"sluice repo reg --data \S+"/);
   await expect(stat(dataFolder(data).database)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 

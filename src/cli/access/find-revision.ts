@@ -10,6 +10,7 @@ import type { Access } from './access.ts';
 
 /** Reasons of the events of a Repository about branches that are gone. */
 const REMOVALS: ReadonlySet<string> = new Set(['DraftRemoved', 'ProposedRemoved']);
+const NOT_LISTED: ReadonlySet<string> = new Set(['Refused', 'Unsupported', 'InvalidInput', 'NotFound']);
 /** Revisions of a package that are named. */
 const MAX_NAMED = 5;
 /** Maximum number of repositories that are searched for a name without one, since opening each takes time. */
@@ -45,9 +46,8 @@ async function removalOf({ client, namespace }: Access, name: string): Promise<s
       REMOVALS.has(reason) && message.includes(`; to restore ${name}, `);
     return items.findLast(isRemoval)?.message;
   } catch (error) {
-    // As with repositories.
-    if (isSluiceError(error, 'Refused') || isSluiceError(error, 'Unsupported') || isSluiceError(error, 'InvalidInput'))
-      return undefined;
+    // The caller may not list events, or the server does not serve or select them: there is another hint.
+    if (isSluiceError(error) && NOT_LISTED.has(error.code)) return undefined;
     throw error;
   }
 }
