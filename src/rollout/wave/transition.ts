@@ -234,9 +234,9 @@ function reopen(draft: Draft, wave: string | undefined): void {
     if (target.wave !== undefined && kept.every(({ name }) => name !== target.wave)) leaveWave(draft, target.id);
   if (wave === undefined) return;
   // What an analysis found out about it without the others does not count.
-  changeWave(draft, wave, ({ name, startedMs, analysis, verifiedMs }) => ({
-    ...{ name, startedMs, analysis: verifiedMs === undefined ? analysis : analysis + 1 },
-  }));
+  changeWave(draft, wave, ({ name, startedMs, analysis, verifiedMs }) => {
+    return { name, startedMs, analysis: verifiedMs === undefined ? analysis : analysis + 1 };
+  });
 }
 
 function set(draft: Draft, changes: Partial<PlanState>): void {
