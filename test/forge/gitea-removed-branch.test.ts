@@ -26,7 +26,11 @@ describe('a merge with which the branch is removed', {
     // The main branch has moved, so that a rebase makes another commit.
     const note = { branch: 'main', message: 'unrelated', content: Buffer.from('a\n').toString('base64') };
     await at.api('POST', '/contents/note.md', note, bob);
-    await at.api('POST', '/pulls/1/merge', { Do: method, delete_branch_after_merge: true }, bob);
+    // Gitea refuses it until it has checked whether there is a conflict.
+    await vi.waitFor(
+      () => at.api('POST', '/pulls/1/merge', { Do: method, delete_branch_after_merge: true }, bob),
+      WAIT,
+    );
     const branches = () => git(at.gitDir, ['for-each-ref', '--format=%(refname)', 'refs/heads/proposed']).trim();
     const { world } = at;
     // Sluice reads the removal before the merge.
