@@ -68,7 +68,7 @@ export function verifyDeployed(
 }
 
 /**
- * Of a target that is suspended, or that cannot be reached, no time tells when it delivers: what its clusters have stays unknown.
+ * Of a target that is suspended, or that cannot be reached, it is not known when it delivers: what its clusters have stays unknown.
  * All packages that wait for a target have such a reason. It stays while other packages of the target are delivered or refused, so that it
  * is not written for each of them then.
  */
