@@ -214,6 +214,20 @@ function describe(refusal: PackageRefusal): string {
   return `${packageKey(refusal)}: ${refusal.reason}: ${refusal.message}`;
 }
 
+/** The start of another refusal, or of an unknown repository, in the message of Ready. */
+const OTHER_PROBLEM = /^(?:\S+: [A-Z][A-Za-z]+: |repository )/;
+
+/** The refusal of a package in the message of a target that is Partial, which is truncated and has the refusals of all packages in one text. */
+export function refusalIn(message: string, key: Parameters<typeof packageKey>[0]): string | undefined {
+  const parts = message.split('; ');
+  const start = parts.findIndex((part) => part.startsWith(`${packageKey(key)}: `));
+  if (start < 0) return undefined;
+  // The advice of a refusal follows a semicolon too.
+  const next = parts.findIndex((part, at) => at > start && OTHER_PROBLEM.test(part));
+  const own = parts.slice(start, next < 0 ? undefined : next).join('; ');
+  return own.slice(packageKey(key).length + 2);
+}
+
 /** Describes the effect of a commit for an event. */
 export function describeDelivery(commit: Oid, { packages, message }: Desired): string {
   const parts = packages.filter(({ changed }) => changed).map(({ package: path, revision }) => `${path} v${revision}`);

@@ -30,7 +30,7 @@ import { DELIVERABLE_TYPE } from '../revision/resolvers/deliverable/deliverabili
 import { packageBranchText, packageRepositoryAt } from './branch/package-branches.ts';
 import { wasDeleted } from './deletion-proof.ts';
 import { type LastDelivery, lastDelivery } from './delivery-history.ts';
-import { SUSPENDED } from './delivery-report.ts';
+import { refusalIn, SUSPENDED } from './delivery-report.ts';
 import { repushText } from './lost-tag.ts';
 import { targetNotes } from './target/target-notes.ts';
 
@@ -173,7 +173,7 @@ async function explainTarget(
   }
   const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
   const waits = pullTextOf(target);
-  const refusal = refusalIn(target, revision, waits !== undefined);
+  const refusal = refusalFrom(target, revision, waits !== undefined);
   if (refusal === undefined && waits !== undefined) return notDelivered(`not on ${place} yet${before}; ${waits}`);
   if (refusal !== undefined) return notDelivered(`not on ${place}${before}; the target refuses it: ${refusal}`);
   return notDelivered(`not on ${place} yet${before}; "sluice up" delivers it next`);
@@ -200,9 +200,6 @@ function explainSuspended(
   };
 }
 
-/** The start of another refusal, or of an unknown repository, in the message of Ready. */
-const OTHER_PROBLEM = /^(?:\S+: [A-Z][A-Za-z]+: |repository )/;
-
 const PULL_REASONS: readonly string[] = ['WaitsForMerge', 'PullRequestClosed', 'BranchChanged'];
 
 /** What a delivery by pull request waits for. */
@@ -216,8 +213,8 @@ function pullTextOf({ spec, status }: Stored<DeliveryTarget>): string | undefine
   return isOpen ? `waits for the merge of ${pullRequest.url}` : undefined;
 }
 
-/** The refusal of the package in the status of the target, which is truncated and has the refusals of all packages in one text. */
-function refusalIn(
+/** The refusal of the package in the status of the target. */
+function refusalFrom(
   { status, metadata }: Stored<DeliveryTarget>,
   { key }: PackageRevision,
   hasPull: boolean,
@@ -226,13 +223,7 @@ function refusalIn(
   if (ready?.status !== 'False' || (ready.observedGeneration ?? metadata.generation) !== metadata.generation)
     return undefined;
   if (ready.reason !== 'Partial') return hasPull ? undefined : ready.message;
-  const parts = ready.message.split('; ');
-  const start = parts.findIndex((part) => part.startsWith(`${packageKey(key)}: `));
-  if (start < 0) return undefined;
-  // The advice of a refusal follows a semicolon too.
-  const next = parts.findIndex((part, at) => at > start && OTHER_PROBLEM.test(part));
-  const own = parts.slice(start, next < 0 ? undefined : next).join('; ');
-  return own.slice(packageKey(key).length + 2);
+  return refusalIn(ready.message, key);
 }
 
 /** Returns how to restore a missing tag if the target has recorded its commit. */

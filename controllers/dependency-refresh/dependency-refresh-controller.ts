@@ -17,7 +17,7 @@ import type { RequestContext } from '../../src/resource/object/request-context.t
 import { type DraftRates, PROVIDERS_PREFIX } from '../draft-rates.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { PackageRings } from '../package-rings.ts';
-import { ConsumerIndex, interestsOfDependency } from '../revision/resolvers/dependency/consumer-index.ts';
+import { ConsumerIndex, packageInterest } from '../revision/resolvers/dependency/consumer-index.ts';
 import {
   type Dependency,
   hasDependencies,
@@ -208,7 +208,7 @@ function keyOf({ namespace, name }: PackageRevision): ObjectKey {
 }
 
 function interestsOf({ namespace }: PackageRevision, dependencies: readonly Dependency[]): string[] {
-  const names = dependencies.flatMap((one) => interestsOfDependency(one, namespace));
+  const names = dependencies.map(({ packageName }) => packageInterest(namespace, packageName));
   return [...new Set(names)].sort();
 }
 

@@ -43,6 +43,11 @@ kind: Repository
 metadata: {name: twin, namespace: team}
 spec: {type: git, git: {repo: ADDRESS, branch: main}}
 ---
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {name: again, namespace: default}
+spec: {type: git, git: {repo: DEFAULT, branch: main}}
+---
 apiVersion: sluice.dev/v1alpha1
 kind: PackagePolicy
 metadata: {name: p, namespace: team}
@@ -75,7 +80,8 @@ async function prepare(): Promise<void> {
     expect(await run('rpkg', 'propose', 'packages.web.v1', ...where)).toMatchObject({ code: 0 });
   }
   await mkdir(join(cli.folder, 'conf'));
-  await writeFile(join(cli.folder, 'conf', 'objects.yaml'), OBJECTS.replace('ADDRESS', join(cli.folder, 'b.git')));
+  const objects = OBJECTS.replace('ADDRESS', join(cli.folder, 'b.git')).replace('DEFAULT', join(cli.folder, 'a.git'));
+  await writeFile(join(cli.folder, 'conf', 'objects.yaml'), objects);
 }
 
 test('every command that is printed names the namespace and the data folder of the command line', async () => {
@@ -93,6 +99,11 @@ test('every command that is printed names the namespace and the data folder of t
   const twin = `"sluice repo unreg twin -n team --data ${cli.data}" forgets this one`;
   expect(idle.stdout).toMatch(/^ {2}team\/twin: .*Repository conflict/m);
   expect((await run('rpkg', 'get', '-A')).stderr).toContain(twin);
+  // A warning about an object of another namespace than that of the command line.
+  const again = `"sluice repo unreg again --data ${cli.data}" forgets this one`;
+  expect(idle.stdout).toMatch(/^ {2}again: .*Repository conflict/m);
+  expect((await inTeam('rpkg', 'get', '-A')).stderr).toContain(again);
+  await run('repo', 'unreg', 'again');
 
   const lines: readonly (readonly [number, ...string[]])[] = [
     [1, 'why', 'packages.web.v1'],

@@ -132,7 +132,7 @@ export class LostMerges {
       const isProposed = record.steps.findLast(({ action }) => action !== 'push')?.action === 'propose';
       return isProposed && record.published === undefined && index.get(key.name) === undefined ? left : undefined;
     }
-    // One that no record tells of is published as a pull request of a user; one that was deleted through Sluice is not.
+    // One that no record describes is published as a pull request of a user; one that was deleted through Sluice is not.
     const mark = trust.mark({ package: path, workspace: of.workspace });
     if (known === undefined || mark === undefined || mark.digest === DELETED) return undefined;
     // Another process may have published it, which reads branches before tags.

@@ -124,9 +124,18 @@ async function verifyAllDeployed(
       // Of one that was deleted after its publication, only the name of its package is known.
       const key = { repository: repositoryOfId(id), package: id.slice(id.indexOf('/') + 1), workspace: '' };
       const { kptfile, record } = store.find(`${namespace}/${name}`) ?? {};
-      return [id, verifyDeployed({ key, revision, kptfile, record }, { ...common, repository })];
+      const verification = verifyDeployed({ key, revision, kptfile, record }, { ...common, repository });
+      // Others may select it too, by labels that are not known now.
+      const isOpen = names !== undefined || (repository !== undefined && !isUnknown(namespace, id, store));
+      return [id, verification.result === 'Verified' && !isOpen ? unopened(key.repository) : verification];
     }),
   );
+}
+
+/** A verification is final, and the deadline for it is no reason to take a revision back that is healthy everywhere. */
+function unopened(repository: string): Verification {
+  const message = `repository ${repository} is not open, so that it is not known which targets select the package`;
+  return { result: 'Unreachable', message };
 }
 
 /** Reads the number of the revision of a target that is delivered, as it is now. Computed at the first call. */

@@ -64,15 +64,32 @@ test.each<[string, never, string, string]>([
   ],
   [
     'does not take what was published out of band',
-    west(ready('Partial', '0 packages are delivered; web: v2 was published out of band')),
-    ...(['Pending', 'target west does not deliver v2 yet: 0 packages are delivered; web: v2 was published'] as const),
+    west(
+      ready('Partial', '0 packages are delivered; apps/db: Unreadable: x; apps/web: OutOfBand: v2 was not approved'),
+    ),
+    ...(['Pending', 'target west does not deliver v2 yet: OutOfBand: v2 was not approved'] as const),
   ],
+  [
+    'has no branch',
+    west(ready('BranchMissing', 'branch main does not exist')),
+    ...(['Pending', 'does not deliver v2 yet: branch main does not exist'] as const),
+  ],
+  ['waits for a merge', west(ready('WaitsForMerge', 'x')), 'Pending', 'does not deliver v2 yet: WaitsForMerge'],
   ['has no engine', west({}, { engine: undefined }), 'Pending', 'target west does not deliver v2 yet'],
   ['is pinned to another one without having it', west({}, { pins: [PIN] }), 'Pending', 'does not deliver v1 yet'],
   ['is pinned to this revision', west({}, { pins: [{ ...PIN, revision: 2 }] }), 'Pending', 'does not deliver v2 yet'],
 ])('a target that selects the package, and %s, keeps it from being verified', (_, missing, result, message) => {
   const found = verification([target(HEALTHY), missing]);
   expect(found).toMatchObject({ result, message: expect.stringContaining(message) });
+});
+
+test.each<[string, (count: number) => string]>([
+  ['Partial', (count) => `${count} packages are delivered; apps/db: OutOfBand: v${count} was not approved`],
+  ['WaitsForMerge', (count) => `${count} packages are delivered; pull request ${count} waits`],
+])('what a target that is %s says about other packages changes no reason', (reason, message) => {
+  const of = (count: number) => verification([west(ready(reason, message(count)))]);
+  expect(of(1)).toEqual({ result: 'Pending', message: `target west does not deliver v2 yet: ${reason}` });
+  expect(of(2)).toEqual(of(1));
 });
 
 test.each<[string, never]>([

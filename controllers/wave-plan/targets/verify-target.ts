@@ -7,10 +7,13 @@ import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery
 import type { WaveTarget } from '../../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { findCondition } from '../../../src/resource/object/condition.ts';
 import type { Verification } from '../../../src/rollout/wave/observation.ts';
+import { BLOCKING_REASONS, refusalIn } from '../../delivery/delivery-report.ts';
 
 const VERIFIED: Verification = { result: 'Verified' };
 /** Of what a target says about its delivery. */
 const MAX_MESSAGE_CHARACTERS = 400;
+/** Of a target whose message depends on no package. */
+const STABLE_REASONS: ReadonlySet<string | undefined> = BLOCKING_REASONS;
 
 /** What the verification by engines depends on beside the revision. */
 export interface VerifyOptions {
@@ -46,7 +49,7 @@ export function verifyDeployed(
     const found = delivered.find(target, key);
     if (found === undefined || found.revision < number) {
       const wanted = names === undefined ? wantedRevision(target, revision, repository) : number;
-      return wanted === undefined || found?.revision === wanted ? [] : [undelivered(target, wanted)];
+      return wanted === undefined || found?.revision === wanted ? [] : [undelivered(target, revision, wanted)];
     }
     const deployment = currentDeploymentOf(target, delivered.of(target));
     if (deployment === undefined) {
@@ -64,13 +67,23 @@ export function verifyDeployed(
   return worstOf(results);
 }
 
-/** Of a target that is suspended, or that cannot be reached, no time tells when it delivers: what its clusters have stays unknown. */
-function undelivered({ metadata, spec, status }: DeliveryTarget, revision: number): Verification {
+/**
+ * Of a target that is suspended, or that cannot be reached, it is not known when it delivers: what its clusters have stays unknown.
+ * All packages that wait for a target have such a reason. It stays while other packages of the target are delivered or refused, so that it
+ * is not written for each of them then.
+ */
+function undelivered(
+  { metadata, spec, status }: DeliveryTarget,
+  { key }: AwaitedRevision,
+  revision: number,
+): Verification {
   const what = `target ${metadata.name} does not deliver v${revision} yet`;
   if (spec.suspend === true) return { result: 'Unreachable', message: `${what}: it is suspended (spec.suspend)` };
   const ready = findCondition(status?.conditions, 'Ready');
   if (ready === undefined || ready.status === 'True') return { result: 'Pending', message: what };
-  const message = cleanText(`${what}: ${ready.message || ready.reason}`).slice(0, MAX_MESSAGE_CHARACTERS);
+  const isBlocked = STABLE_REASONS.has(ready.reason);
+  const cause = isBlocked ? ready.message : ready.reason === 'Partial' ? refusalIn(ready.message, key) : undefined;
+  const message = cleanText(`${what}: ${cause || ready.reason}`).slice(0, MAX_MESSAGE_CHARACTERS);
   return { result: ready.reason === 'Error' ? 'Unreachable' : 'Pending', message };
 }
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CONTEXT, controllerOn, publish, publishNext, remove } from '../../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { ObjectReaders } from './object-readers.ts';
@@ -87,6 +88,20 @@ test('all targets count, with what their engines report', async () => {
   expect(await counted()).toEqual([shop]);
   await reportHealthy('east');
   expect(await counted()).toEqual([]);
+});
+
+test('a package stays in flight while the labels of its repository are not known, by which a target selects it', async () => {
+  const labels = { env: 'prod' };
+  await world.client.patch(repositoryKind, key('apps'), { metadata: { labels } });
+  await target('west', { selector: { repositorySelector: { matchLabels: labels } } });
+  await readers.repositories.refresh();
+  const web = await publish(world, 'web');
+  await deliver();
+  expect(await counted()).toEqual([web]);
+  // The store has the packages of a repository that is unregistered until it is closed.
+  await world.client.delete(repositoryKind, key('apps'));
+  await readers.repositories.refresh();
+  expect(await counted()).toEqual([web]);
 });
 
 test('a pin at the revision in flight, or at one that is not delivered, ends nothing', async () => {

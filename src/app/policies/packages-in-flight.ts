@@ -144,6 +144,8 @@ export class PackagesInFlight {
     targets: readonly Stored<DeliveryTarget>[],
     repository: Stored<Repository> | undefined,
   ): boolean {
+    // Targets select by its labels.
+    if (repository === undefined) return false;
     const { delivered } = this.#readers;
     return targets.every((target) => {
       const { key } = revision;

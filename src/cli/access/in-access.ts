@@ -21,7 +21,7 @@ export async function inAccess<Result>(
 ): Promise<Result> {
   const { terminal, environment } = invocation;
   const note = (label: string) => (text: string, namespace?: string) =>
-    terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(terminal.copyable(text, namespace))}`);
+    terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(text)}`, namespace);
   const warn = note('warning:');
   const warnings: string[] = [];
   const onWarning = (text: string, namespace?: string) => {
@@ -32,7 +32,7 @@ export async function inAccess<Result>(
   };
   const onOpenFailure = (failure: OpenFailure) => {
     const label = terminal.style('yellow', 'warning:', terminal.err);
-    terminal.note(`${label} ${printableLines(terminal.copyable(describeFailure(failure), failure.namespace))}`);
+    terminal.note(`${label} ${printableLines(describeFailure(failure))}`, failure.namespace);
   };
   const access = await openAccess({ options, environment, write, onNote: note('note:'), onWarning, onOpenFailure });
   terminal.defaultNamespace = access.defaultNamespace;

@@ -86,7 +86,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
 async function printOutcome(running: Running, options: DataOptions, invocation: Invocation): Promise<boolean> {
   const { terminal } = invocation;
   const { session } = running;
-  const report = await waitUntilIdle(running, placedExplanation(options, invocation));
+  const report = await waitUntilIdle(running, placedExplanation(options, invocation, { isDocument: false }));
   if (report === undefined) return false;
   terminal.line();
   await printDelivered(session, invocation);

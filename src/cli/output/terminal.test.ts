@@ -17,3 +17,13 @@ test('commands name the path of the program if PATH has no sluice', () => {
     `see "'/opt/my tools/sluice.js' why x"`,
   );
 });
+
+test('a line is completed once, for the namespace of the object that it is about', () => {
+  const lines: string[] = [];
+  const sink = { write: (text: string) => lines.push(text) };
+  const terminal = new Terminal(sink, sink, {});
+  terminal.completeCommands = (text, namespace = 'team') => text.replace('sluice get', `$& -n ${namespace}`);
+  terminal.line('see "sluice get"');
+  terminal.note('see "sluice get"', 'default');
+  expect(lines).toEqual(['see "sluice get -n team"\n', 'see "sluice get -n default"\n']);
+});

@@ -60,19 +60,20 @@ export class Terminal {
     return this.#program;
   }
 
-  /** Writes one line for people to stdout. Commands in it can be copied, so that other output is written to `out`. */
-  line(text = ''): void {
-    this.out.write(`${this.copyable(text)}\n`);
+  /** Writes one line for people to stdout. It is made `copyable`, so that other output is written to `out`. */
+  line(text = '', namespace?: string): void {
+    this.out.write(`${this.copyable(text, namespace)}\n`);
   }
 
-  /** Writes one line to stderr, for output that programs must not read from stdout. Commands in it can be copied. */
-  note(text: string): void {
-    this.err.write(`${this.copyable(text)}\n`);
+  /** Writes one line to stderr, for output that programs must not read from stdout. It is made `copyable`. */
+  note(text: string, namespace?: string): void {
+    this.err.write(`${this.copyable(text, namespace)}\n`);
   }
 
   /**
    * A message whose quoted commands run as they are written: however this program was called, and on the target of the command line.
-   * `namespace` is that of the object which the message is about; by default that of the command line.
+   * `namespace` is that of the object which the message is about; by default that of the command line. What it returns is complete: it is
+   * written to `out`, as cells and documents are.
    */
   copyable(text: string, namespace?: string): string {
     const completed = this.completeCommands(text, namespace);

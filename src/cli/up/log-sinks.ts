@@ -22,22 +22,26 @@ export function jsonSink(terminal: Terminal): LogSink {
 
 /** Prints each entry as one line with the time of day. */
 export function textSink(terminal: Terminal): LogSink {
-  return (entry) => terminal.line(`${timestamp(entry.at).slice(11, 19)}  ${line(terminal, entry)}`);
+  return (entry) => terminal.line(`${timestamp(entry.at).slice(11, 19)}  ${line(terminal, entry)}`, namespaceOf(entry));
 }
 
 /** Prints each entry as one line with the seconds since `start` (milliseconds since the epoch). */
 export function timelineSink(terminal: Terminal, start: number): LogSink {
   return (entry) => {
     const seconds = (Math.max(0, entry.at - start) / 1000).toFixed(2).padStart(6);
-    terminal.line(`${terminal.style('dim', `${seconds}s`)}  ${line(terminal, entry)}`);
+    terminal.line(`${terminal.style('dim', `${seconds}s`)}  ${line(terminal, entry)}`, namespaceOf(entry));
   };
 }
 
-function line(terminal: Terminal, { level, event, subject, message, fields }: LogEntry): string {
+function namespaceOf({ fields }: LogEntry): string | undefined {
+  return typeof fields?.namespace === 'string' ? fields.namespace : undefined;
+}
+
+function line(terminal: Terminal, entry: LogEntry): string {
+  const { level, event, subject, message } = entry;
   const style = level === 'warn' ? 'yellow' : EVENT_STYLES[event];
-  const namespace = typeof fields?.namespace === 'string' ? fields.namespace : undefined;
-  const text = printable(terminal.copyable(message, namespace));
-  return `${printable(subjectIn(namespace, subject)).padEnd(28)}  ${style === undefined ? text : terminal.style(style, text)}`;
+  const text = printable(message);
+  return `${printable(subjectIn(namespaceOf(entry), subject)).padEnd(28)}  ${style === undefined ? text : terminal.style(style, text)}`;
 }
 
 /** The subject with its namespace, where commands need that; in a cluster it has it already. */

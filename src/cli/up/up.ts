@@ -126,7 +126,10 @@ async function untilIdle(
 ): Promise<CommandResult> {
   const { terminal } = invocation;
   const { session } = running;
-  const report = await waitUntilIdle(running, placedExplanation(options, invocation));
+  const report = await waitUntilIdle(
+    running,
+    placedExplanation(options, invocation, { isDocument: options.log === 'json' }),
+  );
   if (report === undefined) return 1;
   if (options.log === 'json') {
     const at = session.clock.now();

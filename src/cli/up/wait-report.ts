@@ -89,20 +89,20 @@ export function printWaitReport(terminal: Terminal, report: WaitReport): void {
   const { revisions, more, timers, repositories, targets, failing } = report;
   if (repositories.length > 0) terminal.line('Repositories that cannot be used:');
   const printNotReady = ({ namespace, name, message }: NotReady) =>
-    terminal.line(`  ${nameIn(namespace, name)}: ${printable(terminal.copyable(message, namespace))}`);
+    terminal.line(`  ${nameIn(namespace, name)}: ${printable(message)}`, namespace);
   for (const one of repositories) printNotReady(one);
   if (targets.length > 0) terminal.line('Targets to which a delivery is missing:');
   for (const one of targets) printNotReady(one);
   if (failing.length > 0) terminal.line('What failed, and is tried again while "sluice up" runs:');
   for (const { what, message } of failing)
-    terminal.line(`  ${printable(what)}: ${printable(terminal.copyable(message, namespaceOf(what)))}`);
+    terminal.line(`  ${printable(what)}: ${printable(message)}`, namespaceOf(what));
   if (revisions.length === 0) terminal.line('No revision waits.');
   else terminal.line('What waits:');
   for (const revision of revisions) printRevision(terminal, revision);
   if (more > 0) terminal.line(`  and ${more} more; "sluice why <revision>" explains each`);
   if (timers.length > 0) terminal.line('Scheduled work:');
   for (const { what, due, reason } of timers)
-    terminal.line(`  ${due}  ${printable(what)}: ${printable(terminal.copyable(reason, namespaceOf(what)))}`);
+    terminal.line(`  ${due}  ${printable(what)}: ${printable(reason)}`, namespaceOf(what));
 }
 
 /** The namespace in `<controller> <namespace>/<name>`. */
@@ -121,11 +121,14 @@ function printRevision(terminal: Terminal, explanation: WaitReport['revisions'][
   const closed = gates.filter((gate) => !gate.open);
   for (const gate of closed) {
     const gateName = terminal.style('yellow', `gate ${printable(gate.type)}`);
-    terminal.line(`    ${gateName}: ${printable(gate.explanation)}; settled by ${printable(gate.settledBy)}`);
+    terminal.line(
+      `    ${gateName}: ${printable(gate.explanation)}; settled by ${printable(gate.settledBy)}`,
+      namespace,
+    );
   }
   // Each closed gate has a line already.
   const others = enforcement === 'enforce' ? reasons.filter(({ reason }) => reason !== 'GatesClosed') : reasons;
-  for (const { message } of others) terminal.line(`    ${printable(message)}`);
+  for (const { message } of others) terminal.line(`    ${printable(message)}`, namespace);
   const [first] = next;
   if (first !== undefined) terminal.line(`    next: ${printable(first)}`);
 }

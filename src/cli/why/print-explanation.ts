@@ -86,7 +86,7 @@ function printReason(
   { message, since: from, until, resolvedBy }: Explanation['reasons'][number],
   now: number,
 ): void {
-  terminal.line(`  - ${terminal.copyable(printable(message))}`);
+  terminal.line(`  - ${printable(message)}`);
   const detail = (label: string, text: string) => terminal.line(`      ${label.padEnd(11)} ${printable(text)}`);
   if (from !== undefined) detail('since', `${from} (${since(from, now)})`);
   if (until !== undefined) detail('until', until);

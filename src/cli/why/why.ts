@@ -20,6 +20,7 @@ export function why(name: string, options: WhyOptions, invocation: Invocation): 
     const { terminal } = invocation;
     const isServer = placeOf(options, invocation.environment).kind === 'server';
     const place = placedCommand(options, invocation, isServer);
+    const isDocument = options.output !== 'text';
     const found = await explainObject(access, name);
     if (found !== undefined) {
       // The explanation of a revision begins with them.
@@ -27,7 +28,7 @@ export function why(name: string, options: WhyOptions, invocation: Invocation): 
       const { commands, reasons } = found;
       const object = {
         ...found,
-        reasons: reasons.map((reason) => terminal.copyable(reason)),
+        reasons: isDocument ? reasons.map((reason) => terminal.copyable(reason)) : reasons,
         ...(commands === undefined ? {} : { commands: commands.map((one) => place(one)) }),
       };
       if (options.output === 'json') terminal.out.write(toJson(object));
@@ -36,7 +37,7 @@ export function why(name: string, options: WhyOptions, invocation: Invocation): 
       return 0;
     }
     const shown = await readRevision(access, name, 'explain', explainSchema);
-    const explanation = placedExplanation(options, invocation, isServer)(shown.explanation);
+    const explanation = placedExplanation(options, invocation, { isServer, isDocument })(shown.explanation);
     if (options.output === 'json') terminal.out.write(toJson(explanation));
     else if (options.output === 'yaml') terminal.out.write(toYaml(explanation));
     else printExplanation(terminal, explanation, access.clock.now());

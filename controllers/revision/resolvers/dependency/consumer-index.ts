@@ -1,6 +1,5 @@
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
 import { keyText } from '../../../../src/resource/object/object.ts';
-import type { Dependency } from './dependency-object.ts';
 
 /** The name under which consumers of a package path are found, in a namespace. */
 export function packageInterest(namespace: string, path: string): string {
@@ -9,17 +8,6 @@ export function packageInterest(namespace: string, path: string): string {
 
 export function clusterInterest(namespace: string, cluster: string): string {
   return `cluster ${namespace}/${cluster}`;
-}
-
-/** Of consumers that select repositories by labels. */
-export function labelInterest(namespace: string): string {
-  return `labels ${namespace}`;
-}
-
-/** The names under which a consumer with a Dependency is found. */
-export function interestsOfDependency({ packageName, spec: { selector } }: Dependency, namespace: string): string[] {
-  const isByLabel = selector.repositories !== undefined || selector.cluster !== undefined;
-  return [packageInterest(namespace, packageName), ...(isByLabel ? [labelInterest(namespace)] : [])];
 }
 
 /** Consumers by what they depend on, so that an event wakes these and no others. */

@@ -15,7 +15,7 @@ import type { ObjectKey } from '../../../../src/resource/object/object.ts';
 import { positionOf } from '../../../../src/resource/object/yaml-positions.ts';
 import { PackageRings, type PackageRingsOptions } from '../../../package-rings.ts';
 import { ClusterPackages, clusterOf, WAIT_ANNOTATION, waitsForCluster } from './cluster-packages.ts';
-import { ConsumerIndex, clusterInterest, interestsOfDependency, packageInterest } from './consumer-index.ts';
+import { ConsumerIndex, clusterInterest, packageInterest } from './consumer-index.ts';
 import {
   CLUSTER_TYPE,
   DEPENDENCY_TYPES,
@@ -220,7 +220,7 @@ function interestsOf(
   const { namespace } = revision;
   const names = objects
     .map(readDependency)
-    .flatMap((dependency) => ('problem' in dependency ? [] : interestsOfDependency(dependency, namespace)));
+    .flatMap((dependency) => ('problem' in dependency ? [] : packageInterest(namespace, dependency.packageName)));
   const ofCluster =
     cluster === undefined
       ? []

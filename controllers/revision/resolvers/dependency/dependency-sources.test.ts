@@ -3,6 +3,7 @@ import { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-
 import { ManualClock } from '../../../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import type { RevisionListener } from '../../../../src/package/store/revision-announcements.ts';
+import { repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
 import type { Kind } from '../../../../src/resource/schema/kind.ts';
@@ -18,7 +19,7 @@ function row(path: string, part: Partial<PackageRevision>): PackageRevision {
 function bench() {
   const listeners: RevisionListener[] = [];
   const woken: string[] = [];
-  const handlers: ((event: object) => void)[] = [];
+  const handlers = new Map<Kind, ((event: object) => void)[]>();
   let lookups = 0;
   class CountingIndex extends ConsumerIndex {
     override of(name: string) {
@@ -43,17 +44,17 @@ function bench() {
       release: () => undefined,
       informer: ((kind: Kind) => ({
         addHandler: (handler: (event: object) => void) => {
-          if (kind === (deliveryTargetKind as unknown as Kind)) handlers.push(handler);
+          handlers.set(kind, [...(handlers.get(kind) ?? []), handler]);
           return () => undefined;
         },
       })) as never,
     });
   return {
     ...{ consumers, woken },
-    /** An event of a target. */
-    target: (event: object) => {
+    /** An event of an object. */
+    notify: (kind: unknown, event: object) => {
       woken.length = 0;
-      for (const handler of handlers) handler(event);
+      for (const handler of handlers.get(kind as Kind) ?? []) handler(event);
       return woken;
     },
     change: (before: PackageRevision | undefined, after: PackageRevision | undefined) => {
@@ -84,7 +85,8 @@ test('a publication wakes each of its thousand consumers once, and costs the sam
 });
 
 test('a target that appears, selects other packages or vanishes wakes the consumers of its namespace once', () => {
-  const { consumers, target } = bench();
+  const { consumers, notify } = bench();
+  const target = (event: object) => notify(deliveryTargetKind, event);
   const names = [packageInterest('default', 'db'), packageInterest('default', 'web')];
   consumers.record({ namespace: 'default', name: 'edge.web.v1' }, names);
   consumers.record({ namespace: 'foreign', name: 'edge.other.v1' }, [packageInterest('foreign', 'db')]);
@@ -95,6 +97,22 @@ test('a target that appears, selects other packages or vanishes wakes the consum
   for (const type of ['add', 'delete']) expect(target({ type, object: object(1) })).toEqual(['edge.web.v1']);
   expect(target({ type: 'update', old: object(1), object: object(2) })).toEqual(['edge.web.v1']);
   expect(target({ type: 'update', old: object(2), object: object(2) })).toEqual([]);
+});
+
+test('labels of a repository, by which targets select its packages, wake the consumers of the namespace', () => {
+  const { consumers, notify } = bench();
+  consumers.record({ namespace: 'default', name: 'edge.web.v1' }, [packageInterest('default', 'db')]);
+  consumers.record({ namespace: 'foreign', name: 'edge.other.v1' }, [packageInterest('foreign', 'db')]);
+  const repository = (metadata: object) => ({
+    metadata: { name: 'edge', namespace: 'default', generation: 1, ...metadata },
+    spec: {},
+  });
+  const update = (old: object, object: object) =>
+    notify(repositoryKind, { type: 'update', old: repository(old), object: repository(object) });
+  expect(update({ labels: { env: 'prod' } }, {})).toEqual(['edge.web.v1']);
+  // Of a repository for deployments, without any selector.
+  expect(update({}, { generation: 2 })).toEqual(['edge.web.v1']);
+  expect(update({}, { annotations: { note: 'x' } })).toEqual([]);
 });
 
 test('pushes to a draft of a provider wake none, and a consumer that is published is forgotten', () => {

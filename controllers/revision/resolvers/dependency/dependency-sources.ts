@@ -1,5 +1,6 @@
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
-import { specChanged, specOrMetadataChanged } from '../../../../src/controller/predicates.ts';
+import type { InformerEvent } from '../../../../src/controller/informer-store.ts';
+import { specChanged } from '../../../../src/controller/predicates.ts';
 import { type Source, triggerSource, watchKind } from '../../../../src/controller/source.ts';
 import { isSameDelivery } from '../../../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
@@ -12,16 +13,17 @@ import {
 } from '../../../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { packageVariantKind } from '../../../../src/resource/kinds/porch/package-variant.ts';
-import { repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
+import { type Repository, repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
 import {
   type DeliveryTarget,
   deliveryTargetKind,
 } from '../../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, type ObjectKey } from '../../../../src/resource/object/object.ts';
+import { sameValue } from '../../../../src/resource/object/same-value.ts';
 import { deliveredSource } from '../../../delivery/delivered-source.ts';
 import { healthKey } from '../healthy/target-health.ts';
 import { clustersNamedBy } from './cluster-packages.ts';
-import { type ConsumerIndex, clusterInterest, labelInterest, packageInterest } from './consumer-index.ts';
+import { type ConsumerIndex, clusterInterest, packageInterest } from './consumer-index.ts';
 import { isDependencyType } from './dependency-object.ts';
 
 export interface DependencySourcesOptions {
@@ -60,9 +62,10 @@ export function dependencySources(
         for (const name of woken) for (const key of consumers.of(name)) enqueue(key);
       }),
     ),
+    // By the labels of a repository Dependency objects select providers, and targets packages that they are to deliver.
     watchKind(repositoryKind, {
-      predicate: specOrMetadataChanged,
-      map: ({ object }) => consumers.of(labelInterest(object.metadata.namespace ?? DEFAULT_NAMESPACE)),
+      predicate: (event) => specChanged(event) || labelsChanged(event),
+      map: ({ object: { metadata } }) => consumers.inNamespace(metadata.namespace ?? DEFAULT_NAMESPACE),
     }),
     // A variant can close or open a ring of packages.
     watchKind(packageVariantKind, {
@@ -85,6 +88,10 @@ export function dependencySources(
       predicate: (event) => event.type !== 'update' || !isSameDelivery(event.object, event.old),
     }),
   ];
+}
+
+function labelsChanged(event: InformerEvent<Repository>): boolean {
+  return event.type === 'update' && !sameValue(event.old.metadata.labels, event.object.metadata.labels);
 }
 
 function isPending({ lifecycle }: PackageRevision): boolean {

@@ -18,12 +18,14 @@ function target(name: string, revision?: number, spec: object = {}): never {
   } as never;
 }
 
-const problem = (...targets: never[]) =>
+const APPS = { metadata: { name: 'apps', labels: { env: 'prod' } } };
+const problemIn = (repository: object | undefined, ...targets: never[]) =>
   deploymentProblem(REVISION as never, {
     targets: () => targets,
     delivered: new DeliveredPackages(),
-    repositoryOf: () => undefined,
+    repositoryOf: () => repository as never,
   });
+const problem = (...targets: never[]) => problemIn(APPS, ...targets);
 
 test('a provider is deployed once every target that selects it has delivered it', () => {
   expect(problem()).toBe('is not delivered by any target');
@@ -39,4 +41,10 @@ test('a target that a pin keeps at another revision, or that selects other packa
   expect(problem(target('east', 2), target('west', 1, { pins }))).toBeUndefined();
   expect(problem(target('east', 2), target('west', undefined, { pins }))).toBe('is not delivered by target west yet');
   expect(problem(target('east', 2), target('west', undefined, { selector: { packages: ['x'] } }))).toBeUndefined();
+});
+
+test('a provider is not deployed while the labels of its repository are not known, by which targets select it', () => {
+  const west = target('west', undefined, { selector: { repositorySelector: { matchLabels: { env: 'prod' } } } });
+  expect(problem(target('east', 2), west)).toBe('is not delivered by target west yet');
+  expect(problemIn(undefined, target('east', 2), west)).toBe('is of the repository apps, which is not registered');
 });

@@ -164,6 +164,8 @@ export function deploymentProblem(
   const deployments = deploymentsOf(revision, present, delivered);
   if (deployments.length === 0) return 'is not delivered by any target';
   const repository = repositoryOf({ namespace, name: key.repository });
+  // Targets select by its labels.
+  if (repository === undefined) return `is of the repository ${key.repository}, which is not registered`;
   const missing = present.find((target) => {
     const wanted = wantedRevision(target, revision, repository);
     return wanted !== undefined && delivered.find(target, key)?.revision !== wanted;

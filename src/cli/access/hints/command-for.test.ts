@@ -39,6 +39,18 @@ test('commands in messages work on the place of the command line', () => {
   expect(placedHints({}, invocation)(message, undefined)).toBe(message);
 });
 
+test('commands that name a place get no other', () => {
+  for (const options of [
+    { data: 'X' },
+    { kubeconfig: 'k' },
+    { context: 'prod' },
+    { kubeconfig: 'k', context: 'prod' },
+  ]) {
+    const complete = placedHints(options, invocation)('see "sluice repo get"', undefined);
+    expect(placedHints(options, invocation)(complete, undefined)).toBe(complete);
+  }
+});
+
 test('commands name the namespace that they would not work on without -n', () => {
   const options = { namespace: 'team', data: 'd' };
   const hints = placedHints(options, invocation);

@@ -70,7 +70,7 @@ export function placedHints(options: PlaceOptions, { terminal }: Invocation): Co
 function placeText(words: string, { data, kubeconfig, context, namespace }: Target, defaultNamespace: string): string {
   const isNamespaced =
     PLACED_GROUPS.includes(words.split(' ', 1)[0] ?? '') && !/ (?:-n|--namespace|-A|--all-namespaces)\b/.test(words);
-  const isPlaced = / --(?:data|kubeconfig)\b/.test(words);
+  const isPlaced = / --(?:data|kubeconfig|context)\b/.test(words);
   const place = [
     ...(isNamespaced && namespace !== undefined && namespace !== defaultNamespace ? ['-n', namespace] : []),
     ...(isPlaced || data === undefined || data === DEFAULT_DATA_FOLDER ? [] : ['--data', data]),
