@@ -19,7 +19,7 @@ import { isActive } from '../../src/rollout/wave/plan-selection.ts';
 import type { BlueprintStore } from './blueprint-versions.ts';
 import { heldAmong } from './holding-plan.ts';
 import { listTargets } from './plan-records.ts';
-import { readSelection } from './select-revisions.ts';
+import { readSelection, unreadRepositories } from './select-revisions.ts';
 
 export interface EndPlanOptions {
   readonly client: Client;
@@ -117,6 +117,8 @@ async function heldBy(
   const selection = await readSelection(plan, { client, store });
   const unread = selection.repositories.filter((name) => store.findRepository(`${namespace}/${name}`) === undefined);
   if (unread.length > 0) return `what is proposed in ${listed(unread, MAX_NAMED)}, which cannot be read`;
+  const { blueprint } = unreadRepositories(plan, selection, store);
+  if (blueprint !== undefined) return `what was made from its blueprint in ${blueprint}, which cannot be read`;
   const held = await heldAmong(store.list({ lifecycle: 'Proposed' }), plan, selection, client);
   if (held.length === 0) return undefined;
   const names = held.map((revision) => revision.name);

@@ -50,6 +50,123 @@ test('targets that a corrected selector selects again have their place again, wh
   expect(bench.published()).toHaveLength(3);
 });
 
+const ONE_BY_ONE = { name: 'all', percent: 100, maxConcurrency: 1 };
+
+test.each([
+  ['the only wave', [ONE_BY_ONE], 1],
+  ['the last wave', [{ name: 'canary', count: 1 }, ONE_BY_ONE], 2],
+  [
+    'the first wave',
+    [
+      { ...ONE_BY_ONE, percent: 75 },
+      { name: 'rest', percent: 100 },
+    ],
+    1,
+  ],
+])(
+  'a typing error in the selector during %s, in which something is verified, is corrected',
+  async (_, waves, began) => {
+    await using world = await fixture(new ManualClock());
+    const bench = await waveBench(world);
+    const goOn = async (rounds: number) => {
+      for (let round = 0; round < rounds; round += 1) {
+        await bench.settle();
+        await bench.verify();
+      }
+    };
+    await bench.propose('a', 'b', 'c', 'd');
+    await bench.plan({ ...TWO, waves });
+    await goOn(began);
+    const names = waves.map(({ name }) => name);
+    await bench.change({ selector: { repositories: ['apsp'] } });
+    await bench.settle();
+    expect(bench.published()).toHaveLength(began);
+    const { phase, conditions } = (await bench.read()).status ?? {};
+    expect(phase).toBe('Completed');
+    const left = `${4 - began} targets`;
+    expect(findCondition(conditions, 'Selected')).toMatchObject({
+      ...{ status: 'False', reason: 'NothingSelected' },
+      message: expect.stringMatching(new RegExp(`correct spec.selector: ${left} .*, still proposed, would be back$`)),
+    });
+    await bench.change({ selector: { repositories: ['apps'] } });
+    await goOn(1);
+    // What is back is approved as before, one at a time.
+    expect(bench.published()).toHaveLength(began + 1);
+    await goOn(5);
+    expect(bench.published()).toHaveLength(4);
+    const { status } = await bench.read();
+    expect(status).toMatchObject({ phase: 'Completed', targets: { total: 4, verified: 4, skipped: 0 } });
+    expect(status?.waves?.map(({ name }) => name)).toEqual(names);
+    expect(findCondition(status?.conditions, 'Selected')?.status).toBe('True');
+  },
+);
+
+test('a typing error in the selector during a wave that a user has passed is corrected', async () => {
+  await using world = await fixture(new ManualClock());
+  const bench = await waveBench(world);
+  await bench.propose('a', 'b', 'c');
+  await bench.plan({ ...TWO, waves: [ONE_BY_ONE] });
+  await bench.settle();
+  await bench.change({ promotePast: 'all' });
+  await bench.settle();
+  await bench.change({ selector: { repositories: ['apsp'] } });
+  await bench.settle();
+  expect((await bench.read()).status?.phase).toBe('Completed');
+  await bench.change({ selector: { repositories: ['apps'] } });
+  for (let round = 0; round < 4; round += 1) {
+    await bench.settle();
+    await bench.verify();
+  }
+  expect(bench.published()).toHaveLength(3);
+});
+
+test('a completed plan stays as it is if a change of its spec has no place for what it had skipped', async () => {
+  await using world = await fixture(new ManualClock());
+  const bench = await waveBench(world);
+  await bench.propose('a', 'b', 'c');
+  await bench.plan({ ...TWO, waves: [{ name: 'canary', count: 1 }] });
+  await bench.settle();
+  await bench.verify();
+  await bench.settle();
+  await bench.change({ progressDeadline: '2h' });
+  await bench.settle();
+  expect((await bench.read()).status).toMatchObject({ phase: 'Completed', targets: { total: 1, skipped: 2 } });
+  expect((await world.events('web')).filter((event) => event.startsWith('Reopened'))).toEqual([]);
+});
+
+test.each([
+  ['resumes the plan', { resume: 1 }],
+  ['passes it', { promotePast: 'all' }],
+])(
+  'a removed wave does not wait for targets of a repository that is not registered any more, once a user %s',
+  async (_, decision) => {
+    await using world = await fixture(new ManualClock());
+    let isOpen = true;
+    const bench = await waveBench(world, { store: closable(world, () => isOpen) });
+    await bench.propose('a', 'b', 'c');
+    await bench.plan({ ...TWO, waves: [ONE_BY_ONE], maxUnreachable: 10, progressDeadline: '1m' });
+    await bench.settle();
+    await bench.verify();
+    isOpen = false;
+    await world.client.delete(repositoryKind, APPS);
+    await bench.change({ waves: [{ name: 'rest', percent: 100 }] });
+    await bench.settle();
+    expect((await bench.read()).status?.phase).toBe('Paused');
+    await bench.change(decision);
+    await bench.settle();
+    expect((await bench.read()).status?.waves?.map(({ name }) => name)).toEqual(['all', 'rest']);
+    bench.monotonicMs += 60_000;
+    await bench.settle();
+    expect((await bench.phases()).map((one) => one.slice(2)).sort()).toEqual([
+      'Unreachable',
+      'Unreachable',
+      'Verified',
+    ]);
+    await bench.settle();
+    expect((await bench.read()).status?.phase).toBe('Completed');
+  },
+);
+
 test('targets of a repository that is registered once more stay in the plan; meanwhile it does not decide that they are gone', async () => {
   await using world = await fixture(new ManualClock());
   let isOpen = true;

@@ -34,11 +34,18 @@ export function planMessage(
   if (isOver(state.phase)) return text.slice(0, MAX_MESSAGE_CHARACTERS);
   const frozen = freezes.length === 0 ? [] : [frozenText(freezes)];
   const isGoingOn = state.phase !== 'RollingBack';
+  // Without it, it is not known what joins and what leaves, so that no wave starts.
+  const isBlind = isGoingOn && unread !== undefined && unread === plan.spec.selector.blueprint?.repository;
+  const blind = isBlind
+    ? [
+        `what it selects is known once repository ${unread} can be read; "sluice repo get ${unread}" shows why it cannot`,
+      ]
+    : [];
   // The analysis of the wave in progress reports its own.
   const missing = (isGoingOn ? missingTemplates : [])
     .filter((name) => !text.includes(`AnalysisTemplate ${name} does not exist`))
     .map((name) => `AnalysisTemplate ${name} does not exist, which a wave needs: create it`);
-  return [...frozen, text, ...missing].join('; ').slice(0, MAX_MESSAGE_CHARACTERS);
+  return [...frozen, text, ...blind, ...missing].join('; ').slice(0, MAX_MESSAGE_CHARACTERS);
 }
 
 function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Observations['analysisOf']): string {

@@ -7,12 +7,14 @@ import {
   type VariantReader,
   variantSetsOf,
 } from '../../src/package/store/policies/selected-packages.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packageVariantKind } from '../../src/resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../src/resource/kinds/porch/package-variant-set.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
+import type { UnreadRepositories } from '../../src/rollout/wave/known-candidates.ts';
 import { nameSelectingOf, type PlaceInPlan, placeInPlan, selectingOf } from '../../src/rollout/wave/plan-selection.ts';
 import { type BlueprintStore, madeFrom } from './blueprint-versions.ts';
 
@@ -71,6 +73,20 @@ export function planSelector(plan: WavePlan, { store, repositoryOf, variants }: 
       isBy(isSelectedBy, revision) && (made === undefined || made.byKptfile(revision) || made.byRecord(revision)),
     isHeldAsTarget: (revision) =>
       revision.namespace === namespace && selectsByName(selector, revision, repositoryOf(revision.key.repository)),
+  };
+}
+
+/** What cannot be read of what decides which revisions a plan selects. */
+export function unreadRepositories(
+  { metadata: { namespace = DEFAULT_NAMESPACE }, spec: { selector } }: WavePlan,
+  { repositories, hasRepository }: Pick<Selection, 'repositories' | 'hasRepository'>,
+  store: Pick<RevisionStore, 'findRepository'>,
+): UnreadRepositories {
+  const isUnread = (name: string) => hasRepository(name) && store.findRepository(`${namespace}/${name}`) === undefined;
+  const blueprint = selector.blueprint?.repository;
+  return {
+    blueprint: blueprint !== undefined && isUnread(blueprint) ? blueprint : undefined,
+    selected: repositories.find(isUnread),
   };
 }
 

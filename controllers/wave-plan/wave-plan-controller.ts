@@ -12,6 +12,7 @@ import { type WavePlan, wavePlanKind } from '../../src/resource/kinds/sluice/wav
 import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { analysesOf, currentWave } from '../../src/rollout/wave/follow-waves.ts';
+import { knownCandidates } from '../../src/rollout/wave/known-candidates.ts';
 import { leftOver } from '../../src/rollout/wave/left-over.ts';
 import type { Action, AnalysisKey, AnalysisObservation, Observations } from '../../src/rollout/wave/observation.ts';
 import { isActive } from '../../src/rollout/wave/plan-selection.ts';
@@ -30,7 +31,7 @@ import type { MessageContext } from './plan-message.ts';
 import { isOfPlan, listTargets, stateOf, targetId } from './plan-records.ts';
 import { planSpecOf, wavePlanApprovals } from './plan-spec.ts';
 import { PlanWriter, type WriteContext } from './plan-writer.ts';
-import { readSelection } from './select-revisions.ts';
+import { readSelection, unreadRepositories } from './select-revisions.ts';
 import { type ApproveOptions, approveTargets, type Intent, type Outcome } from './targets/approve-targets.ts';
 import {
   isUnknown,
@@ -170,15 +171,16 @@ export function wavePlanController(options: WavePlanOptions): ControllerOptions 
   ): Promise<Observations & MessageContext & Pick<WriteContext, 'conditions'>> {
     const { namespace = DEFAULT_NAMESPACE } = plan.metadata;
     const selection = await readSelection(plan, { client, store });
-    const unread = selection.repositories.find((name) => store.findRepository(`${namespace}/${name}`) === undefined);
+    const closed = unreadRepositories(plan, selection, store);
+    const unread = closed.blueprint ?? closed.selected;
     const { repositoryOf } = selection;
     const verifications = await verifyTargets(plan, state, objects, { ...acting, repositoryOf, probes });
     const runs = await readRuns(plan, state);
     const missingTemplates = await missingTemplatesOf(plan, state);
     const memory = memories.of(plan);
+    const list = () => observeCandidates(plan, selection, store, salt);
     // A start must not miss the targets of a repository that is still being opened.
-    const isUnread = state.waves.length === 0 && unread !== undefined;
-    const candidates = isUnread ? undefined : observeCandidates(plan, selection, store, salt);
+    const candidates = knownCandidates(list, closed, state.waves.length > 0);
     // Revisions of a repository that is still to be read may be selected. Without any, the one that is meant may be about to be registered.
     const isEarly = unread !== undefined || (selection.repositories.length === 0 && !plan.spec.selector.repositories);
     const known = isEarly ? undefined : candidates;

@@ -103,11 +103,13 @@ export function followWave(editor: StateEditor, spec: PlanSpec, observations: Ob
   const current = currentWave(editor.state);
   if (current === undefined) return;
   const { name, isRemoved } = current;
+  const wave = spec.waves.find((one) => one.name === name);
   if (isPassed(editor.state, name, spec)) {
+    // No other wave takes what is left.
+    if (wave !== undefined && wave === spec.waves.at(-1)) changeMembers(editor, wave, observations, true);
     editor.apply({ type: 'WavePromoted', wave: name });
     return;
   }
-  const wave = spec.waves.find((one) => one.name === name);
   if (wave !== undefined && isRemoved === true) editor.apply({ type: 'WaveRestored', wave: name });
   // What joins later does not start the soak again, unless no other wave follows.
   const mayGrow = current.verifiedMs === undefined || wave === spec.waves.at(-1);
@@ -140,8 +142,11 @@ export function followWave(editor: StateEditor, spec: PlanSpec, observations: Ob
 export function releaseRemoved(editor: StateEditor, { waves }: PlanSpec, observations: Observations): void {
   for (const { name, completedMs, isRemoved } of editor.state.waves) {
     if ((completedMs === undefined && isRemoved !== true) || waves.some((wave) => wave.name === name)) continue;
-    for (const target of membersOf(editor.state, name))
-      if (mayLeave(target, observations)) editor.apply({ type: 'Released', id: target.id });
+    for (const target of membersOf(editor.state, name)) {
+      // The plan has not begun to approve one that is Assigned, also if its repository cannot be read.
+      const isUnknown = (id: string) => target.phase !== 'Assigned' && observations.isUnknown(id);
+      if (mayLeave(target, { ...observations, isUnknown })) editor.apply({ type: 'Released', id: target.id });
+    }
   }
 }
 

@@ -7,12 +7,21 @@ import { INITIAL_STATE, type PlanState, type TargetRecord } from './plan-state.t
 import { restoreState } from './restore-state.ts';
 import { type Step, step } from './step.ts';
 import { WaveModel } from './testing-model.ts';
-import { planSpec, World, worldEvents } from './testing-world.ts';
-import { replay } from './transition.ts';
+import { planSpec, World, type WorldEvent, worldEvents } from './testing-world.ts';
+import { replay, type Transition } from './transition.ts';
 import { mayLeave, membersOf } from './wave-members.ts';
 import { limitOf, type PlanSpec, percentOf } from './wave-spec.ts';
 
 const START = ['a', 'b', 'c', 'e', 'h'];
+
+/** What the selector selects changes with the spec. */
+function isEdit({ type }: WorldEvent): boolean {
+  return type === 'spec' || type === 'deselect' || type === 'mistype';
+}
+
+function isDeselection(transition: Transition): boolean {
+  return transition.type === 'Skipped' && transition.isDeselected === true;
+}
 
 function approvalsIn(actions: readonly Action[]): string[] {
   return actions.flatMap((action) => (action.type === 'Approve' ? action.id : [])).sort();
@@ -20,6 +29,7 @@ function approvalsIn(actions: readonly Action[]): string[] {
 
 test('after any events the state machine is where an independent model is, and approves the same targets', () => {
   const phases = new Set<string>();
+  let resumed = 0;
   fc.assert(
     fc.property(planSpec, worldEvents(false), (first, events) => {
       const world = new World(START);
@@ -31,8 +41,10 @@ test('after any events the state machine is where an independent model is, and a
         world.apply(event, actions, state.targets);
         if (event.type === 'spec') spec = { ...spec, ...event.spec };
         const ms = event.type === 'wait' ? event.ms : 0;
-        const next = step(spec, state, world.observations, ms);
-        const approved = model.observe(spec, world.observations, ms);
+        const observations = { ...world.observations, isEdited: isEdit(event) };
+        const next = step(spec, state, observations, ms);
+        const approved = model.observe(spec, observations, ms);
+        if (next.transitions.some((one) => one.type === 'Reopened' && one.wave !== undefined)) resumed += 1;
         expectSame(approvalsIn(next.actions), approved);
         if (next.state.phase !== 'RolledBack') expectSame(phaseOf(next.state), phaseIn(model));
         if (model.ended === undefined)
@@ -49,6 +61,7 @@ test('after any events the state machine is where an independent model is, and a
     { numRuns: ALL_RUNS ? 100_000 : runs(20_000) },
   );
   if (ALL_RUNS) expect(phases.size).toBe(7);
+  if (ALL_RUNS) expect(resumed).toBeGreaterThan(0);
 }, 600_000);
 
 /** Of millions of comparisons only one that fails may be expensive. */
@@ -93,13 +106,14 @@ test('with crashes at any write: no wave before the one before it is done, no ap
         }
         world.apply(event, actions, recorded.targets);
         if (event.type === 'spec') spec = { ...spec, ...event.spec };
-        // What the selector selects changes with the spec.
-        if (event.type === 'spec' || event.type === 'deselect') isEdited = true;
+        if (isEdit(event)) isEdited = true;
         const observations = { ...world.observations, isEdited };
         const next = step(spec, recorded, observations, event.type === 'wait' ? event.ms : 0);
         if (next.transitions.some(({ type }) => type === 'Reopened')) reopened += 1;
         // The transitions of a step are its whole effect.
         expect(replay(recorded, next.transitions)).toEqual(next.state);
+        // What is not seen to be selected may be.
+        if (world.isBlind) expect(next.transitions.filter(isDeselection)).toEqual([]);
         expectFixpoint(spec, next, world);
         if (written !== undefined) {
           recorded = crash(recorded, next, written);

@@ -11,9 +11,9 @@ import {
   stopCause,
 } from './follow-waves.ts';
 import type { Action, Observations } from './observation.ts';
-import { compareTargets, isFinal, type PauseCause, type PlanState, type TargetRecord } from './plan-state.ts';
+import { compareTargets, isFinal, type PauseCause, type PlanState } from './plan-state.ts';
 import { replay, StateEditor, type Transition } from './transition.ts';
-import { membersOf } from './wave-members.ts';
+import { memberChanges, membersOf } from './wave-members.ts';
 import { limitOf, type PlanSpec } from './wave-spec.ts';
 
 export interface Step {
@@ -43,9 +43,10 @@ export function step(spec: PlanSpec, state: PlanState, observations: Observation
   if (state.phase === 'RollingBack') return rollBack(editor, observations);
   if (spec.rollback) return startRollback(editor, 'a user requested it');
   if (state.phase === 'Completed') {
-    if (!goesOnAfter(state, spec, observations)) return end(editor, []);
+    const reopening = reopeningOf(state, spec, observations);
+    if (reopening === undefined) return end(editor, []);
     // Recorded by itself, before any target is: an assignment to a wave that the record calls over would not count after a crash in between.
-    editor.apply({ type: 'Reopened' });
+    editor.apply(reopening);
     return end(editor, [], 0);
   }
   followCandidates(editor, observations);
@@ -55,15 +56,26 @@ export function step(spec: PlanSpec, state: PlanState, observations: Observation
 }
 
 /**
- * True for a completed plan of which a change of its spec selects targets again that it never came to approve, and has a wave for them: without
- * them, as after a typing error in its selector, its last waves found no target, and were over at once.
+ * How a completed plan goes on of which a change of its spec selects targets again that it never came to approve, and has a wave for them: without
+ * them, as after a typing error in its selector, the wave in progress ended with what it had approved, and the others found no target, and were
+ * over at once.
  */
-function goesOnAfter(state: PlanState, spec: PlanSpec, { candidates, isEdited }: Observations): boolean {
-  if (isEdited !== true || candidates === undefined) return false;
-  const isBack = ({ id, phase, attempt }: TargetRecord) => phase === 'Skipped' && attempt === 0 && candidates.has(id);
-  return (
-    [...state.targets.values()].some(isBack) && nextWave(replay(state, [{ type: 'Reopened' }]), spec) !== undefined
+function reopeningOf(state: PlanState, spec: PlanSpec, observations: Observations): Transition | undefined {
+  const { candidates, isEdited } = observations;
+  if (isEdited !== true || candidates === undefined) return undefined;
+  const back = new Set(
+    [...state.targets.values()].flatMap(({ id, phase, attempt }) =>
+      phase === 'Skipped' && attempt === 0 && candidates.has(id) ? id : [],
+    ),
   );
+  if (back.size === 0) return undefined;
+  const editor = new StateEditor(replay(state, [{ type: 'Reopened' }]));
+  const next = nextWave(editor.state, spec);
+  followCandidates(editor, observations);
+  const last = spec.waves.find(({ name }) => name === editor.state.waves.at(-1)?.name);
+  if (last !== undefined && memberChanges(editor.state, last, observations).taken.some(({ id }) => back.has(id)))
+    return { type: 'Reopened', wave: last.name };
+  return next === undefined ? undefined : { type: 'Reopened' };
 }
 
 /** Causes of a pause for which nothing is rolled back. */

@@ -58,7 +58,12 @@ export class WaveModel {
         Object.assign(one, { published: true, isBegun: true, since: this.#time, result: undefined, isAccepted: false });
     if (spec.abort) this.ended = 'aborted';
     else if (spec.rollback) this.ended = 'back';
-    if (this.ended !== undefined) return [];
+    if (this.ended === 'completed') this.#reopen(spec, seen);
+    else if (this.ended === undefined) return this.#goOn(spec, seen);
+    return [];
+  }
+
+  #goOn(spec: PlanSpec, seen: Observations): string[] {
     this.#list(seen);
     for (const one of this.entries) if (!one.isOut && one.wave !== undefined) this.#judge(one, spec, seen);
     this.#stopOrGoOn(spec, seen);
@@ -73,6 +78,7 @@ export class WaveModel {
     );
     if (isLast && !waits) {
       this.ended = 'completed';
+      for (const one of this.entries) if (one.wave === undefined && !one.published) one.isOut = true;
       return [];
     }
     return this.entries
@@ -83,6 +89,29 @@ export class WaveModel {
 
   members(wave: string): string[] {
     return this.entries.flatMap((one) => (one.wave === wave && !one.isOut ? one.id : [])).sort();
+  }
+
+  /** A plan that is over goes on for what it had lost, if a wave has a place for that: one that is left, or the last one that did something. */
+  #reopen(spec: PlanSpec, seen: Observations): void {
+    const back = this.entries.filter((one) => one.isOut && !one.wasBegun && seen.candidates?.has(one.id) === true);
+    if (seen.isEdited !== true || back.length === 0) return;
+    const kept = this.parts.slice();
+    for (let at = kept.at(-1); at !== undefined && this.#own(at.name).length === 0; at = kept.at(-1)) kept.pop();
+    const trial = new WaveModel();
+    trial.entries.push(...this.entries.map((one) => ({ ...one })));
+    trial.parts.push(...kept);
+    trial.#joins = this.#joins;
+    trial.#list(seen);
+    const last = kept.at(-1);
+    const isKnown = last !== undefined && placeIn(spec, last.name) >= 0;
+    if (isKnown) trial.#take(last.name, spec, seen);
+    const isShort = isKnown && trial.members(last.name).some((id) => back.some((one) => one.id === id));
+    if (!isShort && trial.#next(spec) === undefined) return;
+    this.ended = undefined;
+    this.parts.length = kept.length;
+    if (!isShort) return;
+    if (last.okSince !== undefined) last.attempt += 1;
+    Object.assign(last, { okSince: undefined, isDone: false, isDropped: false });
   }
 
   #list({ candidates, isUnknown, of }: Observations): void {
@@ -195,6 +224,10 @@ export class WaveModel {
     if (part === undefined) return mayBegin && this.#start(spec, seen);
     const place = placeIn(spec, part.name);
     if (this.#isPassed(part, spec)) {
+      if (place === spec.waves.length - 1) {
+        this.#release(part.name, spec, seen);
+        this.#take(part.name, spec, seen);
+      }
       part.isDone = true;
       return true;
     }
@@ -282,7 +315,8 @@ export class WaveModel {
   #drop(spec: PlanSpec, seen: Observations): void {
     for (const part of this.parts)
       if (placeIn(spec, part.name) < 0 && (part.isDone || part.isDropped))
-        for (const one of this.#own(part.name)) this.#letGo(one, seen);
+        for (const one of this.#own(part.name))
+          this.#letGo(one, one.isBegun ? seen : { ...seen, isUnknown: () => false });
   }
 
   #letGo(one: Entry, { isUnknown, of }: Observations): void {

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { knownCandidates } from './known-candidates.ts';
 import type {
   Action,
   AnalysisKey,
@@ -34,6 +35,8 @@ export type WorldEvent =
   | { readonly type: 'refuse' | 'fail' | 'close'; readonly id: string; readonly on: boolean }
   /** The selector of the plan matches none of these packages, although they are Proposed. */
   | { readonly type: 'deselect'; readonly ids: readonly string[] }
+  /** A typing error in the selector of the plan: it matches nothing, until it is corrected. `blind`: the repository of the blueprint cannot be read. */
+  | { readonly type: 'mistype' | 'blind'; readonly on: boolean }
   /** The selector of a wave matches these packages. */
   | { readonly type: 'name'; readonly wave: string; readonly ids: readonly string[] }
   | { readonly type: 'carryOut'; readonly most: number }
@@ -110,6 +113,8 @@ export function worldEvents(crashes: boolean): fc.Arbitrary<WorldEvent[]> {
       }),
     },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('deselect' as const), ids: fc.subarray([...IDS]) }) },
+    { weight: 2, arbitrary: fc.record({ type: fc.constant('mistype' as const), on: fc.boolean() }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('blind' as const), on: fc.boolean() }) },
     {
       weight: 1,
       arbitrary: fc.record({
@@ -157,6 +162,8 @@ export class World {
   readonly #runs = new Map<string, AnalysisObservation>();
   #approvals = 0;
   #isHidden = false;
+  #isMistyped = false;
+  #isBlind = false;
   #isFrozen = false;
   /** Changes with each event: only the order at the start of a plan, and of what joins later, counts. */
   #salt = 0;
@@ -201,6 +208,12 @@ export class World {
       case 'deselect':
         this.#deselected = new Set(event.ids);
         break;
+      case 'mistype':
+        this.#isMistyped = event.on;
+        break;
+      case 'blind':
+        this.#isBlind = event.on;
+        break;
       case 'name':
         this.#named.set(event.wave, new Set(event.ids));
         break;
@@ -222,15 +235,14 @@ export class World {
     }
   }
 
+  /** True while it is not known what the selector selects. */
+  get isBlind(): boolean {
+    return this.#isBlind;
+  }
+
   get observations(): Observations {
-    const candidates = new Map<string, Candidate>();
-    for (const id of this.#packages.keys()) {
-      const { name: revision, state, commit } = this.#last(id) ?? {};
-      if (revision === undefined || state !== 'Proposed' || this.#closed.has(id)) continue;
-      if (this.#deselected.has(id)) continue;
-      const selectedBy = WAVES.filter((name) => this.#named.get(name)?.has(id) === true);
-      candidates.set(id, { id, key: orderKey(id, `salt ${this.#salt}`), revision, commit: String(commit), selectedBy });
-    }
+    const unread = { blueprint: this.#isBlind ? 'blueprints' : undefined, selected: undefined };
+    const candidates = knownCandidates(() => this.#listed(), unread, true);
     // A revision is found by its name, whatever became of the commit that is recorded.
     const of = ({ id, revision }: TargetRecord): TargetObservation => {
       const { state, isApproved, observation } = this.#packages.get(id)?.find(({ name }) => name === revision) ?? {};
@@ -249,6 +261,20 @@ export class World {
       analysisOf: (run) => this.#runs.get(runName(run)),
       isFrozen: this.#isFrozen,
     };
+  }
+
+  /** What a look at all packages finds. */
+  #listed(): ReadonlyMap<string, Candidate> {
+    const candidates = new Map<string, Candidate>();
+    for (const id of this.#packages.keys()) {
+      const { name: revision, state, commit } = this.#last(id) ?? {};
+      if (revision === undefined || state !== 'Proposed' || this.#closed.has(id)) continue;
+      // Nothing is seen to be made from a blueprint that cannot be read.
+      if (this.#isMistyped || this.#isBlind || this.#deselected.has(id)) continue;
+      const selectedBy = WAVES.filter((name) => this.#named.get(name)?.has(id) === true);
+      candidates.set(id, { id, key: orderKey(id, `salt ${this.#salt}`), revision, commit: String(commit), selectedBy });
+    }
+    return candidates;
   }
 
   #carryOut(actions: readonly Action[], targets: ReadonlyMap<string, TargetRecord>): void {

@@ -41,8 +41,11 @@ export type Transition =
   | { readonly type: 'AnalysisRepeated' | 'WaveCompleted' | 'WavePromoted'; readonly wave: string }
   /** The spec has the wave in progress no longer, which a user accepts; or it has it again. */
   | { readonly type: 'RemovalAccepted' | 'WaveRestored'; readonly wave: string }
-  /** A completed plan has targets again: its last waves that found none are to be started again. */
-  | { readonly type: 'Reopened' }
+  /**
+   * A completed plan has targets again: its last waves that found none are to be started again. `wave` is the last one that has targets, if it goes
+   * on, since it takes some of those that are back.
+   */
+  | { readonly type: 'Reopened'; readonly wave?: string }
   | { readonly type: 'Started' | 'Unpaused' | 'Completed' | 'Aborted' | 'RolledBack' }
   | { readonly type: 'Paused'; readonly cause: PauseCause; readonly message: string }
   | { readonly type: 'Resumed'; readonly pause: number }
@@ -204,14 +207,9 @@ function applyToPlan(draft: Draft, transition: PlanTransition): void {
     case 'Resumed':
       setPhase(draft, 'Running');
       break;
-    case 'Reopened': {
-      setPhase(draft, 'Running');
-      const kept = waves.slice(0, waves.findLastIndex(({ name }) => membersOf(draft.state, name).length > 0) + 1);
-      set(draft, { waves: kept });
-      for (const { id, wave } of draft.targets.values())
-        if (wave !== undefined && kept.every(({ name }) => name !== wave)) leaveWave(draft, id);
+    case 'Reopened':
+      reopen(draft, transition.wave);
       break;
-    }
     case 'Paused': {
       const { cause, message } = transition;
       setPhase(draft, 'Paused');
@@ -225,6 +223,20 @@ function applyToPlan(draft: Draft, transition: PlanTransition): void {
       setPhase(draft, transition.type);
       break;
   }
+}
+
+function reopen(draft: Draft, wave: string | undefined): void {
+  setPhase(draft, 'Running');
+  const { waves } = draft.state;
+  const kept = waves.slice(0, waves.findLastIndex(({ name }) => membersOf(draft.state, name).length > 0) + 1);
+  set(draft, { waves: kept });
+  for (const target of draft.targets.values())
+    if (target.wave !== undefined && kept.every(({ name }) => name !== target.wave)) leaveWave(draft, target.id);
+  if (wave === undefined) return;
+  // What an analysis found out about it without the others does not count.
+  changeWave(draft, wave, ({ name, startedMs, analysis, verifiedMs }) => {
+    return { name, startedMs, analysis: verifiedMs === undefined ? analysis : analysis + 1 };
+  });
 }
 
 function set(draft: Draft, changes: Partial<PlanState>): void {
