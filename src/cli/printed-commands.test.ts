@@ -45,7 +45,8 @@ spec: {type: git, git: {repo: ADDRESS, branch: main}}
 ---
 apiVersion: config.porch.kpt.dev/v1alpha1
 kind: Repository
-metadata: {name: again, namespace: default}
+# Of two that are registered within a second, the first name has the packages.
+metadata: {name: second, namespace: default}
 spec: {type: git, git: {repo: DEFAULT, branch: main}}
 ---
 apiVersion: sluice.dev/v1alpha1
@@ -100,10 +101,10 @@ test('every command that is printed names the namespace and the data folder of t
   expect(idle.stdout).toMatch(/^ {2}team\/twin: .*Repository conflict/m);
   expect((await run('rpkg', 'get', '-A')).stderr).toContain(twin);
   // A warning about an object of another namespace than that of the command line.
-  const again = `"sluice repo unreg again --data ${cli.data}" forgets this one`;
-  expect(idle.stdout).toMatch(/^ {2}again: .*Repository conflict/m);
-  expect((await inTeam('rpkg', 'get', '-A')).stderr).toContain(again);
-  await run('repo', 'unreg', 'again');
+  const second = `"sluice repo unreg second --data ${cli.data}" forgets this one`;
+  expect(idle.stdout).toMatch(/^ {2}second: .*Repository conflict/m);
+  expect((await inTeam('rpkg', 'get', '-A')).stderr).toContain(second);
+  await run('repo', 'unreg', 'second');
 
   const lines: readonly (readonly [number, ...string[]])[] = [
     [1, 'why', 'packages.web.v1'],
