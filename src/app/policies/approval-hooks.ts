@@ -20,7 +20,11 @@ export interface ApprovalHooksOptions {
   store(): RevisionStore;
   readers(): ObjectReaders;
   mayApprove(): MayApprove | undefined;
+  whenOpened(): WhenOpened | undefined;
 }
+
+/** Resolves when the repositories of a namespace were opened for the first time, or could not be. */
+export type WhenOpened = (namespace: string) => Promise<void>;
 
 /** What objects that are no packages say about an approval. */
 export function approvalHooks({
@@ -29,6 +33,7 @@ export function approvalHooks({
   store,
   readers,
   mayApprove,
+  whenOpened,
 }: ApprovalHooksOptions): Pick<RevisionStoreOptions, 'reserveApproval' | 'mayStillApprove' | 'approvalProblem'> {
   const deliverability = createDeliverabilityCheck({
     buildPackage,
@@ -39,8 +44,11 @@ export function approvalHooks({
   return {
     reserveApproval: async (revision) => {
       const { approvalRules } = policyOf(readers(), revision, revision.namespace);
-      // Packages of all repositories count.
-      if (approvalRules.some(({ maxInFlight }) => maxInFlight !== undefined)) await store().reachAll();
+      if (approvalRules.some(({ maxInFlight }) => maxInFlight !== undefined)) {
+        // Packages of all repositories count: after a start, those of some are not known yet.
+        await store().reachAll();
+        await whenOpened()?.(revision.namespace);
+      }
       return readers().inFlight?.reserve(revision) ?? (() => undefined);
     },
     mayStillApprove: async (user, revision, signal = new AbortController().signal) =>

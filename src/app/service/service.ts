@@ -156,6 +156,8 @@ export class SluiceService {
     const mayCreate = options.serve === undefined ? undefined : userMayCreate(() => this.#authorizer());
     const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status'), mayCreate };
     session.mayApprove = rights.mayApprove;
+    session.whenOpened = (namespace) =>
+      this.#openings.whenAllRead((key) => key.namespace === namespace, options.signal);
     addControllers(this.manager, session, {
       ...options,
       ...{ onProblem, requests: this.#requests, targetRequests: this.#targetRequests, onWanted, hasPeer, ...rights },

@@ -32,7 +32,7 @@ import type { UpAbout } from '../data/up-lock.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/function-settings.ts';
 import { renderPrograms } from '../functions/render-programs.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
-import { approvalHooks } from '../policies/approval-hooks.ts';
+import { approvalHooks, type WhenOpened } from '../policies/approval-hooks.ts';
 import type { FreezeMemory } from '../policies/freeze-times.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
 import { PackagesInFlight } from '../policies/packages-in-flight.ts';
@@ -131,6 +131,8 @@ export class Session {
 
   /** Set by the service that knows the rights of users. */
   mayApprove: MayApprove | undefined;
+  /** Set by the service that opens repositories one after the other. */
+  whenOpened: WhenOpened | undefined;
   readonly #memory: PackageMemory | undefined;
   readonly #revisions: RevisionTable;
   readonly #notes = new Set<string>();
@@ -164,6 +166,7 @@ export class Session {
       ...approvalHooks({
         ...{ buildPackage: this.buildPackage, targetObjects: this.targetObjects },
         ...{ store: () => this.store, readers: () => this.readers, mayApprove: () => this.mayApprove },
+        whenOpened: () => this.whenOpened,
       }),
     });
     // Not that of the registry, where a watch may open repositories.
