@@ -80,11 +80,11 @@ export async function createDrafts(
   return numbers.map((number) => `${repository}.app-${number}.v1`);
 }
 
-/** How many revisions of a repository are published. */
+/** How many revisions of a repository are published, without those that show the main branch. */
 export async function countPublished(api: KubeApi, repository: string): Promise<number> {
   const selector = `spec.repository=${repository},spec.lifecycle=Published`;
   const { body } = await api.list(`${REVISIONS}?fieldSelector=${encodeURIComponent(selector)}`);
-  return body.items.length;
+  return body.items.filter(({ spec }) => (spec as { revision?: number }).revision !== -1).length;
 }
 
 export async function propose(api: KubeApi, name: string): Promise<void> {
