@@ -149,7 +149,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   };
 
   async function poll(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
-    for (const one of await lost.find(key)) wake(one);
+    for (const one of lost.find(key)) wake(one);
     return polls.poll(key, signal);
   }
 

@@ -59,9 +59,8 @@ interface Left {
 }
 
 /**
- * Users of a host remove the branch of a pull request as soon as it is merged, or the host does. Where Sluice reads that before the merge, the proposal
- * has no ref any more, and its record is left. Its branch is restored then at the head that was merged: from there on its merge is published as any
- * other one, with all that is recorded of it.
+ * Users, or the host, may delete the branch of a pull request right after its merge. If Sluice reads the deletion first, only the record of the
+ * proposal is left. Its branch is restored at the head that was merged, so that the merge is published as all others are.
  */
 export class LostMerges {
   readonly #options: LostMergesOptions;
@@ -87,12 +86,12 @@ export class LostMerges {
   }
 
   /** The revisions of a repository of which only a record is left; once for each repository that is opened. */
-  async find(key: ObjectKey): Promise<readonly ObjectKey[]> {
+  find(key: ObjectKey): readonly ObjectKey[] {
     const repository = this.#options.store.findRepository(keyText(key));
     if (repository === undefined || repository.follows || this.#searched.has(repository)) return [];
-    const { git, layout, index } = repository;
+    const { layout, index } = repository;
     const found: ObjectKey[] = [];
-    for (const { name: ref } of await git.listRefs([layout.recordPrefix])) {
+    for (const [ref] of index.recordRefs()) {
       const meaning = parseRef(layout, ref);
       if (meaning.kind !== 'record') continue;
       const name = revisionName({ ...meaning, repository: repository.repository });

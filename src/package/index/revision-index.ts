@@ -133,6 +133,11 @@ export class RevisionIndex {
     return this.#state.refs.get(name);
   }
 
+  /** The refs of all records, also of those of which the revision is gone. */
+  recordRefs(): [name: string, oid: Oid][] {
+    return [...this.#state.refs].filter(([name]) => name.startsWith(this.#layout.recordPrefix));
+  }
+
   get mainHead(): Oid | undefined {
     return this.#state.refs.get(mainRef(this.#layout));
   }
@@ -187,8 +192,8 @@ export class RevisionIndex {
 
   /** Returns the facts that a cache must store for a fast restart: only those of the current revisions. */
   liveFacts(): Promise<FactCache> {
-    const { candidates, refs, mainTip: tip, placeholders } = this.#state;
-    const records = [...refs].flatMap(([name, oid]) => (name.startsWith(this.#layout.recordPrefix) ? oid : []));
+    const { candidates, mainTip: tip, placeholders } = this.#state;
+    const records = this.recordRefs().map(([, oid]) => oid);
     const main = tip && { tip, placeholders: [...placeholders.values()] };
     return liveFacts(this.#cache, [...candidates.values()], records, main);
   }
