@@ -9,7 +9,7 @@ import { recordAt } from '../../src/package/plan/create/merged-package.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { renderedChanges } from '../pull-request/text/resource-changes.ts';
-import { isAdopted } from './adopted-draft.ts';
+import { isAdopted } from './adoption/adopted-draft.ts';
 import { type ChangedPackage, changedPackages } from './changed-packages.ts';
 import type { PulledPackage } from './describe-user-pull.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';

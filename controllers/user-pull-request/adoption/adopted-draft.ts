@@ -1,7 +1,7 @@
-import type { Oid } from '../../src/git/git-repository.ts';
-import { mergeBase } from '../../src/git/objects/merge-base.ts';
-import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { Oid } from '../../../src/git/git-repository.ts';
+import { mergeBase } from '../../../src/git/objects/merge-base.ts';
+import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 
 /** Annotations of an adopted draft: address of its pull request, and the commit of that which it began at. */
 export const PULL_ANNOTATION = 'sluice.dev/pull-request';

@@ -1,16 +1,16 @@
-import type { Comment, Forge, PullRequest } from '../../src/forge/forge.ts';
-import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
-import { counted } from '../../src/foundation/text/counted.ts';
-import { revisionName } from '../../src/package/model/identity/identity.ts';
-import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { PackageRepository } from '../../src/package/store/package-repository.ts';
-import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { Actor, RequestContext } from '../../src/resource/object/request-context.ts';
-import { isEdited } from '../pull-request/commands/edited-comments.ts';
-import { approverAt } from '../pull-request/reviews/approver-at.ts';
-import type { MayCreate } from '../pull-request/rights.ts';
-import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
+import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import { counted } from '../../../src/foundation/text/counted.ts';
+import { revisionName } from '../../../src/package/model/identity/identity.ts';
+import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
+import { isEdited } from '../../pull-request/commands/edited-comments.ts';
+import { approverAt } from '../../pull-request/reviews/approver-at.ts';
+import type { MayCreate } from '../../pull-request/rights.ts';
+import { inlineCode, plainLine } from '../../pull-request/text/quote.ts';
 import { isAdopted, PULL_ANNOTATION, PULL_COMMIT_ANNOTATION } from './adopted-draft.ts';
 
 /** Packages that a refusal names. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ANNA } from '../../test/support/fixture.ts';
-import { eachUserPulls, KPTFILE, MAP, type UserPullBench } from '../../test/support/user-pull-bench.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
+import { eachUserPulls, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
 import { PULL_ANNOTATION } from './adopted-draft.ts';
 
 describe('a draft with the name of one that is adopted', () => {

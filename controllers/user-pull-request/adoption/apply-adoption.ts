@@ -1,19 +1,19 @@
-import type { Forge, PullRequest } from '../../src/forge/forge.ts';
-import type { Clock } from '../../src/foundation/time/clock.ts';
-import { REVIEW_ACTOR, type ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import type { PackageRepository } from '../../src/package/store/package-repository.ts';
-import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
-import { keyOf, type Stored } from '../../src/resource/object/object.ts';
-import type { EventDeduplicator } from '../event-deduplicator.ts';
-import { authorshipOf, waitFor } from '../pull-request/commands/edited-comments.ts';
-import type { MayCreate } from '../pull-request/rights.ts';
-import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
-import type { SyncRequests } from '../repository/sync-requests.ts';
+import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { Clock } from '../../../src/foundation/time/clock.ts';
+import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
+import { keyOf, type Stored } from '../../../src/resource/object/object.ts';
+import type { EventDeduplicator } from '../../event-deduplicator.ts';
+import { authorshipOf, waitFor } from '../../pull-request/commands/edited-comments.ts';
+import type { MayCreate } from '../../pull-request/rights.ts';
+import { inlineCode, plainLine } from '../../pull-request/text/quote.ts';
+import type { SyncRequests } from '../../repository/sync-requests.ts';
+import type { JudgedPull, PulledPackage } from '../describe-user-pull.ts';
+import { keyAt, type PulledHead } from '../read-user-pull.ts';
+import type { UserPulls } from '../user-pulls.ts';
 import { type AdoptRequest, adoptPackages, adoptRequestsIn, authorizeAdoption, type PolicyPackages } from './adopt.ts';
-import type { JudgedPull, PulledPackage } from './describe-user-pull.ts';
-import { keyAt, type PulledHead } from './read-user-pull.ts';
-import type { UserPulls } from './user-pulls.ts';
 
 /** A comment with a command counts so long. */
 const COMMAND_AGE_MS = 60 * 60_000;
