@@ -29,6 +29,8 @@ const APART = [
   'test/attack/**',
   'test/soak/**',
   'test/conformance/**',
+  // Minutes of sequences; the property suite has them.
+  'test/pull-requests/**',
   'test/go/**',
   'test/forge/**',
   'test/cluster/**',

@@ -1,5 +1,9 @@
 import type { EventRecorder, EventType } from '../src/controller/event-recorder.ts';
+import { LruCache } from '../src/foundation/lru-cache.ts';
 import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../src/resource/object/object.ts';
+
+/** Final events that are remembered. */
+const MAX_FINAL = 10_000;
 
 /**
  * Records events about states. A level-triggered controller repeats its findings; an event is recorded only when a finding is new
@@ -9,6 +13,8 @@ export class EventDeduplicator {
   readonly #recorder: EventRecorder;
   /** The last event, by object and topic. */
   readonly #last = new Map<string, Map<string, string>>();
+
+  readonly #final = new LruCache<string, true>({ maxEntries: MAX_FINAL });
 
   constructor(recorder: EventRecorder) {
     this.#recorder = recorder;
@@ -21,6 +27,15 @@ export class EventDeduplicator {
     const text = `${object.metadata.uid} ${reason} ${message}`;
     if (topics.get(topic) === text) return false;
     this.#last.set(key, topics.set(topic, text));
+    this.#recorder.record(object, type, reason, message);
+    return true;
+  }
+
+  /** Records a final event about a topic, after which none follows about it in this process, whatever its text. Returns whether it did. */
+  recordFinal(object: KubernetesObject, type: EventType, reason: string, message: string, topic: string): boolean {
+    const key = `${keyText(keyOf(object))} ${object.metadata.uid} ${topic}`;
+    if (this.#final.has(key)) return false;
+    this.#final.set(key, true);
     this.#recorder.record(object, type, reason, message);
     return true;
   }

@@ -38,7 +38,7 @@ export function describePolicy(policy: SourcedPolicy, from: SelectedFrom, now: n
       `it applies to ${selectionText(spec.selector)}`,
       ...blocked,
       ...requirementsOf(spec),
-      `it selects ${open.length - proposed.length} drafts, and ${proposed.length} proposed revisions${names}`,
+      `it selects ${counted(open.length - proposed.length, 'draft')}, and ${counted(proposed.length, 'proposed revision')}${names}`,
       ...(selected.length > 0 || packages === 0
         ? []
         : [`it selects none of the ${counted(packages, 'package')} of its namespace: is spec.selector right?`]),
@@ -98,6 +98,29 @@ function requirementsOf({ requiredGates, approval, autoPropose, validFor }: Sour
 /** Names of the Repositories of the packages that a policy selects. */
 export function selectedRepositories(policy: SourcedPolicy, from: SelectedFrom): string[] {
   return [...new Set(selectedBy(policy, from).map(({ spec }) => spec.repository))].sort();
+}
+
+/**
+ * The other policies that have spec.review for a package which this one selects too, so that neither applies there, and one such package; undefined if
+ * there are none.
+ */
+export function reviewClash(
+  policy: SourcedPolicy,
+  others: readonly SourcedPolicy[],
+  from: SelectedFrom,
+): { readonly policies: readonly string[]; readonly package: string } | undefined {
+  if (policy.spec.review === undefined) return undefined;
+  const selected = new Set(selectedBy(policy, from));
+  const clashing = others.flatMap((other) => {
+    const both = other.spec.review === undefined ? undefined : selectedBy(other, from).find((one) => selected.has(one));
+    return both === undefined ? [] : { policy: other.metadata.name, spec: both.spec };
+  });
+  const [first] = clashing;
+  if (first === undefined) return undefined;
+  return {
+    policies: [...clashing.map((one) => one.policy)].sort(),
+    package: `${first.spec.repository}/${first.spec.packageName}`,
+  };
 }
 
 function selectedBy({ spec: { selector } }: SourcedPolicy, from: SelectedFrom): Stored<PackageRevision>[] {

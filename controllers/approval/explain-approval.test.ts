@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
+import { stateExplainer } from '../../src/package/api/explain/explain-state.ts';
+import { explainSchema } from '../../src/package/model/revision/revision-readings.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { eachProposals } from '../../test/support/proposal-bench.ts';
+import type { Shown } from '../pull-request/shown-proposals.ts';
+import { proposalId } from '../pull-request/text/section.ts';
 import { approvalExplainer } from './explain-approval.ts';
 
 const open = eachProposals();
@@ -16,7 +21,7 @@ test.each([
   const explain = async (disabled: readonly string[] = []) => {
     const evaluation = { ...(await at.world.store.evaluate(name)), gates: [] };
     const explained = { evaluation, siblings: [], refusals: [], recordFlaw: undefined };
-    const { next, alternatives } = await approvalExplainer.explain(explained, { ...SURROUNDINGS, disabled });
+    const { next, alternatives } = await approvalExplainer(at.world).explain(explained, { ...SURROUNDINGS, disabled });
     return { next, alternatives };
   };
   const approve = expect.stringMatching(/^sluice rpkg approve apps\.app\.w1/);
@@ -33,11 +38,75 @@ test('where a merge is not the only approval that is missing, the next step has 
   const at = open();
   await at.policy({ publishOn: 'merge' }, { approval: { quorum: { required: 2 } } });
   const evaluation = { ...(await at.world.store.evaluate(await at.propose())), gates: [] };
-  const { next } = await approvalExplainer.explain(
+  const { next } = await approvalExplainer(at.world).explain(
     { evaluation, siblings: [], refusals: [], recordFlaw: undefined },
     SURROUNDINGS,
   );
   expect(next).toEqual([
     'merge its pull request as a user whom the policy maps, after approving reviews there by 1 other mapped user',
   ]);
+});
+
+test('no next step is on the Git host while the branch of the proposal has other files, its pull request has ended, or a plan holds it', async () => {
+  const at = open();
+  await at.policy({ publishOn: 'merge' });
+  const name = await at.propose();
+  const nextOf = async (isHeld = false) => {
+    const evaluation = { ...(await at.world.store.evaluate(name)), gates: [] };
+    const explained = { evaluation, siblings: [], refusals: [], recordFlaw: undefined };
+    const options = { store: at.world.store, isHeld: async () => isHeld };
+    return (await approvalExplainer(options).explain(explained, SURROUNDINGS)).next;
+  };
+  expect(await nextOf()).toEqual(['merge its pull request']);
+  expect(await nextOf(true)).toEqual([]);
+  const { refusals } = at.world.store.repository('apps');
+  refusals.noteEnd(name, { reason: 'PullRequestClosed', message: 'it was closed' });
+  expect(await nextOf()).toEqual([]);
+  await at.reconcile(name);
+  expect(refusals.of(name)).toEqual([]);
+  expect(await nextOf()).toEqual(['merge its pull request']);
+  await at.world.push(at.path, { 'policies/p.yaml': 'kind: B\n' }, 'proposed/app/w1');
+  await at.sync();
+  expect(await nextOf()).toEqual([]);
+});
+
+test('a conflict, and a merge that publishes nothing, lead to the commands that end the proposal, and not to its approval', async () => {
+  const at = open();
+  await at.policy({ publishOn: 'merge' });
+  const name = await at.propose();
+  const explained = async () => {
+    const key = { namespace: 'default', name };
+    return explainSchema.parse(await at.world.client.subResource('explain').get(packageRevisionKind, key, {}))
+      .explanation;
+  };
+  const reject = `sluice rpkg reject ${name}`;
+  const { refusals } = at.world.store.repository('apps');
+  refusals.noteEnd(name, { reason: 'MergeNotPublished', message: 'it was merged' });
+  const evaluation = await at.world.store.evaluate(name);
+  const state = { evaluation, siblings: [], refusals: [], recordFlaw: undefined };
+  expect((await stateExplainer(at.world.store).explain(state, SURROUNDINGS)).next).toEqual([reject]);
+  refusals.noteEnd(name, undefined);
+  await at.world.push(at.path, { 'app/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: app}\n' });
+  await at.sync();
+  const { next, alternatives } = await explained();
+  expect(next).toEqual([reject, `sluice rpkg rebase ${name}`, `sluice rpkg propose ${name}`]);
+  expect(alternatives?.join()).not.toContain('approve');
+});
+
+test('users who may not approve count as long as the proposal is the one that they were asked about', async () => {
+  const at = open();
+  await at.policy({ publishOn: 'merge' });
+  const name = await at.propose();
+  const evaluation = { ...(await at.world.store.evaluate(name)), gates: [] };
+  const { revision, record } = evaluation;
+  const nextOf = async (proposal: string) => {
+    const rights = { without: [{ name: 'bob@example.com' }], isNone: false };
+    const shown = { get: () => ({ proposal, rights }) as unknown as Shown };
+    const explained = { evaluation, siblings: [], refusals: [], recordFlaw: undefined };
+    return (await approvalExplainer({ ...at.world, shown }).explain(explained, SURROUNDINGS)).next;
+  };
+  expect(await nextOf(proposalId(revision.uid, record.steps))).toEqual([
+    'merge its pull request, not as bob@example.com',
+  ]);
+  expect(await nextOf('0123456789abcdef')).toEqual(['merge its pull request']);
 });

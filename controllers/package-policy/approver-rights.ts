@@ -2,8 +2,8 @@ import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { listed } from '../../src/foundation/text/counted.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { PackagePolicy } from '../../src/resource/kinds/sluice/package-policy.ts';
-import type { NewCondition } from '../../src/resource/object/condition.ts';
-import { mergersOf } from '../pull-request/checks/missing-until-merge.ts';
+import { findCondition, type NewCondition } from '../../src/resource/object/condition.ts';
+import { mergersOf, permitCommand } from '../pull-request/reviews/mapped-rights.ts';
 import type { MayApprove } from '../pull-request/rights.ts';
 
 /** Type of the condition of a policy whose reviewers are named, and whose reviews or merges publish. */
@@ -44,8 +44,36 @@ export async function approverRights(
   const type = APPROVERS_PERMITTED;
   if (without.length === 0) return { type, status: 'True', reason: 'Permitted', message: '' };
   const merges = review.publishOn === 'merge' ? ', and their merges are out of band unless others approved' : '';
-  const message = `spec.review.approvers names ${listed(without, MAX_NAMED)} without the right to approve in this namespace (update of packagerevisions/approval), so that their reviews count as no approval${merges}; bind a role that has it, such as sluice:approver, and check the name of the role in their binding`;
+  const message = `${withoutRight(without)} in this namespace (update of packagerevisions/approval), so that their reviews count as no approval${merges}; bind a role that has it, such as sluice:approver, and check the name of the role in their binding`;
   return { type, status: 'False', reason: 'NotPermitted', message };
+}
+
+const BEFORE_NAMES = 'spec.review.approvers names ';
+const AFTER_NAMES = ' without the right to approve';
+
+/** The beginning of the message about users without the right to approve. The API has no field for their names: `namesIn` reads them back. */
+function withoutRight(names: readonly string[]): string {
+  return `${BEFORE_NAMES}${listed(names, MAX_NAMED)}${AFTER_NAMES}`;
+}
+
+/** The names of users in the message of the condition, which have no white space; those that it does not list are not among them. */
+function namesIn(message: string): ReadonlySet<string> {
+  const end = message.indexOf(AFTER_NAMES);
+  if (!message.startsWith(BEFORE_NAMES) || end < 0) return new Set();
+  return new Set(message.slice(BEFORE_NAMES.length, end).split(/, | and \d+ more$/));
+}
+
+/** The command that gives users of a policy the right to approve, as far as its condition names them: none if it names none. */
+export function permitCommands({
+  metadata: { name, namespace },
+  spec: { review },
+  status,
+}: Pick<PackagePolicy, 'metadata' | 'spec' | 'status'>): string[] {
+  const lacking = findCondition(status?.conditions, APPROVERS_PERMITTED);
+  if (review === undefined || lacking?.status !== 'False') return [];
+  const named = namesIn(lacking.message);
+  const users = mergersOf(review).filter((user) => named.has(user.name));
+  return users.length === 0 ? [] : [permitCommand(name, namespace, users)];
 }
 
 /** The same answers for a while, for a cluster, where each question is a request. */

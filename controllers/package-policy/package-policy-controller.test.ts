@@ -9,6 +9,7 @@ import { findCondition } from '../../src/resource/object/condition.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import type { MayApprove } from '../pull-request/rights.ts';
+import { permitCommands } from './approver-rights.ts';
 import { packagePolicyController } from './package-policy-controller.ts';
 
 let world: Fixture;
@@ -196,13 +197,34 @@ describe('users who review', () => {
       message:
         'spec.review.approvers names bob@example.com, carl@example.com without the right to approve in this namespace (update of packagerevisions/approval), so that their reviews count as no approval, and their merges are out of band unless others approved; bind a role that has it, such as sluice:approver, and check the name of the role in their binding',
     });
+    const command = async () => {
+      const read = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
+      return permitCommands(read);
+    };
+    const bind = 'kubectl create rolebinding review-approvers --namespace default --clusterrole=sluice:approver';
+    expect(await command()).toEqual([`${bind} --user=bob@example.com --user=carl@example.com`]);
     permitted.add('sre');
     expect((await repeat()).message).toContain('names bob@example.com without');
+    expect(await command()).toEqual([`${bind} --user=bob@example.com`]);
     permitted.add('leads');
     expect(await repeat()).toEqual({ is: 'True', reason: 'Permitted', message: '' });
+    expect(await command()).toEqual([]);
     const { status: _, ...rest } = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
     await world.client.update(packagePolicyKind, { ...rest, spec: { ...rest.spec, ...review('approval') } as never });
     expect(await repeat()).toEqual({});
+  });
+
+  test('are reported too while a repository is not read', async () => {
+    await world.client.create(repositoryKind, { metadata: { name: 'later' }, spec: { git: { repo: '/gone.git' } } });
+    await policy('review', review('review'));
+    const repeat = async () => {
+      clock.advance(60_000);
+      await reconcile(await controllerOf(true, undefined, mayApprove));
+      return condition('review', 'ApproversPermitted');
+    };
+    expect(await repeat()).toMatchObject({ is: 'False', reason: 'NotPermitted' });
+    permitted.add('sre').add('bob@example.com');
+    expect(await repeat()).toEqual({ is: 'True', reason: 'Permitted', message: '' });
   });
 
   test('are asked for once in five minutes in a cluster, and nothing is said while it does not respond', async () => {

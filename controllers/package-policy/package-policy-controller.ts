@@ -167,8 +167,9 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
           mayVote && (await quorumRights(policy, mayVote, signal)),
           mayReview && (await approverRights(policy, mayReview, signal)),
         ].flatMap((one) => one ?? []);
-        const conditions = policyConditions(policy, { packages, unknown });
-        if (isRead || unknown.length > 0) await report(policy, [...conditions, ...rights], signal);
+        // Whether its names are known is not certain before all packages are read; rights depend on none of them.
+        const conditions = isRead || unknown.length > 0 ? policyConditions(policy, { packages, unknown }) : [];
+        await report(policy, [...conditions, ...rights], signal);
       }
       const endMs = clock.monotonic();
       // The first packages are looked at as soon as they are there.

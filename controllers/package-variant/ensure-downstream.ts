@@ -1,4 +1,5 @@
 import { conditionsOf, type RenderStatus } from '../../kptfile-schema/index.ts';
+import { describeForeign } from '../../src/package/kernel/foreign-files.ts';
 import type { PackageContent } from '../../src/package/model/content/content.ts';
 import { bindInputs } from '../../src/package/model/content/inputs.ts';
 import { type IssuedCondition, plainCondition } from '../../src/package/model/gates/verdict.ts';
@@ -155,8 +156,15 @@ async function rebase(
   const change: RevisionChange = {
     ...{ rebase: 'publication', subject: `Merging v${later.revision}`, expectedCommit: revision.commit },
   };
+  const main = repository.index.mainHead;
+  const { commit, record, path: folder } = revision;
+  const branch = { commit, paths: [folder], base: record?.base?.commit };
+  const foreign = main && (await repository.foreign.ofHead(branch, main));
   const after = await store.change(idOf(revision), change, context);
-  return { revision: after, done: { reason: 'Rebased', message: `merged ${published} into it` } };
+  const lost = foreign
+    ? `; its branch has the package alone now, and ${commit} has ${describeForeign({ foreign })}`
+    : '';
+  return { revision: after, done: { reason: 'Rebased', message: `merged ${published} into it${lost}` } };
 }
 
 /** Opens a draft from a published revision if upstream or the variant changed. */

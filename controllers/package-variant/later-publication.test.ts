@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { explainRevision } from '../../src/package/api/explain/explain-revision.ts';
 import { kernelExplainer } from '../../src/package/api/explain/explain-state.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { DEPLOYMENT, type VariantBench, variantBench } from '../../test/support/variant-bench.ts';
 import { approvalExplainer } from '../approval/explain-approval.ts';
@@ -38,6 +39,20 @@ async function publishHotfix(files: Readonly<Record<string, string | null>>, wor
 }
 
 const replicas = (count: number) => ({ 'web.yaml': DEPLOYMENT.replace('replicas: 1', `replicas: ${count}`) });
+
+test('files of a user outside of its package, which the branch loses with that, are reported', async () => {
+  const { ref, commit } = bench.world.store.get(SECOND);
+  const { spec } = await bench.world.client.get(repositoryKind, { namespace: 'default', name: 'edge' });
+  await bench.world.push(spec.git?.repo ?? '', { 'docs/notes.md': 'mine\n' }, ref.slice('refs/heads/'.length));
+  await bench.world.store.repository('edge').sync();
+  const pushed = bench.world.store.get(SECOND).commit;
+  expect(pushed).not.toBe(commit);
+  await publishHotfix(replicas(9));
+  await bench.reconcile();
+  expect(bench.world.store.get(SECOND).commit).not.toBe(pushed);
+  const [rebased] = (await bench.world.events('web-edge')).filter((text) => text.startsWith('Rebased'));
+  expect(rebased).toContain(`${pushed} has changes of 1 file outside of its package (docs/notes.md)`);
+});
 
 test('what a user published since the draft was made is merged into it', async () => {
   await change(SECOND, { 'notes.txt': 'of the draft\n' });
@@ -92,7 +107,7 @@ test('a user may approve an older draft, is warned, and sees the next steps', as
   await publishHotfix({ 'hotfix.txt': 'hotfix\n' });
   await store.update(SECOND, { action: 'propose' }, warned);
   const surroundings = { resolvers: [], disabled: [], running: true, now: 0, actor: 'ben' };
-  const explainers = [kernelExplainer, approvalExplainer];
+  const explainers = [kernelExplainer, approvalExplainer({ store })];
   const why = await explainRevision(store, store.get(SECOND), explainers, surroundings);
   expect(why.reasons).toContainEqual(expect.objectContaining({ reason: 'PublishedSince' }));
   expect(why.next).toEqual([`sluice rpkg diff ${SECOND} latest`, `sluice rpkg reject ${SECOND}`]);

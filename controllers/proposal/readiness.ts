@@ -14,6 +14,7 @@ export interface Obstacle {
     | 'Unreadable'
     | 'SameAsSource'
     | 'Rejected'
+    | 'Invalid'
     | 'Conflicted'
     | 'PublishedSince'
     | 'GatesClosed';
@@ -53,7 +54,8 @@ export function obstacleTo(
   }
   const rejection = rejectionOf(record, { commit: revision.commit, content: content.content });
   if (rejection !== undefined) return { reason: 'Rejected', message: rejectionMessage(rejection) };
-  const { conflict, overtaken } = evaluation;
+  const { invalid, conflict, overtaken } = evaluation;
+  if (invalid !== undefined) return { reason: 'Invalid', message: invalid.message };
   if (conflict !== undefined) return { reason: 'Conflicted', message: conflict.message };
   if (overtaken !== undefined) return { reason: 'PublishedSince', message: overtaken.message };
   const closed = evaluation.gates.filter((gate) => gate.state !== 'Open' && isRequired(gate));

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { ExplainedRevision } from '../../src/package/api/explain/explainer.ts';
+import { ANNA } from '../../test/support/fixture.ts';
 import { eachProposals } from '../../test/support/proposal-bench.ts';
+import { protectMain } from '../../test/support/protected-main.ts';
 import { pullRequestExplainer } from './explain-pull-request.ts';
 import { ShownProposals } from './shown-proposals.ts';
 
@@ -24,4 +26,27 @@ test('an explanation has the number and the address of the pull request once the
     'has it reviewed in pull request #1 (https://git.example.com/owner/apps/pulls/1) of the branch proposed/app/w1 on git.example.com;',
   );
   expect(await explain(undefined)).toContain(unknown);
+});
+
+test('what is approved and waits for the merge of the host has the pull request as the next step, until a note has another one', async () => {
+  const at = open();
+  await at.policy();
+  const shown = new ShownProposals();
+  at.restart({ shown });
+  const name = await at.propose();
+  protectMain(at.world.store.repository('apps'));
+  await at.reconcile(name);
+  const nextOf = async () => {
+    const explained = { evaluation: await at.world.store.evaluate(name) } as ExplainedRevision;
+    return (await pullRequestExplainer(at.world.store, shown).explain(explained, SURROUNDINGS)).next;
+  };
+  expect(await nextOf()).toBeUndefined();
+  await at.world.store.update(name, { action: 'approve' }, { ...ANNA, actor: { name: 'carla' } });
+  expect(await nextOf()).toEqual([
+    'merge its pull request, unless Sluice has the host merge it: https://git.example.com/owner/apps/pulls/1',
+  ]);
+  at.world.store
+    .repository('apps')
+    .refusals.noteNotMerged(name, { message: 'a check is missing', next: 'wait for it' });
+  expect(await nextOf()).toBeUndefined();
 });

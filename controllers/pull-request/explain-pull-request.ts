@@ -8,9 +8,12 @@ import {
 import { lostRecord } from '../../src/package/kernel/blocking-rules.ts';
 import { foreignMessage } from '../../src/package/kernel/foreign-files.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
+import { refusalOf } from '../../src/package/store/evaluate-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { waitsForMerge } from '../approval/explain-approval.ts';
 import { batchBranchOf } from './batch/batch-branch.ts';
 import { foreignFilesOf } from './checks/host-merge-rules.ts';
+import { permitCommand, withoutRightText } from './reviews/mapped-rights.ts';
 import type { ShownProposals } from './shown-proposals.ts';
 import { proposalId } from './text/section.ts';
 
@@ -52,12 +55,29 @@ async function explainPull(
         : `the pull request of the branch ${branch}`;
   const message = `policy ${review.policy} has it reviewed in ${where} on ${new URL(review.forge.api).host}${stopped}`;
   const reviewed = { reason: 'ReviewedInPullRequest', message };
+  // What keeps Sluice from having it merged has a next step of its own.
+  const { refusals } = store.repositoryOf(revision);
+  const notes = refusals.of(revision.name);
+  const isToBeMerged =
+    waitsForMerge(evaluation) !== undefined &&
+    refusalOf(evaluation) === undefined &&
+    !disabled.includes('pull-request') &&
+    !refusals.hasEnded(revision) &&
+    !notes.some(({ reason, next }) => reason === 'NotMerged' && next !== undefined);
+  const pull = known?.proposal === proposal ? known.pull.url : `that of the branch ${branch}`;
+  const merge = isToBeMerged ? [`merge its pull request, unless Sluice has the host merge it: ${pull}`] : [];
   // Of a shared one, Sluice takes the package alone to its branch.
+  const rights = known?.proposal === proposal && waitsForMerge(evaluation) === undefined ? known.rights : undefined;
+  const lacking = rights && withoutRightText(review, rights);
+  const permits = rights === undefined || lacking === undefined || refusalOf(evaluation) !== undefined;
+  const permit = permits ? [] : [permitCommand(review.policy, revision.namespace, rights.without)];
+  const reasons = [reviewed, ...(lacking === undefined ? [] : [{ reason: 'ApproversNotPermitted', message: lacking }])];
   const foreign = shared === undefined ? await foreignFilesOf(store.repositoryOf(revision), evaluation) : undefined;
-  if (foreign === undefined) return { reasons: [reviewed] };
+  const next = [...merge, ...permit];
+  if (foreign === undefined) return next.length === 0 ? { reasons } : { reasons, next };
   const { name } = revision;
   return {
-    reasons: [reviewed, { reason: 'ForeignFiles', message: foreignMessage({ name, foreign }) }],
+    reasons: [...reasons, { reason: 'ForeignFiles', message: foreignMessage({ name, foreign }) }],
     next: [sluiceCommand('rpkg', 'rebase', name, '--keep')],
   };
 }

@@ -1,5 +1,6 @@
 import type { EventType } from '../../src/controller/event-recorder.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { PullFailure } from '../../src/package/transaction/refusal-notes.ts';
 import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 const REASON = 'PullRequestFailed';
@@ -22,18 +23,23 @@ export class HostFailures {
 
   report(object: KubernetesObject, message: string): void {
     this.#events.record(object, 'Warning', REASON, message, TOPIC);
-    this.#note(keyOf(object), message);
+    noteFailure(this.#store, keyOf(object), REASON, message);
   }
 
   /** The host accepted everything. */
   end(key: ObjectKey): void {
     this.#events.forgetTopic(key, TOPIC);
-    this.#note(key, undefined);
+    noteFailure(this.#store, key, REASON, undefined);
   }
+}
 
-  /** Each time, since a note is about one commit. */
-  #note(key: ObjectKey, message: string | undefined): void {
-    const revision = this.#store.find(keyText(key));
-    if (revision !== undefined) this.#store.repositoryOf(revision).refusals.noteFailedPull(revision.name, message);
-  }
+/** Notes a failure for `sluice why`, or its end; each time, since a note is about one commit. */
+export function noteFailure(
+  store: Pick<RevisionStore, 'find' | 'repositoryOf'>,
+  key: ObjectKey,
+  reason: PullFailure,
+  message: string | undefined,
+): void {
+  const revision = store.find(keyText(key));
+  if (revision !== undefined) store.repositoryOf(revision).refusals.noteFailure(revision.name, reason, message);
 }

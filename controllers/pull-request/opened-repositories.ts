@@ -61,7 +61,7 @@ export class OpenedRepositories {
     const { namespace } = revision;
     const forge = this.#openForge(review, namespace, url);
     const pulls = new PullRequests(forge, layout.branch, this.#clock, {
-      lists: this.#lists.reader(listsOf(repositoryIdOf(revision), url, review)),
+      lists: this.#lists.reader(listsOf(namespace, url, review)),
       openMerging: () => this.#openForge(review, namespace, url, true),
     });
     ofRepository.set(id, pulls);
@@ -80,7 +80,10 @@ export class OpenedRepositories {
   }
 }
 
-/** The name of the lists of a repository on the host of a policy, which all controllers that read it share. */
-export function listsOf(repository: string, address: string, { forge }: Pick<ReviewPolicy, 'forge'>): string {
-  return JSON.stringify([repository, address, forge]);
+/**
+ * The name of the lists of a repository on the host of a policy, which all that read it share, also several Repositories of it in a namespace: their
+ * policies have the same credentials.
+ */
+export function listsOf(namespace: string, address: string, { forge }: Pick<ReviewPolicy, 'forge'>): string {
+  return JSON.stringify([namespace, address, forge]);
 }

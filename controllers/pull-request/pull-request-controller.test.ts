@@ -1,12 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { QueuedMerge } from '../../src/forge/merge-queue.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA } from '../../test/support/fixture.ts';
-import { git } from '../../test/support/git/git-cli.ts';
 import { BERTA, eachProposals, GATE, type Proposals } from '../../test/support/proposal-bench.ts';
-import { SyncRequests } from '../repository/sync-requests.ts';
 
 describe('pull-request controller', () => {
   const open = eachProposals();
@@ -154,82 +151,6 @@ describe('pull-request controller', () => {
     expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
   });
 
-  test('a request to run a check again evaluates it and sets all checks of this commit, and of no other', async () => {
-    await at.policy();
-    const requests = new SyncRequests(at.clock);
-    at.restart({ requests });
-    const name = await at.propose();
-    await at.reconcile(name);
-    const { commit } = at.revision(name);
-    // It reads changes of the same second once more.
-    for (let turn = 0; turn < 2; turn += 1) await at.reconcile('apps');
-    at.forge.checks.clear();
-    requests.addReview({ namespace: 'default', name: 'apps' }, { rerun: 'f'.repeat(40) });
-    at.woken.length = 0;
-    await at.reconcile('apps');
-    expect(at.woken).toEqual([]);
-    requests.addReview({ namespace: 'default', name: 'apps' }, { rerun: commit });
-    await at.reconcile('apps');
-    expect(at.woken).toEqual([name]);
-    await at.reconcile(name);
-    expect(at.forge.checksOf(commit)).toEqual({ 'sluice/ready': 'success' });
-    expect(requests.takeReview({ namespace: 'default', name: 'apps' }, 'proposals')).toBeUndefined();
-  });
-
-  test('the commit of a merge queue gets the checks of its proposal, and a failure where the merge has other content', async () => {
-    await at.policy();
-    const requests = new SyncRequests(at.clock);
-    const waiting: QueuedMerge[] = [];
-    const trees = new Map<string, string>();
-    let reads = 0;
-    const mergeQueue = {
-      waiting: async () => {
-        reads += 1;
-        return waiting;
-      },
-      treeOf: async (commit: string) => trees.get(commit),
-    };
-    at.restart({ requests, openForge: () => Object.assign(at.forge, { mergeQueue }) });
-    const name = await at.propose();
-    await at.reconcile(name);
-    await at.reconcile('apps');
-    await at.reconcile('apps');
-    const before = reads;
-    await at.reconcile('apps');
-    expect(reads).toBe(before);
-
-    const { commit, path: folder } = at.revision(name);
-    const [own] = await at.world.store.repositoryOf(at.revision(name)).git.statObjects([`${commit}:${folder}`]);
-    const [same, other] = ['1'.repeat(40), '2'.repeat(40)];
-    trees.set(same, own?.oid ?? '').set(other, '3'.repeat(40));
-    const number = at.forge.pulls[0]?.number ?? 0;
-    const branch = 'gh-readonly-queue/main';
-    waiting.push(
-      ...[same, other].map((commit) => ({ number, commit, branch })),
-      ...[{ number: 99, commit: '4'.repeat(40), branch }],
-    );
-    requests.addReview({ namespace: 'default', name: 'apps' }, 'merge-queue');
-    at.woken.length = 0;
-    await at.reconcile('apps');
-    expect(at.woken).toEqual([name]);
-    await at.reconcile(name);
-    expect(at.forge.checksOf(same)).toEqual({ 'sluice/ready': 'success' });
-    expect(at.forge.checksOf(other)).toEqual({ 'sluice/ready': 'failure' });
-    expect(at.forge.checks.get(other)?.get('sluice/ready')?.title).toMatch(
-      /merge changes the package.*remove it from the queue/,
-    );
-    expect(at.forge.checks.has('4'.repeat(40))).toBe(false);
-    // It is read until it is empty, without a further request.
-    waiting.length = 0;
-    at.woken.length = 0;
-    await at.reconcile('apps');
-    const emptied = reads;
-    // Commits may have waited for its end.
-    expect(at.woken).toEqual([name]);
-    await at.reconcile('apps');
-    expect([reads, at.woken]).toEqual([emptied, [name]]);
-  });
-
   test('a new process finds the pull request, and takes it over as it is', async () => {
     await at.policy();
     const name = await at.propose();
@@ -268,18 +189,6 @@ describe('pull-request controller', () => {
     expect(at.forge.pulls[0]).toMatchObject({ title: 'Mine' });
     expect(at.forge.pulls[0]?.body).toMatch(/^Please look\.\nThanks\.\n\n<!-- sluice:begin/);
     expect(await at.world.events(name)).toEqual([`PullRequestAdopted: it is reviewed in ${at.forge.pulls[0]?.url}`]);
-  });
-
-  test('a check follows its gate: pending, failed, open', async () => {
-    await at.policy({}, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
-    const name = await at.propose();
-    await at.set(name, 'False');
-    await at.reconcile(name);
-    expect(at.forge.checksOf(at.revision(name).commit)).toEqual({ 'sluice/ready': 'failure' });
-    await at.set(name, 'True');
-    await at.reconcile(name);
-    expect(at.forge.checksOf(at.revision(name).commit)).toEqual({ 'sluice/ready': 'success' });
-    expect(at.forge.pulls[0]?.body).toContain(`| \`${GATE}\` | Open |`);
   });
 
   test('closing the pull request rejects the proposal, with the comment; a new proposal gets a new one', async () => {
@@ -341,34 +250,6 @@ describe('pull-request controller', () => {
     await at.reconcile(name);
     expect(at.revision(name).lifecycle).toBe('Draft');
     expect(at.forge.pulls).toHaveLength(1);
-  });
-
-  test('polls often while there are changes, seldom in quiet times, and not without proposals', async () => {
-    await at.policy();
-    expect(await at.reconcile('apps')).toBeUndefined();
-    const name = await at.propose();
-    await at.reconcile(name);
-    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
-    at.forge.calls.length = 0;
-    at.clock.advance(301_000);
-    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 30_000 });
-    expect(at.forge.calls).toEqual(['listUpdated']);
-    at.forge.review(1, 'bob', 'approved', at.revision(name).commit);
-    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
-    await at.reconcile(name);
-    await at.reconcile(name);
-    // Commands that come too late get a reply.
-    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
-    at.clock.advance(601_000);
-    await at.reconcile('apps');
-    expect(await at.reconcile('apps')).toBeUndefined();
-  });
-
-  test('a webhook wakes the poll of its repository', async () => {
-    const requests = new SyncRequests(at.clock);
-    at.restart({ requests });
-    requests.add({ namespace: 'default', name: 'apps' }, undefined);
-    expect(at.woken).toEqual(['apps']);
   });
 
   test('two policies with a review: neither applies, and both are named', async () => {
@@ -446,13 +327,9 @@ describe('pull-request controller', () => {
     const name = await at.propose();
     await at.reconcile(name);
     await at.set(name, 'True');
-    at.forge.before = (method) => {
-      if (method === 'update') throw new SluiceError('NotFound', 'status 404');
-    };
     await policyGate();
-    await at.reconcile(name);
     at.forge.pulls.length = 0;
-    at.forge.before = () => undefined;
+    expect(await at.reconcile(name)).toMatchObject({ requeueAfter: 60_000 });
     await at.reconcile(name);
     expect(at.forge.pulls).toHaveLength(1);
 
@@ -466,56 +343,6 @@ describe('pull-request controller', () => {
       });
       await expect.poll(() => at.world.policyFor(at.world.store.get(name)).requiredGates.length).toBe(2);
     }
-  });
-
-  describe('a closed pull request that is opened again', () => {
-    /** Closed by a user, and its branch restored on the host as it was. */
-    async function restored(): Promise<string> {
-      const name = await at.propose();
-      await at.reconcile(name);
-      const { commit } = at.revision(name);
-      at.forge.review(1, 'bob', 'approved', commit);
-      // The clock of the host is ahead of the one of the test.
-      at.clock.advance(Date.UTC(2031, 0, 1) - at.clock.now());
-      at.forge.change(1, { state: 'closed' });
-      at.restart();
-      await at.reconcile(name);
-      expect(at.revision(name).lifecycle).toBe('Draft');
-      await at.reconcile(name);
-      git(at.path, ['update-ref', 'refs/heads/proposed/app/w1', commit]);
-      await at.world.store.repository('apps').sync();
-      expect(at.revision(name)).toMatchObject({ lifecycle: 'Proposed', commit });
-      return name;
-    }
-
-    test('is proposed again in the same pull request, and earlier approvals do not count', async () => {
-      await at.policy();
-      const name = await restored();
-      for (let turn = 0; turn < 2; turn += 1) {
-        // Its end is applied once.
-        at.restart();
-        await at.reconcile(name);
-        expect(at.revision(name).lifecycle).toBe('Proposed');
-        expect(forgePulls()).toEqual(['closed']);
-      }
-      expect((await at.world.events(name)).at(-1)).toMatch(/^PullRequestClosed: .*open it again on the host/);
-      at.forge.change(1, { state: 'open' });
-      await at.reconcile('apps');
-      await at.reconcile(name);
-      expect(at.revision(name).lifecycle).toBe('Proposed');
-      expect(forgePulls()).toEqual(['open']);
-      const events = await at.world.events(name);
-      expect(events).toContainEqual(expect.stringMatching(/^PullRequestReopened: .*\/1 was opened again/));
-      expect(events).toContainEqual(
-        expect.stringMatching(/^ReviewNotCounted: .*rejected since; a new review is needed/),
-      );
-      at.forge.skip(2 * 365 * 86_400);
-      await at.review(1, 'bob', 'approved', at.revision(name).commit);
-      await at.reconcile(name);
-      expect(at.revision(name).lifecycle).toBe('Published');
-    });
-
-    const forgePulls = () => at.forge.pulls.map(({ state }) => state);
   });
 
   test('a proposal that gets a new pull request is linked from the one before', async () => {

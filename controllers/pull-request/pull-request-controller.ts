@@ -1,6 +1,8 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { PullRequest } from '../../src/forge/forge.ts';
+import { isPermanent, pauseAfter } from '../../src/forge/pause-after.ts';
 import { PollPace } from '../../src/forge/poll-pace.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
@@ -22,18 +24,18 @@ import { Batches } from './batch/batches.ts';
 import { leftBatches } from './batch/left-batches.ts';
 import { unmetPublication, whenRulesChange } from './checks/unmet-publication.ts';
 import { leavePull } from './ending/apply-end.ts';
-import { movedMains } from './ending/awaited-merge.ts';
 import { EndedProposals } from './ending/ended-proposals.ts';
 import { LostMerges } from './ending/lost-merges.ts';
 import { ofSamePackage } from './ending/supersede.ts';
 import { supersededProposals } from './ending/superseded-proposals.ts';
 import { HostFailures } from './host-failures.ts';
+import { movedMains } from './merged/awaited-merge.ts';
 import { STAYS_QUEUED } from './merging/dequeue.ts';
-import { leaveWithoutPolicy } from './merging/leave-without-policy.ts';
+import { checkWithoutPolicy, leaveWithoutPolicy, NO_POLICY } from './merging/leave-without-policy.ts';
 import { MergeAttempts } from './merging/merge-attempts.ts';
 import { outdatedProposals } from './merging/rebuild-branch.ts';
 import { OpenedRepositories, type OpenForge } from './opened-repositories.ts';
-import { isPermanent, pauseAfter } from './pause-after.ts';
+import { isDeletedOnHost } from './reading/deleted-pulls.ts';
 import { RepositoryPolls } from './repository-polls.ts';
 import { AskedRights, type Asking, isRightsKey } from './reviews/asked-rights.ts';
 import { REREAD_MS, waitsByReview } from './reviews/withdraw-reviews.ts';
@@ -69,7 +71,7 @@ export interface PullRequestOptions {
   /** Roles and their bindings are read, so that their changes count at once. Default: the rights are asked for now and then. */
   readonly readsBindings?: boolean;
   /** Wakes for what webhooks report of a repository, and syncs one. Default: none. */
-  readonly requests?: Pick<SyncRequests, 'subscribe' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
+  readonly requests?: Pick<SyncRequests, 'subscribe' | 'onCheck' | 'addOwn' | 'takeReview' | 'isAsWritten'> | undefined;
   /** Shared with other controllers that read pull requests. Default: its own. */
   readonly lists?: SharedLists;
   /** Default: a new recorder on `client`. */
@@ -98,9 +100,9 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     ...{ client, store, events, failures, shown, opened, clock },
     enqueue: (key) => enqueue(key),
   });
-  const ended = new EndedProposals({ client, store, events, opened, clock });
+  const ended = new EndedProposals({ client, store, events, opened, shown, clock });
   const rights = new AskedRights(clock, (key) => enqueue(key));
-  const lost = new LostMerges({ client, store, events, opened, clock });
+  const lost = new LostMerges({ client, store, events, opened, clock, batches });
   let wake: (key: ObjectKey) => void = () => undefined;
   const polls = new RepositoryPolls({
     ...{ client, store, clock, shown, opened, pace, failures, requests, batches, ended },
@@ -114,7 +116,7 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       lost.source(),
       ...pendingRevisions(store, options.scope),
       supersededProposals(store),
-      leftBatches(),
+      leftBatches(shown),
       ended.source(),
       outdatedProposals(shown),
       movedMains(shown),
@@ -126,7 +128,10 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
             add(key);
             prioritize(key);
           };
-          return requests?.subscribe(wake) ?? (() => undefined);
+          const ends = [requests?.subscribe(wake), requests?.onCheck(noteCheck)];
+          return () => {
+            for (const end of ends) end?.();
+          };
         },
       },
     ],
@@ -153,6 +158,11 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     return polls.poll(key, signal);
   }
 
+  /** A check of a commit has ended: what Sluice is to merge may have waited for it. */
+  function noteCheck(repository: ObjectKey, commit: string): void {
+    for (const { key } of shown.inRepository(repository)) if (attempts.noteMessage(keyText(key), commit)) wake(key);
+  }
+
   async function reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const object = await client.find(packageRevisionKind, key, { signal });
     const before = shown.get(key);
@@ -177,11 +187,13 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     if (store.repositoryOf(evaluation.revision).follows || review === undefined) {
       // Without one policy that says how, Sluice has nothing merged.
       if (review === undefined) {
-        const reason = reviewProblem ?? 'no policy with spec.review selects it';
+        const reason = reviewProblem ?? NO_POLICY;
         const stopped = { object, revision: evaluation.revision, shown: before?.pull, reason };
         if ((await leaveWithoutPolicy(contextWith(signal), stopped)) === 'stays') return STAYS_QUEUED;
+        await checkWithoutPolicy(contextWith(signal), stopped);
       }
       if (reviewProblem === undefined) return end(key, before, object, signal);
+      batches.withdraw(key);
       return undefined;
     }
     const asking = rights.about(repositoryOf(key), key);
@@ -200,16 +212,17 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
     } catch (error) {
       // A process that stops reports no failure of the host.
       if (signal.aborted && !isSluiceError(signal.reason, 'Timeout')) throw error;
-      return failed(object, error);
+      return await failed(object, error, signal);
     }
   }
 
   function contextWith(signal: AbortSignal, asking?: Asking): ShowContext {
     const { maySetConditions, renderer } = options;
     const mayApprove = asking === undefined ? options.mayApprove : asking.rights(options.mayApprove);
+    const knownRights = asking === undefined ? options.mayApprove : asking.knownRights(options.mayApprove);
     return {
       ...{ client, store, events, clock, steady, attempts, requests, renderer, shown, batches, pace, signal },
-      ...{ mayApprove, maySetConditions },
+      ...{ mayApprove, knownRights, maySetConditions },
       ...(asking === undefined ? {} : { teamsOf: asking.teams }),
       enqueue: (key) => enqueue(key),
     };
@@ -231,18 +244,24 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
       shown.delete(key);
       return;
     }
+    const { pulls, branch } = before.pull;
+    let left: PullRequest | undefined;
     try {
-      if (!isBatchBranch(before.pull.branch))
-        await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
+      if (!isBatchBranch(branch)) left = await leavePull(store, before, object?.spec.lifecycle ?? 'deleted', signal);
     } catch (error) {
       // What only an operator can change does not matter any more.
       if (!isPermanent(error)) throw error;
     }
-    if (!isBatchBranch(before.pull.branch)) {
+    if (!isBatchBranch(branch)) {
       ended.note(before);
       enqueue(repositoryOf(key));
     }
     forget(key, before);
+    // A merge that was read before is in no later list.
+    if (left?.state === 'merged') {
+      await pulls.ofBranch(branch, signal);
+      pulls.note(left);
+    }
     events.forget(key);
   }
 
@@ -254,12 +273,23 @@ export function pullRequestController(options: PullRequestOptions): ControllerOp
   }
 
   /** Reports a failure, except a lost race with another writer. */
-  function failed(object: Stored<PackageRevision>, error: unknown): ReconcileResult {
+  async function failed(
+    object: Stored<PackageRevision>,
+    error: unknown,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
     if (!isSluiceError(error) || ['Conflict', 'Busy'].includes(error.code)) throw error;
     failures.report(object, messageOf(error));
     const key = keyOf(object);
-    // Users may delete pull requests: then there is another one the next time.
-    if (error.code === 'NotFound') forget(key, shown.get(key));
+    const before = error.code === 'NotFound' ? shown.get(key) : undefined;
+    if (before !== undefined) {
+      const { pulls, branch } = before.pull;
+      // Users may delete pull requests: then there is another one the next time, or that of a user, which may end before.
+      if (await isDeletedOnHost(pulls, before.pull, signal)) {
+        forget(key, before);
+        await pulls.ofBranch(branch, signal);
+      }
+    }
     const pause = pauseAfter(error);
     if (pause === undefined) throw error;
     return { requeueAfter: pause, reason: messageOf(error) };

@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { PullRequests } from './pull-requests.ts';
+import { KnownPulls } from './reading/known-pulls.ts';
 import { MemoryForge } from './testing-forge.ts';
 
 const NO_SIGNAL = new AbortController().signal;
@@ -340,4 +341,17 @@ describe('a merge that the host reports while an older response is on its way', 
     pulls.note(await forge.open({ head: 'proposed/web/w1', base: 'main', title: 'web', body: '' }));
     expect((await pulls.poll(NO_SIGNAL)).branches).toContain(HEAD);
   });
+});
+
+test('pull requests of users are not kept', async () => {
+  const { forge, clock, pulls, poll } = await open();
+  const set = vi.spyOn(KnownPulls.prototype, 'set');
+  const { number } = await forge.open({ head: 'fix', base: 'main', title: 'fix', body: '' });
+  clock.advance(2000);
+  await poll();
+  forge.change(number, { state: 'merged', merged: { commit: '1'.repeat(40), by: 'bob' } });
+  clock.advance(2000);
+  await poll();
+  expect(set.mock.calls.filter(([{ pull }]) => pull.number === number)).toEqual([]);
+  expect(await pulls.ofBranch('fix', NO_SIGNAL)).toBeUndefined();
 });

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Forge, PullRequest, PullState, Review } from '../../src/forge/forge.ts';
 import { CLOCKS_MS } from '../../src/forge/next-since.ts';
 import { type ListReader, SharedLists } from '../../src/forge/shared-lists.ts';
+import { untilEnded } from '../../src/foundation/concurrency/until-ended.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -53,6 +54,7 @@ export class PullRequests {
   #unreadUntilMs = Number.NEGATIVE_INFINITY;
   /** Branches of which the host was searched for one that had ended. */
   readonly #searched = new Set<string>();
+  #unsureMerger: string | undefined;
 
   /** `lists` is closed with it; by default nothing else reads them. `openMerging` opens the same repository with the rights to merge. */
   constructor(
@@ -108,6 +110,21 @@ export class PullRequests {
     this.#searched.add(branch);
     if (found !== undefined) this.note(found);
     return this.#known.of(branch)?.pull;
+  }
+
+  /** Why no merge is of the user whom the host reports, for sure, as it was last read; undefined where one can be. */
+  get unsureMerger(): string | undefined {
+    return this.#unsureMerger;
+  }
+
+  /** The last one of a branch that was merged, as it was last read: users may have opened another one since. */
+  mergedOf(branch: string): PullRequest | undefined {
+    return this.#known.mergedOf(branch);
+  }
+
+  /** An open one takes the place of the merged one of a branch, which cannot be published. */
+  passOver(branch: string): void {
+    this.#known.passOver(branch);
   }
 
   /** The shared pull requests of the branches that begin with this, as they were last read. */
@@ -191,7 +208,8 @@ export class PullRequests {
    */
   #isRead({ head, number, updatedAt }: PullRequest, listedMs: number): boolean {
     const known = this.#known.of(head.branch);
-    return known?.pull.number === number && known.readMs > listedMs && known.pull.updatedAt >= updatedAt;
+    if (known?.pull.number !== number || known.readMs <= listedMs) return false;
+    return Date.parse(known.pull.updatedAt) >= Date.parse(updatedAt);
   }
 
   /** Reads the open ones of these branches together with their reviews. Returns the same as `readStates`. */
@@ -298,10 +316,12 @@ export class PullRequests {
   note(pull: PullRequest): boolean {
     const now = this.#clock.monotonic();
     const { branch, isSameRepository } = pull.head;
+    this.#unsureMerger = pull.base.unsureMerger;
     if (pull.state !== 'open') this.queued.note(pull.number, false);
     const entry = this.#known.of(branch);
     const known = entry?.pull;
-    if (!isSameRepository) return false;
+    // Those of users are read by another controller, and would be kept here for as long as the process runs.
+    if (!isSameRepository || !(hasOwnName(branch) || this.#wanted.has(branch))) return false;
     if (pull.base.branch !== this.base) {
       // A user has changed what it is merged into: it is none of this branch any more.
       if (known?.number !== pull.number) return false;
@@ -312,7 +332,8 @@ export class PullRequests {
     if (known !== undefined && known.number !== pull.number)
       this.#noteEarlier(branch, Math.min(known.number, pull.number));
     if (known === undefined && pull.state !== 'open' && !this.#wanted.has(branch)) return false;
-    if (known !== undefined && isLater(known, pull)) return false;
+    const isNewMerge = this.#known.noteMerged(pull);
+    if (known !== undefined && isLater(known, pull)) return isNewMerge;
     if (entry !== undefined && known !== undefined && isSame(known, pull)) {
       this.#known.set({ ...entry, readMs: now });
       return false;
@@ -349,11 +370,20 @@ export class PullRequests {
   }
 
   async #load(signal: AbortSignal): Promise<void> {
-    this.#loading ??= this.#readAll(signal).catch((error: unknown) => {
-      this.#loading = undefined;
+    // Those that wait for it share it, so that none of them may end it; each request has a timeout.
+    const load = () => {
+      this.#loading ??= this.#readAll(new AbortController().signal).catch((error: unknown) => {
+        this.#loading = undefined;
+        throw error;
+      });
+      return this.#loading;
+    };
+    try {
+      await untilEnded(signal, load);
+    } catch (error) {
+      signal.throwIfAborted();
       throw error;
-    });
-    await this.#loading;
+    }
   }
 
   async #readAll(signal: AbortSignal): Promise<void> {

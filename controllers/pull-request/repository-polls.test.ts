@@ -249,3 +249,39 @@ describe('polls of pull requests, where webhooks report them', () => {
     expect(await at.world.events(name)).toContain('PullRequestFailed: the App has been suspended');
   });
 });
+
+describe('polls of a repository', () => {
+  const open = eachProposals();
+  let at: Proposals;
+  beforeEach(() => {
+    at = open();
+  });
+
+  test('polls often while there are changes, seldom in quiet times, and not without proposals', async () => {
+    await at.policy();
+    expect(await at.reconcile('apps')).toBeUndefined();
+    const name = await at.propose();
+    await at.reconcile(name);
+    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
+    at.forge.calls.length = 0;
+    at.clock.advance(301_000);
+    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 30_000 });
+    expect(at.forge.calls).toEqual(['listUpdated']);
+    at.forge.review(1, 'bob', 'approved', at.revision(name).commit);
+    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
+    await at.reconcile(name);
+    await at.reconcile(name);
+    // Commands that come too late get a reply.
+    expect(await at.reconcile('apps')).toMatchObject({ requeueAfter: 10_000 });
+    at.clock.advance(601_000);
+    await at.reconcile('apps');
+    expect(await at.reconcile('apps')).toBeUndefined();
+  });
+
+  test('a webhook wakes the poll of its repository', async () => {
+    const requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    requests.add({ namespace: 'default', name: 'apps' }, undefined);
+    expect(at.woken).toEqual(['apps']);
+  });
+});

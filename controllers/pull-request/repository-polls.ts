@@ -1,4 +1,5 @@
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { pauseAfter } from '../../src/forge/pause-after.ts';
 import type { PollPace } from '../../src/forge/poll-pace.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -13,7 +14,6 @@ import { QueuedPulls } from './checks/queued-checks.ts';
 import type { EndedProposals } from './ending/ended-proposals.ts';
 import type { HostFailures } from './host-failures.ts';
 import type { OpenedRepositories } from './opened-repositories.ts';
-import { pauseAfter } from './pause-after.ts';
 import type { PullRequests } from './pull-requests.ts';
 import type { Shown, ShownProposals } from './shown-proposals.ts';
 import { hasChecksAt } from './writing/write-pull.ts';

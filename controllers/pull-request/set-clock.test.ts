@@ -94,7 +94,7 @@ describe('after the wall clock was a day ahead', () => {
     expect(await read()).toMatchObject({ requeueAfter: 60_000 });
     const comment = { id: '1', createdAt: 'x', updatedAt: 'x' } as never;
     const forge = { isAsWritten: async () => undefined };
-    const source = { forge, requests: undefined, repository: { name: 'apps' } };
+    const source = { forge, asShown: () => undefined };
     expect(await authorshipOf(comment, source, NO_SIGNAL)).toBe('unknown');
     const state = {};
     await ahead(async () => waitFor(state, comment, at.clock.monotonic()));

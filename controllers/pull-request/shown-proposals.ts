@@ -7,8 +7,9 @@ import { DEFAULT_NAMESPACE, keyText, type ObjectKey } from '../../src/resource/o
 import { isBatchBranch } from './batch/batch-name.ts';
 import type { CommandState } from './commands/apply-commands.ts';
 import type { NamedCommand } from './commands/describe-commands.ts';
-import type { AwaitedMerge } from './ending/awaited-merge.ts';
+import type { AwaitedMerge } from './merged/awaited-merge.ts';
 import type { PullRequests } from './pull-requests.ts';
+import type { MappedRights } from './reviews/mapped-rights.ts';
 
 /** Heads of a pull request that are remembered; each write makes one. Of them, the last ones outlive the process. */
 const MAX_HEADS = 1000;
@@ -44,12 +45,20 @@ export interface ShownPull {
   /** Those that an earlier process had written last. */
   readonly earlierHeads: readonly string[];
   text?: string;
+  /** The section of Sluice as the host returned it when it was written last. */
+  ownPart?: string;
   /** The title that Sluice gave it, if several proposals share it; users may change it. */
   title?: string;
+  /** The one that it has sent last, whether or not the host has taken it over. */
+  triedTitle?: string;
+  /** The checks as they were written last; undefined while it is not known which ones the host has. */
   checks?: string;
   /** Commits of merge queues that merge it and wait for its checks. */
   queued?: readonly string[];
   isPrepared?: boolean;
+  /** The reviewers of its policy that were requested, as far as this process knows, and those that the host refused, with the messages. */
+  requested?: ReviewPolicy['reviewers'];
+  refused?: ReadonlyMap<string, string>;
   /** Its head and that of the main branch for which the host last stated whether it can merge; `isFinal` if that is not read once more. */
   mergeableAt?: { readonly heads: string; readonly readMs: number; readonly isFinal: boolean };
   /** Those for which it has not found out, in milliseconds of running time. */
@@ -64,6 +73,8 @@ export interface ShownPull {
   unreadSinceMs?: number;
   /** The reply to commands as it was written last, if several proposals share it. */
   reply?: string;
+  /** The revisions, by their keys as text, of which it was reported that its merge publishes nothing. */
+  outside?: Set<string>;
   /** What was executed since the start of the process, also for proposals that have ended since. */
   readonly executed: Map<string, NamedCommand>;
   /** Comments since a time, as they were read when this was the state of the pull request. */
@@ -81,10 +92,14 @@ export interface Shown {
   readonly commands: CommandState;
   /** The host has merged it, and it could not be published yet. */
   awaited?: AwaitedMerge;
-  /** The comment of why, as it was written last. */
+  /** The comment of why, as it was written last; empty while it is not known which one the host has. */
   notPublished?: string;
+  /** The host has such a comment, which an earlier process may have written: nothing but the comment depends on it. */
+  isCommented?: boolean;
   /** As it was read last. */
   last?: { readonly revision: Revision; readonly review: ReviewPolicy };
+  /** Of the users whom its policy maps, who may approve it. */
+  rights?: MappedRights;
   /** The content that the head was last seen with, and the time of the last change until then, by the clock of the host. */
   seen?: { readonly content: string; readonly at: string };
   /** It was an earlier process that saw it, and this one has not seen the head yet. */

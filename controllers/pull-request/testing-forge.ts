@@ -1,3 +1,9 @@
+import {
+  commentsAbout,
+  type HostComment,
+  setTopicComment,
+  withoutOwner,
+} from '../../src/forge/comments/topic-comment.ts';
 import type {
   Check,
   Closing,
@@ -18,13 +24,12 @@ import type {
   MergeOutcome,
   MergeRequest,
 } from '../../src/forge/forge-merging.ts';
-import { commentsAbout, type HostComment, setTopicComment, withoutOwner } from '../../src/forge/topic-comment.ts';
+import { type Dismissal, withRequestsAtMerge } from '../../src/forge/reviews/dismissed-reviews.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { lastReviews } from './reviews/verdicts.ts';
 
 /** A repository on a host, in memory, with the operations of users for tests of races and failures; real hosts are in test/forge. */
 export class MemoryForge implements Forge {
-  readonly address = 'https://git.example.com/api/v1/repos/owner/apps';
   opensWithLabels = true;
   batchesReads = false;
   reopensWithoutBranch = true;
@@ -49,6 +54,8 @@ export class MemoryForge implements Forge {
   /** Names of the methods that were called. */
   readonly calls: string[] = [];
   readonly requested: string[] = [];
+  /** Users and teams of whom it accepts no request for a review. */
+  readonly strangers = new Set<string>();
   /** Called before each method; what it throws, the method rejects with. */
   before: (method: string) => void = () => undefined;
   /** Called after each method has had its effect. */
@@ -69,12 +76,9 @@ export class MemoryForge implements Forge {
   rules: BranchRules = {};
   /** Those that it permits. */
   methods: readonly MergeMethod[] | undefined = ['merge', 'squash', 'rebase'];
+  readonly #dismissals: Dismissal[] = [];
   #second = 0;
   #comments = 0;
-
-  budget(): undefined {
-    return undefined;
-  }
 
   listOpen(base: string): Promise<readonly PullRequest[]> {
     return this.#call('listOpen', () =>
@@ -83,10 +87,10 @@ export class MemoryForge implements Forge {
   }
 
   listUpdated(since: string, limit: number): Promise<readonly PullRequest[]> {
-    const sorted = () => this.pulls.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+    const sorted = () => this.pulls.toSorted((a, b) => (Date.parse(a.updatedAt) < Date.parse(b.updatedAt) ? 1 : -1));
     return this.#call('listUpdated', () =>
       sorted()
-        .filter(({ updatedAt }) => updatedAt >= since)
+        .filter(({ updatedAt }) => Date.parse(updatedAt) >= Date.parse(since))
         .slice(0, limit),
     );
   }
@@ -97,7 +101,8 @@ export class MemoryForge implements Forge {
 
   open({ head, base, title, body, labels = [] }: NewPullRequest): Promise<PullRequest> {
     return this.#call('open', () => {
-      const known = this.pulls.find((pull) => pull.state === 'open' && pull.head.branch === head);
+      const isSame = (pull: PullRequest) => pull.head.branch === head && pull.base.branch === base;
+      const known = this.pulls.find((pull) => pull.state === 'open' && isSame(pull));
       if (known !== undefined) return this.#shown(known);
       const number = this.pulls.length + 1;
       const at = this.#time();
@@ -170,9 +175,9 @@ export class MemoryForge implements Forge {
     return this.#call('reviews', () => this.#lastReviewsOf(number));
   }
 
-  mergedState({ number }: PullRequest): Promise<MergedState> {
+  mergedState({ number, closedAt }: PullRequest): Promise<MergedState> {
     const scheduled = this.schedules.get(number);
-    const reviews = this.#lastReviewsOf(number);
+    const reviews = withRequestsAtMerge(this.#lastReviewsOf(number), this.#dismissals, closedAt);
     const { unsureMerger } = this;
     return this.#call('mergedState', () => ({
       ...{ reviews, ...(scheduled === undefined ? {} : { scheduled }) },
@@ -189,8 +194,9 @@ export class MemoryForge implements Forge {
     { users, teams }: { readonly users: readonly string[]; readonly teams: readonly string[] },
   ): Promise<readonly { readonly name: string; readonly reason: string }[]> {
     return this.#call('requestReviewers', () => {
-      this.requested.push(...users, ...teams);
-      return [];
+      const refused = [...users, ...teams].filter((name) => this.strangers.has(name));
+      this.requested.push(...[...users, ...teams].filter((name) => !refused.includes(name)));
+      return refused.map((name) => ({ name, reason: 'no collaborator' }));
     });
   }
 
@@ -274,6 +280,18 @@ export class MemoryForge implements Forge {
     this.reviewsOf.set(number, [...reviews, { id, author, state, commit, url, submittedAt: updatedAt }]);
   }
 
+  /** Dismisses a review as a user of the host does. */
+  dismiss(number: number, id: string): void {
+    const { updatedAt: at } = this.change(number, {});
+    const reviews = this.reviewsOf.get(number) ?? [];
+    const wasRequest = reviews.some((one) => one.id === id && one.state === 'changes-requested');
+    this.#dismissals.push({ review: id, at, wasRequest });
+    this.reviewsOf.set(
+      number,
+      reviews.map((one) => (one.id === id ? { ...one, state: 'dismissed' } : one)),
+    );
+  }
+
   /** Writes a comment as a user of the host does. Returns its id. */
   comment(number: number, author: string, body: string): string {
     return this.#comment(number, author, body, false).id;
@@ -324,6 +342,9 @@ export class MemoryForge implements Forge {
     if (pull?.state === 'merged' && pull.head.commit === '')
       return { ...pull, head: { ...pull.head, commit: this.headOf(pull.head.branch) ?? '' } };
     if (pull === undefined || pull.state !== 'open') return pull;
+    const { unsureMerger } = this;
+    if (pull.base.unsureMerger !== unsureMerger && unsureMerger !== undefined)
+      return this.#shown(this.change(pull.number, { base: { ...pull.base, unsureMerger } }) as Pull);
     const commit = this.host?.head(pull.head.branch);
     if (commit === undefined || commit === pull.head.commit) return pull;
     return this.change(pull.number, { head: { ...pull.head, commit } }) as Pull;

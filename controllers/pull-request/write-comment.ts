@@ -1,9 +1,10 @@
+import { postComment } from '../../src/forge/comments/post-comment.ts';
 import type { Forge, PullRequest } from '../../src/forge/forge.ts';
-import { messageOf } from '../../src/foundation/sluice-error.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
-import type { Stored } from '../../src/resource/object/object.ts';
+import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../event-deduplicator.ts';
-import { isPermanent } from './pause-after.ts';
+import { noteFailure } from './host-failures.ts';
 
 interface CommentedPull {
   readonly object: Stored<PackageRevision>;
@@ -11,32 +12,23 @@ interface CommentedPull {
   readonly forge: Pick<Forge, 'setComment'>;
 }
 
+interface CommentContext {
+  readonly store: Pick<RevisionStore, 'find' | 'repositoryOf'>;
+  readonly events: EventDeduplicator;
+  readonly signal: AbortSignal;
+}
+
 /** A host that permits no comments must not stop the rest. Returns whether it was written. */
 export async function writeComment(
-  { events, signal }: { readonly events: EventDeduplicator; readonly signal: AbortSignal },
+  { store, events, signal }: CommentContext,
   { object, pull, forge }: CommentedPull,
   topic: string,
   text: string,
 ): Promise<boolean> {
   const problem = await postComment(forge, pull.number, topic, text, signal);
-  if (problem === undefined) return true;
-  events.record(object, 'Warning', 'ReplyFailed', `${pull.url}: a comment cannot be written: ${problem}`, 'reply');
+  const message = problem === undefined ? undefined : `${pull.url}: a comment cannot be written: ${problem}`;
+  noteFailure(store, keyOf(object), 'ReplyFailed', message);
+  if (message === undefined) return true;
+  events.record(object, 'Warning', 'ReplyFailed', message, 'reply');
   return false;
-}
-
-/** The same without an event. Returns why the host does not permit it; undefined if it was written. */
-export async function postComment(
-  forge: Pick<Forge, 'setComment'>,
-  number: number,
-  topic: string,
-  text: string,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  try {
-    await forge.setComment(number, topic, text, signal);
-    return undefined;
-  } catch (error) {
-    if (!isPermanent(error)) throw error;
-    return messageOf(error);
-  }
 }

@@ -78,8 +78,11 @@ export async function findingsOf(
   const explained = reported.flatMap((finding): Finding[] => {
     const { kind, ref, before, after, reason } = finding;
     if (kind === 'DraftRemoved' || kind === 'ProposedRemoved') {
-      const name = known.atRef.get(`${ref} ${before}`)?.name ?? 'it';
-      return [{ ...finding, message: `${finding.message}; ${restoringOf(name, ref, before)}` }];
+      const removed = known.atRef.get(`${ref} ${before}`);
+      const isReviewed =
+        kind === 'ProposedRemoved' && removed !== undefined && repository.policyFor(removed).review !== undefined;
+      const restoring = restoringOf(removed?.name ?? 'it', ref, before, isReviewed);
+      return [{ ...finding, message: `${finding.message}; ${restoring}` }];
     }
     const distrust = kind === 'RecordChanged' ? known.distrustedRecords.get(`${ref} ${after}`) : undefined;
     // An unverified statement is not known to be wrong.
@@ -92,8 +95,12 @@ export async function findingsOf(
   return [...explained, ...trustFindings(changes, layout), ...lookalikeFindings(repository, changes)];
 }
 
-function restoringOf(name: string, ref: string, commit: Oid | undefined): string {
-  return `to restore ${name}, restore the branch ${ref.slice(HEADS.length)} on the Git host, or push the commit to it again: git push REMOTE ${commit}:${ref}`;
+/** The last commit is one of Sluice, which clones do not have; hosts keep the heads of pull requests. */
+function restoringOf(name: string, ref: string, commit: Oid | undefined, isReviewed: boolean): string {
+  const fetched = isReviewed
+    ? ', after git fetch REMOTE refs/pull/NUMBER/head with the number of its pull request'
+    : '';
+  return `to restore ${name}, restore the branch ${ref.slice(HEADS.length)} on the Git host, or push the commit to it again from a clone that has it${fetched}: git push REMOTE ${commit}:${ref}`;
 }
 
 /** Returns condition types in a push that users could mistake for other types; the API would have refused them. */
@@ -217,7 +224,7 @@ function lookUp(rows: readonly PackageRevision[], layout: RepositoryLayout) {
     if (!atRef.has(ref)) atRef.set(ref, row);
     if (row.recordOid !== undefined && row.record !== undefined)
       trustedRecords.add(`${recordRef(layout, row.path, row.key.workspace)} ${row.recordOid}`);
-    if (isDecided(row)) decided.add(ref);
+    if (isStepResult(row)) decided.add(ref);
     const { recordOid, recordDistrust } = row;
     if (recordOid !== undefined && recordDistrust !== undefined)
       distrustedRecords.set(`${recordRef(layout, row.path, row.key.workspace)} ${recordOid}`, recordDistrust);
@@ -229,7 +236,7 @@ function lookUp(rows: readonly PackageRevision[], layout: RepositoryLayout) {
 const ALWAYS_REPORTED: ReadonlySet<Finding['kind']> = new Set(['DraftRewritten', 'DraftRemoved', 'ProposedRemoved']);
 
 /** The record changes in the transaction of the step, in any process, and contains the resulting commit. */
-function isDecided({ lifecycle, commit, record }: PackageRevision): boolean {
+function isStepResult({ lifecycle, commit, record }: PackageRevision): boolean {
   const step = record?.steps.findLast(({ action }) => action === 'propose' || action === 'reject')?.action;
   return record?.commit === commit && step === (lifecycle === 'Proposed' ? 'propose' : 'reject');
 }

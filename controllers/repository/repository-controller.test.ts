@@ -10,6 +10,7 @@ import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { secretKind } from '../../src/resource/kinds/core/secret.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { startGitServer } from '../../test/support/git/git-server.ts';
@@ -257,15 +258,29 @@ describe('repository controller', () => {
   });
 
   test.each([
-    ['in a sync', async () => undefined],
-    ['by a request', (third: string) => world.store.update(third, { action: 'reject' }, ANNA).catch(() => undefined)],
+    ['in a sync', async () => undefined, ''],
+    [
+      'by a request',
+      (third: string) => world.store.update(third, { action: 'reject' }, ANNA).catch(() => undefined),
+      ', after git fetch REMOTE refs/pull/NUMBER/head with the number of its pull request',
+    ],
   ])(
     'a removed proposal is reported with its commit and how to restore it, where it is noticed %s',
-    async (_, notice) => {
+    async (_, notice, fetched) => {
       const repo = await world.bare('apps');
       await create('apps', { repo });
       await reconcile('apps');
       const { name } = await world.draft('apps/third/w1');
+      if (fetched !== '') {
+        const forge = {
+          provider: 'gitea',
+          api: 'https://git.example.com/api/v1',
+          secretRef: { name: 'forge' },
+        } as const;
+        const spec = { review: { forge, publishOn: 'approval' } } as const;
+        await world.client.create(packagePolicyKind, { metadata: { name: 'review' }, spec });
+        await expect.poll(() => world.policyFor(world.store.get(name)).review).toBeDefined();
+      }
       await world.store.update(name, { action: 'propose' }, ANNA);
       clock.advance(1000);
       await reconcile('apps');
@@ -277,7 +292,7 @@ describe('repository controller', () => {
       await reconcile('apps');
       expect(world.store.find(name)).toBeUndefined();
       expect(await world.events('apps')).toEqual([
-        `ProposedRemoved: the proposed revision third/w1 was removed, it was at ${old}; to restore ${name}, restore the branch proposed/third/w1 on the Git host, or push the commit to it again: git push REMOTE ${old}:refs/heads/proposed/third/w1`,
+        `ProposedRemoved: the proposed revision third/w1 was removed, it was at ${old}; to restore ${name}, restore the branch proposed/third/w1 on the Git host, or push the commit to it again from a clone that has it${fetched}: git push REMOTE ${old}:refs/heads/proposed/third/w1`,
       ]);
       await git.transaction([{ type: 'create', ref: 'refs/heads/proposed/third/w1', new: old }]);
       clock.advance(1000);

@@ -301,6 +301,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const { hasPeer = false } = options;
     const state = new OpenRepository(object, repository, { store, clock, intervals, random, syncedAt, hasPeer });
     open.set(key, state);
+    repository.onRemoval(() => requests.addOwn(keyOf(object), 'branches'));
     // It may have been open already, from the time when it followed.
     if (leader === undefined) store.promote(repository.id);
     const { note } = repository;

@@ -1,5 +1,5 @@
+import { commentText } from '../../src/forge/comments/topic-comment.ts';
 import type { Comment } from '../../src/forge/forge.ts';
-import { commentText } from '../../src/forge/topic-comment.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import { digest } from '../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -82,6 +82,7 @@ export class SyncRequests {
   /** Digests of the authors and texts of comments, by repositories and ids. */
   readonly #written = new LruCache<string, string>({ maxEntries: MAX_WRITTEN });
   readonly #listeners = new Set<(repository: ObjectKey) => void>();
+  readonly #checkListeners = new Set<(repository: ObjectKey, commit: string) => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -126,6 +127,17 @@ export class SyncRequests {
     const waiting = byKey?.get(key);
     byKey?.delete(key);
     return waiting;
+  }
+
+  /** A check of a commit has ended that Sluice has not set. Wakes only those who wait for it. */
+  addCheck(repository: ObjectKey, commit: string): void {
+    for (const listener of this.#checkListeners) listener(repository, commit);
+  }
+
+  /** Calls `listener` for each `addCheck`; the returned function ends the subscription. */
+  onCheck(listener: (repository: ObjectKey, commit: string) => void): () => void {
+    this.#checkListeners.add(listener);
+    return () => this.#checkListeners.delete(listener);
   }
 
   /** Remembers how a comment was written, so that others cannot change it unnoticed. Does not wake. */

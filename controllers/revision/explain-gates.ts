@@ -11,7 +11,7 @@ import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../src/package/model/policy/review-policy.ts';
 import type { GateExplanation } from '../../src/package/model/revision/explanation.ts';
 import { RENDERED } from '../../src/package/plan/edit/render.ts';
-import type { RevisionEvaluation } from '../../src/package/store/evaluate-revision.ts';
+import { type RevisionEvaluation, refusalOf } from '../../src/package/store/evaluate-revision.ts';
 import { OWN_TYPES } from './settlement.ts';
 
 /** Reports the gates of a revision: what each waits for, and who can open it. */
@@ -24,9 +24,11 @@ export const gateExplainer: Explainer = {
     const closed = blocking.map(({ type, settledBy }) => `${type} (settled by ${settledBy})`).join(', ');
     const step = evaluation.revision.lifecycle === 'Draft' ? 'proposed' : 'approved';
     const message = `closed gates, so that it cannot be ${step} yet: ${closed}`;
+    const reasons = [{ reason: 'GatesClosed', message }];
+    // What is proposed has to change first, and its gates are judged again then.
+    if (refusalOf(evaluation) !== undefined && evaluation.revision.lifecycle === 'Proposed') return { gates, reasons };
     return {
-      gates,
-      reasons: [{ reason: 'GatesClosed', message }],
+      ...{ gates, reasons },
       next: blocking.flatMap((gate) => stepsFor(gate, evaluation, surroundings)),
     };
   },
@@ -142,7 +144,7 @@ function reviewStep(condition: Gate['condition'], { review }: RevisionEvaluation
   if (condition?.status === 'False')
     return 'in its pull request, the reviewer who requests changes has to review again, or the review has to be dismissed';
   if (review === undefined)
-    return 'no policy with spec.review applies to it alone, so that no pull request is opened whose reviews could open the gate';
+    return 'no policy with spec.review applies to it alone, so that no pull request is read whose reviews could open the gate';
   return running ? sluiceCommand('why', `packagepolicy/${review.policy}`) : sluiceCommand('up');
 }
 

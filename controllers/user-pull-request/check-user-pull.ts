@@ -10,24 +10,29 @@ import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../event-deduplicator.ts';
 import { waitLeft } from '../pull-request/commands/edited-comments.ts';
+import { reviewedBranchAt } from '../pull-request/own-branch.ts';
+import { isGone } from '../pull-request/reading/deleted-pulls.ts';
 import type { Asking } from '../pull-request/reviews/asked-rights.ts';
 import { REREAD_MS } from '../pull-request/reviews/withdraw-reviews.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
 import { workspaceOf } from './adoption/adopt.ts';
 import { adoptTopic, applyAdoption } from './adoption/apply-adoption.ts';
+import { commentsOf } from './commands/comments.ts';
+import { takeRerunRequest } from './commands/rerun-requests.ts';
+import { replyToUnknownCommand } from './commands/unknown-commands.ts';
 import { describeUserPull, type JudgedPull, type PulledPackage, userChecks } from './describe-user-pull.ts';
-import { type ForkRenderings, forkRenderer } from './fork-renderer.ts';
+import { type ForkRenderings, forkRenderer } from './judging/fork-renderer.ts';
+import { draftOf, headOf } from './judging/read-user-pull.ts';
 import type { OpenedHost } from './opened-host.ts';
 import { reportQueued } from './queued-commits.ts';
-import { type ReadPull, readRegistrations } from './read-registrations.ts';
-import { draftOf, headOf, type PulledHead } from './read-user-pull.ts';
-import type { Registration } from './registrations.ts';
-import { takeRerunRequest } from './rerun-requests.ts';
-import type { UserPulls } from './user-pulls.ts';
+import type { UserPulls } from './reading/user-pulls.ts';
+import { readRegistrations } from './registrations/read-registrations.ts';
+import type { Registration } from './registrations/registrations.ts';
+import { type CheckedBase, type SharedHeads, uncheckedWithHead } from './shared-heads.ts';
 
 export interface CheckContext {
-  readonly store: Pick<RevisionStore, 'find' | 'change'>;
+  readonly store: Pick<RevisionStore, 'find' | 'change' | 'repositories'>;
   readonly clock: Clock;
   readonly events: EventDeduplicator;
   readonly renderer: Renderer | undefined;
@@ -38,8 +43,11 @@ export interface CheckContext {
   readonly requests: Pick<SyncRequests, 'isAsWritten'> | undefined;
   /** What the result depends on. */
   readonly asking: Asking;
+  readonly heads: SharedHeads;
   /** Its rules change before the next poll, which was planned without them. */
   planPoll(): void;
+  /** Has a pull request checked again. */
+  wake(): void;
   readonly signal: AbortSignal;
 }
 
@@ -50,33 +58,53 @@ export interface CheckedPull {
   readonly repository: PackageRepository;
   readonly host: OpenedHost;
   readonly registrations: readonly Registration[];
+  /** Identity of the Git repository. */
+  readonly git: string;
+  /** All branches of it whose pull requests are checked. */
+  readonly bases: readonly CheckedBase[];
 }
 
 /** Until a head is looked for again that moved on meanwhile, or that another Repository has not fetched; each time twice as long. */
 const UNFETCHED_MS = 2500;
 const MAX_UNFETCHED_MS = 600_000;
+/** Until a head is checked that was the one of a proposal, whose end wakes nothing. */
+const PROPOSAL_MS = 300_000;
+/** Until a pull request is looked for again that the host does not find. */
+const GONE_MS = 60_000;
 const COMMENT_TOPIC = 'packages';
 
 /** Judges the packages of a pull request in all Repositories of its branch, carries out its commands, and reports all by one check and one comment. */
 export async function checkUserPull(
   context: CheckContext,
-  { object, repository, host, registrations }: CheckedPull,
+  { object, repository, host, registrations, git, bases }: CheckedPull,
   number: number,
 ): Promise<ReconcileResult | undefined> {
-  const { store, events, clock, signal, asking } = context;
+  const { store, events, clock, signal, asking, heads } = context;
   const { mainHead } = repository.index;
   const { pulls } = host;
   if (mainHead === undefined) return undefined;
-  const pull = await pulls.forge.get(number, signal);
-  const leave = async () => {
-    pulls.forget(number);
+  const place = { git, base: repository.layout.branch, number };
+  const end = async (head: string | undefined) => {
+    heads.leave(place, head);
     events.forgetTopic(keyOf(object), adoptTopic(number));
     for (const one of registrations) await one.repository?.untracked.forgetPull(number);
     return undefined;
   };
+  const pull = await getUnlessGone(pulls, number, signal);
+  if (pull === 'soon') return { requeueAfter: GONE_MS, reason: 'the host does not find it' };
+  if (pull === 'gone') return end(pulls.drop(number));
+  const { isSameRepository } = pull.head;
+  const shown = { ...place, owner: repository.id, isSameRepository };
+  const leave = async () => {
+    pulls.leave(pull);
+    return end(pull.head.commit);
+  };
   if (pull.state !== 'open' || !(await pulls.isOfUser(pull, signal))) return leave();
   const reviews = registrations.flatMap((one) => one.reviews);
-  await takeRerunRequest(pulls.forge, pull, reviews, pulls.writtenOf(number), signal);
+  const comments = commentsOf(pulls.forge, pull, clock.now(), signal);
+  const written = pulls.writtenOf(number);
+  await takeRerunRequest(comments, reviews, written);
+  await replyToUnknownCommand({ forge: pulls.forge, number }, comments, reviews, written, signal);
   const head = await headOf(repository, pull, signal);
   if (head === undefined)
     return { requeueAfter: waitForHead(pulls, pull), reason: 'its head is not the one that the host reported' };
@@ -90,10 +118,11 @@ export async function checkUserPull(
     return reviewed;
   };
   const mayApprove = asking.rights(context.mayApprove);
+  const knownRights = asking.knownRights(context.mayApprove);
   const shared = {
     ...{ repository, registrations, pull, workspace, head, mainHead, signal, now: clock.now() },
     approvalsIn: (namespace: string) => ({
-      ...{ mayApprove, signal, readReviews: readPullReviews },
+      ...{ mayApprove, knownRights, signal, readReviews: readPullReviews, unsureMerger: pull.base.unsureMerger },
       teamsOf: (review: ReviewPolicy) => teamsOf(review, namespace),
     }),
     renderer: head.isPushed ? context.renderer : strangers(context, pulls, pull),
@@ -101,26 +130,56 @@ export async function checkUserPull(
   const read = await readRegistrations(shared);
   const { mayCreate, requests } = context;
   const adoption = { store, events, clock, mayCreate, requests, teamsOf: host.teamsOf.bind(host), signal };
-  const isDone = await applyAdoption(adoption, { object, pulls, pull, head, read });
+  const isDone = await applyAdoption(adoption, { object, registrations, pulls, pull, head, read, comments });
   const packages: PulledPackage[] = [];
   for (const one of read.packages)
     packages.push(isDone ? { ...one, draft: await draftOf({ ...shared, ...one }, one.path) } : one);
-  await report(pulls, pull, head, { ...read, packages }, signal);
+  const unchecked = await uncheckedWithHead(
+    heads,
+    { git, pull, bases, forge: pulls.forge },
+    { nowMs: clock.monotonic(), signal },
+  );
+  const judged = {
+    ...{ packages, omitted: read.omitted, unread: read.unread, unchecked: unchecked.map(describeUnchecked) },
+    ...{ isRestricted: !head.isPushed, head: head.commit },
+  };
+  const proposal = await reviewedBranchAt(store, repository, head.commit);
+  await report(context, pulls, { ...shown, unchecked: unchecked.map((one) => one.number) }, { ...judged, proposal });
   const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
   if (pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain, rules })) context.planPoll();
   await reportQueued(pulls, number, shared, (merged) => readRegistrations({ ...shared, merged }));
   asking.keep();
-  const written = pulls.writtenOf(number);
   const waits: ReconcileResult[] = [];
   // The arrival of one that is not open wakes all checks of the branch.
-  if (read.isUnfetched) waits.push({ requeueAfter: waitForHead(pulls, pull), reason: 'a Repository has not its head' });
+  if (proposal !== undefined) waits.push({ requeueAfter: PROPOSAL_MS, reason: 'its head is that of a proposal' });
+  if (read.isUnfetched || unchecked.some(({ isSearched }) => isSearched))
+    waits.push({ requeueAfter: waitForHead(pulls, pull), reason: 'a Repository has not its head' });
   else delete written.unfetched;
   const { awaited } = written;
   const waitMs = awaited === undefined ? undefined : waitLeft(awaited, clock.monotonic());
   if (waitMs !== undefined) waits.push({ requeueAfter: waitMs, reason: 'the webhook of a comment may still arrive' });
-  const mayEnd = !pulls.forge.batchesReads && (await reviewed)?.some(({ state }) => state === 'approved') === true;
+  const mayEnd = !pulls.forge.batchesReads && (await reviewed)?.some(({ state }) => state !== 'dismissed') === true;
   if (mayEnd) waits.push({ requeueAfter: REREAD_MS, reason: 'a review that counts may be deleted' });
   return soonest(waits);
+}
+
+/** `gone`: it was deleted on the host; `soon`: that is looked at once more, since a host may work badly for a moment. */
+async function getUnlessGone(
+  pulls: UserPulls,
+  number: number,
+  signal: AbortSignal,
+): Promise<PullRequest | 'gone' | 'soon'> {
+  const written = pulls.writtenOf(number);
+  try {
+    const pull = await pulls.forge.get(number, signal);
+    delete written.isGone;
+    return pull;
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound') || !(await isGone(pulls.forge, number, signal))) throw error;
+    if (written.isGone === true) return 'gone';
+    written.isGone = true;
+    return 'soon';
+  }
 }
 
 function soonest(waits: readonly ReconcileResult[]): ReconcileResult | undefined {
@@ -146,35 +205,44 @@ function strangers(
 }
 
 async function report(
+  { heads, wake, signal }: CheckContext,
   pulls: UserPulls,
-  { number }: PullRequest,
-  { commit, isPushed }: PulledHead,
-  { packages, omitted, unread }: ReadPull,
-  signal: AbortSignal,
+  shown: Omit<Parameters<SharedHeads['write']>[0], 'commit' | 'checks' | 'wake'>,
+  judged: JudgedPull,
 ): Promise<void> {
-  const judged: JudgedPull = { packages, omitted, unread, isRestricted: !isPushed, head: commit };
+  const { packages, omitted, unread, head: commit, proposal } = judged;
+  const { number } = shown;
   const written = pulls.writtenOf(number);
-  const checks = userChecks(judged);
-  const checksText = JSON.stringify([commit, checks]);
-  if (written.checks !== checksText) {
-    await pulls.forge.setChecks(commit, checks, signal);
-    written.checks = checksText;
+  // Its commit has the checks of the proposal.
+  if (proposal !== undefined) {
+    heads.leave(shown);
+    heads.discard({ ...shown, commit });
+  } else {
+    const entry = { ...shown, commit, checks: userChecks(judged), wake };
+    await heads.write(entry, written.checks !== commit, (checks) => pulls.forge.setChecks(commit, checks, signal));
+    written.checks = commit;
   }
   // A pull request without packages gets its check, which may be a required one, and no comment.
   const isEmpty = packages.length === 0 && omitted.length === 0 && unread.length === 0;
   if (isEmpty && written.comment === undefined) return;
   const text = describeUserPull(judged);
   if (written.comment === text) return;
+  // A failure can follow the effect.
+  written.comment = '';
   await pulls.forge.setComment(number, COMMENT_TOPIC, text, signal);
   written.comment = text;
 }
 
-/** None if there are too many of them, as when they are counted for a merge. */
+function describeUnchecked({ base, number }: { readonly base: string; readonly number: number }): string {
+  return `The pull request #${number} to ${base} has the same head, and is not checked yet`;
+}
+
+/** Undefined if there are too many of them, which closes the gate for them, as it does at the merge. */
 async function readReviews({ forge }: UserPulls, number: number, signal: AbortSignal) {
   try {
     return await forge.reviews(number, signal);
   } catch (error) {
     if (!isSluiceError(error, 'LimitExceeded')) throw error;
-    return [];
+    return undefined;
   }
 }

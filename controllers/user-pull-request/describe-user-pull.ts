@@ -1,3 +1,4 @@
+import { readKptfile } from '../../kptfile-schema/index.ts';
 import type { Check } from '../../src/forge/forge.ts';
 import { counted } from '../../src/foundation/text/counted.ts';
 import { findingsBelow } from '../../src/function/lint/finding.ts';
@@ -11,10 +12,11 @@ import { gateTable, renderedParts } from '../pull-request/text/describe-proposal
 import { rulesLine, rulesTable } from '../pull-request/text/describe-rules.ts';
 import { inlineCode, plainLine } from '../pull-request/text/quote.ts';
 import type { RenderedChanges } from '../pull-request/text/resource-changes.ts';
-import type { JudgedPackage } from './judge-package.ts';
-import type { RulesAtMerge } from './rules-at-merge.ts';
+import type { JudgedPackage } from './judging/judge-package.ts';
+import type { RulesAtMerge } from './judging/rules-at-merge.ts';
 
-const MAX_TITLE_CHARACTERS = 140;
+/** Of a check. */
+export const MAX_TITLE_CHARACTERS = 140;
 /** Findings of one package in the comment. */
 const MAX_SHOWN_FINDINGS = 20;
 const MAX_MESSAGE_CHARACTERS = 500;
@@ -47,12 +49,16 @@ export interface JudgedPull {
   readonly omitted: readonly string[];
   /** Packages that cannot be judged yet; a sentence for each reason. */
   readonly unread: readonly string[];
+  /** Open pull requests with the same head that are not checked yet; a sentence for each. */
+  readonly unchecked?: readonly string[];
   /** Functions that are programs or containers were not run. */
   readonly isRestricted: boolean;
   readonly head: string;
+  /** The proposal with the same head, or the branch that several of them share. */
+  readonly proposal?: string | undefined;
 }
 
-type CheckedPull = Pick<JudgedPull, 'packages' | 'omitted' | 'unread'>;
+type CheckedPull = Pick<JudgedPull, 'packages' | 'omitted' | 'unread' | 'unchecked'>;
 
 /** The checks of the head: one for all packages, and one for each of the gates that a policy of them lists and any package has. */
 export function userChecks(pull: CheckedPull): Check[] {
@@ -87,7 +93,7 @@ function partsOf({ packages }: Pick<JudgedPull, 'packages'>): readonly (readonly
 }
 
 function checkOf(pull: CheckedPull): Check {
-  const { packages, omitted, unread } = pull;
+  const { packages, omitted, unread, unchecked = [] } = pull;
   const findings = packages.flatMap(({ path, judged }) => findingsBelow(path, judged?.findings ?? []));
   const annotations = annotationsOf(findings);
   const errors = findings.filter(({ severity }) => severity === 'error');
@@ -103,7 +109,7 @@ function checkOf(pull: CheckedPull): Check {
     return check('failure', `${counted(errors.length, 'error')}: ${first.file}:${first.line}: ${first.message}`);
   const [reason] = omitted;
   if (reason !== undefined) return check('failure', reason);
-  const [waits] = unread;
+  const [waits] = [...unread, ...unchecked];
   if (waits !== undefined && stateOf(closed) === 'success') return check('pending', waits);
   if (closed.length > 0) {
     const names = closed.map(({ path, gate: { type } }) => `${type} of ${path}`).join(', ');
@@ -135,10 +141,14 @@ function stateOf(closed: readonly { readonly gate: Gate }[]): Check['state'] {
 
 /** What users have to know about the packages of a pull request, in Markdown, bounded. */
 export function describeUserPull(pull: JudgedPull): string {
-  const { packages, omitted, unread, isRestricted, head } = pull;
+  const { packages, omitted, unread, isRestricted, head, proposal } = pull;
   const parts = [`Packages of ${inlineCode(head.slice(0, 12))} as they would be after the merge:`];
-  if (omitted.length > 0) parts.push(omitted.map((reason) => `**${plainLine(reason)}.**`).join(' '));
-  if (unread.length > 0) parts.push(unread.map((reason) => plainLine(reason)).join(' '));
+  if (omitted.length > 0) parts.push(omitted.map((reason) => `**${inlineCode(reason)}**`).join(' '));
+  if (unread.length > 0) parts.push(unread.map((reason) => inlineCode(reason)).join(' '));
+  if (proposal !== undefined)
+    parts.push(
+      `This commit is the head of the proposal ${inlineCode(proposal)} too, and has the checks of that one; push another commit to get checks of its own.`,
+    );
   if (isRestricted)
     parts.push(
       'The branch was not pushed to this repository: programs and containers in pipelines are not run, and conditions in Kptfiles do not count.',
@@ -180,7 +190,9 @@ function describePackage(
 ): string {
   const title = `#### ${inlineCode(path)}${isOfSeveral ? ` of ${inlineCode(repository.id)}` : ''}`;
   if (judged === undefined) return `${title}\n\nThe package is removed.`;
-  const { findings, gates } = judged;
+  const { findings, gates, files } = judged;
+  const kptfile = files.get('Kptfile');
+  const isKnown = gates.length > 0 || (kptfile !== undefined && readKptfile(kptfile).ok);
   const list = findings.toSorted(bySeverity);
   const rows = list.slice(0, MAX_SHOWN_FINDINGS).map(({ file, line, severity, message }) => {
     const place = inlineCode(`${path}/${file}:${line}`);
@@ -191,15 +203,17 @@ function describePackage(
     title,
     ...(draft === undefined ? [] : [`Adopted as the draft ${inlineCode(draft)}.`]),
     ...(rows.length === 0 ? [] : [rows.join('\n')]),
-    gateTable(gates.map(tableRow)),
+    isKnown
+      ? gateTable(gates.map((gate) => tableRow(gate, draft)))
+      : 'Its Kptfile cannot be read, so that its gates are unknown.',
     ...(changes === undefined
       ? ['The package is too large to show what it changes.']
       : renderedParts('the main branch', changes, maxDiffCharacters)),
   ].join('\n\n');
 }
 
-function tableRow({ type, state, since, explanation }: Gate) {
+function tableRow({ type, state, since, explanation }: Gate, draft: string | undefined) {
   const open = state === 'Open';
-  const settledBy = open ? '' : 'its draft, once it is adopted';
+  const settledBy = open ? '' : draft === undefined ? 'its draft, once it is adopted' : `its draft ${draft}`;
   return { type, open, state, settledBy, explanation, ...(since === undefined ? {} : { since }) };
 }

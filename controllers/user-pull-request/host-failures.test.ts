@@ -3,6 +3,7 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { eachUserPulls, GATE, GATES, KPTFILE, MAP, type UserPullBench } from '../../test/support/user-pull-bench.ts';
+import { SyncRequests } from '../repository/sync-requests.ts';
 
 describe('while the host fails', () => {
   const open = eachUserPulls();
@@ -35,6 +36,29 @@ describe('while the host fails', () => {
     expect(await failing('listUpdated', down, () => at.poll())).toBe(down);
     await at.poll();
     expect(Object.keys(at.titles(commit))).toEqual(['sluice/ready']);
+  });
+
+  test('a request for the checks again outlasts a failure to read Git that follows', async () => {
+    await at.policy();
+    const requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE() });
+    await turns(4);
+    const before = at.titles(commit);
+    at.forge.checks.clear();
+    const key = { namespace: 'default', name: 'apps' };
+    requests.addReview(key, { rerun: commit });
+    const head = { branch: 'proposed/web/w1', commit };
+    requests.addReview(key, { pull: { number: 2, isReview: false, isComment: false, head } });
+    const { index } = at.world.store.repository('apps');
+    const { ref } = index;
+    index.ref = () => {
+      throw new Error('git: cannot read the object');
+    };
+    await expect(at.poll()).rejects.toThrow('git');
+    index.ref = ref;
+    await turns(2);
+    expect(at.titles(commit)).toEqual(before);
   });
 
   test('all are checked by a policy that has changed, although the merge queue cannot be read', async () => {

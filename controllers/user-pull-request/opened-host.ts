@@ -5,8 +5,8 @@ import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { listsOf, type OpenForge } from '../pull-request/opened-repositories.ts';
 import type { OwnBranches } from '../pull-request/own-branch.ts';
-import type { Registration } from './registrations.ts';
-import { UserPulls } from './user-pulls.ts';
+import { UserPulls } from './reading/user-pulls.ts';
+import type { Registration } from './registrations/registrations.ts';
 
 /** Where the members of teams are read. */
 export type Teams = Pick<Forge, 'isTeamMember'>;
@@ -40,12 +40,12 @@ export class OpenedHost {
     reviews: readonly ReviewPolicy[],
     { openForge, lists, isOwn }: HostOptions,
   ): OpenedHost {
-    const { id, namespace, url, layout } = repository;
+    const { namespace, url, layout } = repository;
     let problem: unknown;
     for (const review of oldestOfEach(reviews)) {
       try {
         const forge = openForge(review, namespace, url);
-        const reader = lists.reader(listsOf(id, url, review));
+        const reader = lists.reader(listsOf(namespace, url, review));
         const pulls = new UserPulls(forge, { base: layout.branch, isOwn }, reader, repository.clock);
         return new OpenedHost(pulls, idOf(repository, review), (other, of) => openForge(other, of, url));
       } catch (error) {

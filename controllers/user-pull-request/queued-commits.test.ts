@@ -30,7 +30,7 @@ describe('pull requests of users in a merge queue of the host', () => {
   });
 
   /** The host puts a pull request into the queue, with a commit that has these files. Returns the commit. */
-  async function queue(number: number, files: Readonly<Record<string, string>>): Promise<string> {
+  async function queue(number: number, files: Readonly<Record<string, string | null>>): Promise<string> {
     const branch = `gh-readonly-queue/main/pr-${number}-${'a'.repeat(40)}`;
     const git = await initRepository(at.path);
     const commit = await commitFiles(git, files, at.clock.now(), { branch, from: 'refs/heads/main' });
@@ -91,6 +91,17 @@ describe('pull requests of users in a merge queue of the host', () => {
     const commit = await queue(1, { ...files, 'web/Kptfile': KPTFILE(GATES, TESTED) });
     await settle();
     expect(at.titles(commit)['sluice/ready']).toMatch(/^pending: 1 gate closed/);
+  });
+
+  test('fail there where a change went into a package with a file that an earlier one has moved', async () => {
+    await at.policy();
+    await at.world.push(at.path, { ...files, 'lib/x.yaml': MAP });
+    await at.world.store.repository('apps').refresh();
+    const head = await at.pull({ 'lib/x.yaml': `${MAP}# changed\n` });
+    const commit = await queue(1, { 'lib/x.yaml': null, 'web/x.yaml': `${MAP}# changed\n` });
+    await settle();
+    expect(at.titles(head)).toEqual({ 'sluice/ready': 'success: It changes no package' });
+    expect(at.titles(commit)['sluice/ready']).toMatch(/^failure: The main branch has removed or moved lib\/x.yaml/);
   });
 
   test('wait there for the rules of policies too', async () => {

@@ -1,8 +1,8 @@
 import type { Oid } from '../../src/git/git-repository.ts';
 import { userChecks } from './describe-user-pull.ts';
-import type { ReadPull } from './read-registrations.ts';
-import type { PullContext } from './read-user-pull.ts';
-import type { UserPulls } from './user-pulls.ts';
+import type { PullContext } from './judging/read-user-pull.ts';
+import type { UserPulls } from './reading/user-pulls.ts';
+import type { ReadPull } from './registrations/read-registrations.ts';
 
 /**
  * Sets the checks of a pull request at the commits of a merge queue that would merge it. The packages that it changes are judged as they are in that
@@ -15,14 +15,20 @@ export async function reportQueued(
   read: (merged: Oid) => Promise<ReadPull>,
 ): Promise<void> {
   const written = pulls.writtenOf(number);
-  const queued = new Map<string, string>();
+  const known = written.queued ?? new Map<string, string>();
+  written.queued = known;
+  const queued = new Set<string>();
   for (const { branch, commit } of pulls.queuedOf(number)) {
     // The host removes the branch when it has merged the commit, or puts another one in its place.
     if ((await repository.untracked.readBranch(branch, signal)) !== commit) continue;
     const checks = userChecks(await read(commit));
     const text = JSON.stringify(checks);
-    if (written.queued?.get(commit) !== text) await pulls.forge.setChecks(commit, checks, signal);
-    queued.set(commit, text);
+    queued.add(commit);
+    if (known.get(commit) === text) continue;
+    // A failure can follow the effect: then it is not known which checks the host has.
+    known.delete(commit);
+    await pulls.forge.setChecks(commit, checks, signal);
+    known.set(commit, text);
   }
-  written.queued = queued;
+  for (const commit of known.keys()) if (!queued.has(commit)) known.delete(commit);
 }

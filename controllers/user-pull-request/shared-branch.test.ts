@@ -10,6 +10,7 @@ import { git } from '../../test/support/git/git-cli.ts';
 import { serverTrust } from '../../test/support/trust.ts';
 import { GATE, GATES, KPTFILE, TESTED } from '../../test/support/user-pull-bench.ts';
 import { MemoryForge } from '../pull-request/testing-forge.ts';
+import { SyncRequests } from '../repository/sync-requests.ts';
 import { type UserPullRequestOptions, userPullRequestController } from './user-pull-request-controller.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
@@ -300,6 +301,19 @@ describe('folders of one branch that are registered by themselves', () => {
     expect(replies()).toEqual([expect.stringContaining('The packages are adopted as drafts.')]);
   });
 
+  test.each(['left', 'right'])('a request that was edited is known as that by the webhook of %s', async (name) => {
+    const requests = new SyncRequests(clock);
+    forge.reportsEdits = false;
+    start({ requests });
+    await register('left', 'right');
+    await pull({ 'left/web/Kptfile': KPTFILE() });
+    const id = forge.comment(1, 'bob', '/sluice adopt');
+    requests.addWritten({ namespace: 'default', name }, { id, author: 'bob', body: 'please review' });
+    await run(120_000, 'left', 'right');
+    expect(topics()).toContain('adopt');
+    expect(world.store.list({ lifecycle: 'Draft' })).toEqual([]);
+  });
+
   test('a command in a comment is carried out for all of them, and gets one reply', async () => {
     await register('left', 'right');
     await pull({ 'left/web/Kptfile': KPTFILE(), 'right/web/Kptfile': KPTFILE() });
@@ -309,5 +323,14 @@ describe('folders of one branch that are registered by themselves', () => {
     expect(topics().filter((topic) => topic === 'adopt')).toHaveLength(1);
     const drafts = world.store.list({ lifecycle: 'Draft' }).map(({ name }) => name);
     expect(drafts.sort()).toEqual(['left.web.pr-1', 'right.web.pr-1']);
+  });
+
+  test('the lists of an idle hour do not grow with their number', async () => {
+    await register('left', 'right');
+    await pull({ 'left/web/Kptfile': KPTFILE() });
+    await run(300_000, 'left', 'right');
+    forge.calls.length = 0;
+    await run(3_600_000);
+    expect(forge.calls.filter((call) => call === 'listUpdated').length).toBeLessThan(130);
   });
 });

@@ -39,7 +39,7 @@ describe('user-pull-request controller, rare cases', () => {
     expect(at.titles(commit)['sluice/ready']).toBe(
       'failure: It changes 25 packages, of which 5 are not checked; split it',
     );
-    expect(at.comment(1)).toContain('**It changes 25 packages, of which 5 are not checked; split it.**');
+    expect(at.comment(1)).toContain('**`It changes 25 packages, of which 5 are not checked; split it`**');
   });
 
   test('judges the merge with the main branch, again when its packages move there, and names what both changed', async () => {
@@ -116,6 +116,17 @@ describe('user-pull-request controller, rare cases', () => {
       say(1, 'bob', '/sluice adopt');
       await at.poll();
       expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
+    });
+
+    test('lets the packages be checked again where merges publish', async () => {
+      await at.policy({ publishOn: 'merge' });
+      const commit = await at.pull({ 'web/Kptfile': KPTFILE() });
+      say(1, 'bob', '/sluice adopt');
+      await at.poll();
+      expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
+      at.forge.change(1, {});
+      await at.poll();
+      expect(at.titles(commit)['sluice/ready']).toMatch(/^success: 1 package checked/);
     });
 
     test('by the policy, for branches of the repository alone', async () => {

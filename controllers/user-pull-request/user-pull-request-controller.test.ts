@@ -45,6 +45,16 @@ describe('user-pull-request controller', () => {
     expect(at.forge.calls).toEqual(['listUpdated']);
   });
 
+  test('a condition that the branch brings leaves the comment as it is, however often it is checked', async () => {
+    await at.policy();
+    await at.pull({ 'web/Kptfile': KPTFILE(GATES, TESTED), 'web/map.yaml': MAP });
+    // Its own comment is a change too, and times are in seconds.
+    for (let turn = 0; turn < 3; turn += 1) await at.poll();
+    at.forge.calls.length = 0;
+    for (let turn = 0; turn < 3; turn += 1) await at.poll();
+    expect(at.forge.calls).toEqual(['listUpdated', 'listUpdated', 'listUpdated']);
+  });
+
   test.each(['button', 'comment'])('a user requests the checks of the head again: %s', async (way) => {
     await at.policy();
     const requests = new SyncRequests(at.clock);
@@ -100,6 +110,23 @@ describe('user-pull-request controller', () => {
     expect(at.comment(2)).toContain('The branch was not pushed to this repository');
   });
 
+  test('a condition counts for the content that it was pushed for, and not for a merge with what came to the main branch since', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.world.push(at.path, { 'web/Kptfile': KPTFILE(GATES), 'web/map.yaml': MAP }, 'main');
+    await at.world.store.repository('apps').refresh();
+    const commit = await at.pull({ 'web/Kptfile': KPTFILE(GATES, TESTED), 'web/map.yaml': `${MAP}  labels: {a: b}\n` });
+    await at.poll();
+    expect(at.titles(commit)['sluice/ready']).toMatch(/^success/);
+    await at.world.push(at.path, { 'web/other.yaml': MAP }, 'main');
+    await at.world.store.repository('apps').refresh();
+    await at.poll();
+    expect(at.titles(commit)['sluice/ready']).toBe(`pending: 1 gate closed: ${GATE} of web`);
+    await at.merge(1, 'bob');
+    await at.poll();
+    const published = at.world.store.list({ lifecycle: 'Published' }).find(({ revision }) => revision > 0);
+    expect(published).toMatchObject({ outOfBand: { reason: 'GateUnmet' } });
+  });
+
   test('a fork runs with the restricted renderer, as does a head that is no branch of the repository', async () => {
     const used: string[] = [];
     const renderer = (name: string): Renderer => ({
@@ -112,7 +139,7 @@ describe('user-pull-request controller', () => {
     await at.policy();
     const files = { 'web/Kptfile': KPTFILE(LABELS), 'web/map.yaml': MAP };
     await at.pull(files);
-    await at.pull(files, { branch: 'other', isFork: true });
+    await at.pull({ ...files, 'web/other.yaml': MAP }, { branch: 'other', isFork: true });
     // As the host reports one that was pushed for review without a branch.
     await at.pull({ ...files, 'web/more.yaml': MAP }, { branch: 'agit', isFork: true });
     at.forge.change(3, { head: { ...at.forge.pulls[2]?.head, isSameRepository: true } as never });
@@ -185,7 +212,7 @@ describe('user-pull-request controller', () => {
     const secretRef = { name: 'forge', key: 'token' };
     const forge = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef } as const;
     const { url } = at.world.store.repository('apps');
-    const proposals = lists.reader(listsOf('default/apps', url, { forge }));
+    const proposals = lists.reader(listsOf('default', url, { forge }));
     await proposals.updated(at.forge, { since: '1970-01-01T00:00:00Z', maxAgeMs: 0 }, new AbortController().signal);
     at.forge.calls.length = 0;
     await at.poll(10_000);
@@ -222,9 +249,10 @@ describe('user-pull-request controller', () => {
 
     test('makes drafts at the head of the branch, once, that say where they are from', async () => {
       await at.policy();
-      const commit = await at.pull({ 'web/Kptfile': KPTFILE(), 'db/Kptfile': KPTFILE() });
+      const commit = await at.pull({ 'web/Kptfile': KPTFILE(GATES), 'db/Kptfile': KPTFILE() });
       await at.poll();
       expect(at.comment(1)).toContain('`/sluice adopt`');
+      expect(at.comment(1)).toContain('| `its draft, once it is adopted` |');
       say(1, 'Bob', '/sluice adopt\nplease');
       await at.poll();
       const draft = at.world.store.get('apps.web.pr-1');
@@ -235,6 +263,7 @@ describe('user-pull-request controller', () => {
       });
       expect(await at.refs()).toEqual(['refs/heads/drafts/db/pr-1', 'refs/heads/drafts/web/pr-1']);
       expect(at.comment(1)).toContain('Adopted as the draft `apps.web.pr-1`.');
+      expect(at.comment(1)).toContain('| `its draft apps.web.pr-1` |');
       // Its content is of those who pushed it, and not of the user who adopted it.
       const { record } = await at.world.store.evaluate('apps.web.pr-1');
       expect(record.contributors?.map(({ name }) => name)).toEqual(['push']);

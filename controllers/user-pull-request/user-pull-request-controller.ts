@@ -3,6 +3,7 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
+import { pauseAfter } from '../../src/forge/pause-after.ts';
 import { PollPace } from '../../src/forge/poll-pace.ts';
 import { SharedLists } from '../../src/forge/shared-lists.ts';
 import { KeyedMutex } from '../../src/foundation/concurrency/mutex.ts';
@@ -20,22 +21,30 @@ import { DEFAULT_NAMESPACE, keyText, type ObjectKey, type Stored } from '../../s
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import type { PolicyScope } from '../proposal/pending-revisions.ts';
 import { whenRulesChange } from '../pull-request/checks/unmet-publication.ts';
-import { mergePublicationOf, recordMergePublication } from '../pull-request/merging/merge-publication.ts';
+import { mergePublicationOf, recordMergePublication } from '../pull-request/merged/merge-publication.ts';
 import type { OpenForge } from '../pull-request/opened-repositories.ts';
 import { ownBranchesOf } from '../pull-request/own-branch.ts';
-import { pauseAfter } from '../pull-request/pause-after.ts';
 import { AskedRights, isRightsKey } from '../pull-request/reviews/asked-rights.ts';
 import type { MayApprove, MayCreate } from '../pull-request/rights.ts';
-import type { SyncRequests } from '../repository/sync-requests.ts';
+import type { ReportedPull, SyncRequests } from '../repository/sync-requests.ts';
 import { checkLimits, MAX_CONCURRENT, MERGED } from './check-limits.ts';
 import { checkUserPull } from './check-user-pull.ts';
-import type { ForkRenderings } from './fork-renderer.ts';
+import type { ForkRenderings } from './judging/fork-renderer.ts';
+import { isChecked } from './judging/read-user-pull.ts';
 import { applyUserMerges } from './merges/apply-user-merges.ts';
 import { OpenedHost } from './opened-host.ts';
-import { isChecked } from './read-user-pull.ts';
-import { leadOf, type Registration, type RegistrationReader, registrationsAt, rulesDigest } from './registrations.ts';
-import { ruledRepositories } from './ruled-repositories.ts';
-import { forgetWritten, type UserPulls } from './user-pulls.ts';
+import type { UserPulls } from './reading/user-pulls.ts';
+import { forgetWritten } from './reading/written.ts';
+import {
+  leadOf,
+  otherBranchesOf,
+  type Registration,
+  type RegistrationReader,
+  registrationsAt,
+  rulesDigest,
+} from './registrations/registrations.ts';
+import { ruledRepositories } from './registrations/ruled-repositories.ts';
+import { SharedHeads } from './shared-heads.ts';
 
 export interface UserPullRequestOptions {
   readonly client: Client;
@@ -69,18 +78,6 @@ export interface UserPullRequestOptions {
   readonly scope?: PolicyScope;
 }
 
-interface Reported {
-  /**
-   * How old a list of the host may be, in milliseconds: it is time for one, or a message reported more than the proposals of Sluice. Undefined where
-   * the host has nothing new, as far as is known, or the last list was read just now.
-   */
-  readonly maxAgeMs: number | undefined;
-  /** Commits whose checks are requested again. */
-  readonly reruns: ReadonlySet<string>;
-  /** A merge queue waits for checks. */
-  readonly isQueued: boolean;
-}
-
 /** Between two polls of a repository, without messages. */
 const POLL_MS = 30_000;
 /** While a repository is not open. */
@@ -110,6 +107,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
   /** What the checks of the branch of each Repository depended on last, by its id, and all Repositories of that branch. */
   const known = new Map<string, { readonly rules: string; readonly keys: readonly ObjectKey[] }>();
   const checking = new KeyedMutex();
+  const heads = new SharedHeads();
   const rights = new AskedRights(clock, (key) => enqueue({ namespace: DEFAULT_NAMESPACE, ...key }));
   const reader: RegistrationReader = {
     store,
@@ -182,8 +180,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (repository !== undefined)
       for (const review of reviews) await recordMergePublication(client, repository, review, signal);
     if (repository === undefined || wanted.length === 0) {
-      await opened.get(id)?.close();
-      opened.delete(id);
+      await close(id);
       rights.forget(key);
       if (wanted.length > 0) return { requeueAfter: OPENING_MS, reason: 'the repository is not open' };
       pace.rest(id);
@@ -191,17 +188,24 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       return undefined;
     }
     const { pulls } = await hostOf(repository, wanted);
-    const { maxAgeMs, reruns, isQueued } = await takeReported(key, pulls);
+    const taken = options.requests?.takeReview(key, 'users');
     const wakeCheck = (number: number) => enqueue({ namespace: key.namespace, name: `${key.name}.${number}` });
     const began = clock.monotonic();
     const policies = rulesDigest(registrations);
     // Taken once, they have to outlast a failure of what follows.
-    for (const number of pulls.rerun(reruns)) wakeCheck(number);
+    for (const number of pulls.rerun(taken?.reruns ?? new Set())) wakeCheck(number);
+    if (taken?.mergeQueue === true) pulls.requestQueue();
+    const maxAgeMs = await maxAgeOfList(key, pulls, [...(taken?.pulls.values() ?? [])]);
     const findRepository = (of: string) => store.findRepository(of);
     const watched = { repository, findRepository, policies, mergedSince: mergedSince(wanted), maxAgeMs };
-    if (isQueued) pulls.requestQueue();
-    for (const number of await pulls.poll(watched, signal)) wakeCheck(number);
-    if (pulls.merged().length > 0 && !pulls.isReadingMissed)
+    const isFirst = !pulls.hasBegun;
+    const { changed, failure } = await pulls.poll(watched, signal);
+    for (const number of changed) wakeCheck(number);
+    // A merge that is not known yet may be an earlier one.
+    if (failure !== undefined) throw failure;
+    if (isFirst && object !== undefined)
+      await forgetEnded(repository, [pulls, ...(await otherBases(object)).map((one) => one.pulls)]);
+    if (pulls.merged().length + pulls.proposals.unreported().length > 0 && !pulls.isReadingMissed)
       enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
     for (const number of await pulls.readQueue(signal)) wakeCheck(number);
     if (maxAgeMs !== undefined) {
@@ -239,31 +243,45 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (present?.isNamedBy(repository, reviews) === true) {
       return present;
     }
-    opened.delete(id);
+    await close(id);
     rights.forget(toKey(id));
-    await present?.close();
     const host = OpenedHost.open(repository, reviews, { openForge, lists, isOwn: ownBranchesOf(store, id) });
     opened.set(id, host);
     return host;
   }
 
-  /** What messages have reported, and whether it is time for another list of the host. */
-  async function takeReported(key: ObjectKey, list: UserPulls): Promise<Reported> {
+  async function close(id: string): Promise<void> {
+    const host = opened.get(id);
+    opened.delete(id);
+    heads.leaveOwner(id);
+    await host?.close();
+  }
+
+  /**
+   * How old a list of the host may be, in milliseconds: it is time for one, or a message reported more than the proposals of Sluice. Undefined where
+   * the host has nothing new, as far as is known, or the last list was read just now.
+   */
+  async function maxAgeOfList(
+    key: ObjectKey,
+    list: UserPulls,
+    reported: readonly ReportedPull[],
+  ): Promise<number | undefined> {
     const id = keyText(key);
     const isWoken = woken.delete(id) && !pace.isReported(id);
-    const taken = options.requests?.takeReview(key, 'users');
-    const reported = [...(taken?.pulls.values() ?? [])];
     if (reported.length > 0) pace.noteMessage(id);
-    const isOwn = ownBranchesOf(store, id);
-    if (isWoken) unread.add(id);
-    for (const { head } of reported) if (head === undefined || !(await isOwn(head))) unread.add(id);
+    const isRead = !isWoken && !unread.has(id);
+    // Until it is known that the reported ones are those of proposals.
+    if (isWoken || reported.length > 0) unread.add(id);
+    if (isRead && (await areProposals(id, reported))) unread.delete(id);
     const isDue = pace.dueMs(id, list, false) === 0;
     const [isNow, nowMs] = unread.has(id) ? [pace.waitMs(list) === 0, 0] : [isDue, pace.nextMs(id, false) / 2];
-    return {
-      maxAgeMs: isNow ? nowMs : undefined,
-      reruns: taken?.reruns ?? new Set(),
-      isQueued: taken?.mergeQueue === true,
-    };
+    return isNow ? nowMs : undefined;
+  }
+
+  async function areProposals(id: string, reported: readonly ReportedPull[]): Promise<boolean> {
+    const isOwn = ownBranchesOf(store, id);
+    for (const { head } of reported) if (head === undefined || (await isOwn({ head })) === 'none') return false;
+    return true;
   }
 
   /** Publishes what was merged since. One reconciliation for all of a repository, since their order counts. */
@@ -280,7 +298,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       if (review.publishOn === 'approval') continue;
       const since = review.mergesSince ?? (await mergePublicationOf(client, repository, review, signal));
       if (since === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policies have to be read again' };
-      begun.set(review.policy, since);
+      begun.set(review.policy, since.ofUsers ?? since);
     }
     const host = opened.get(keyText(key));
     if (host === undefined) return undefined;
@@ -294,6 +312,14 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     return applyUserMerges({ ...of, ...rights, ...since, teamsOf, signal }, pulls);
   }
 
+  /** The other branches of its Git repository, with those that read their pull requests. */
+  async function otherBases(object: Stored<Repository>) {
+    return [...(await otherBranchesOf(reader, object))].map(([base, all]) => {
+      const { key } = leadOf(all) ?? {};
+      return { base, pulls: key === undefined ? undefined : opened.get(keyText(key))?.pulls };
+    });
+  }
+
   /** One reconciliation at a time writes what is about one pull request, whatever Repository it began in. */
   async function check(
     key: ObjectKey,
@@ -302,8 +328,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     signal: AbortSignal,
   ): Promise<ReconcileResult | undefined> {
     if (object === undefined) return undefined;
-    const address = await canonicalAddress(object.spec.git?.repo ?? '');
-    return checking.run(JSON.stringify([address, object.spec.git?.branch, number]), async () => {
+    const git = await canonicalAddress(object.spec.git?.repo ?? '');
+    return checking.run(JSON.stringify([git, object.spec.git?.branch, number]), async () => {
       const registrations = await registrationsAt(reader, object);
       const lead = leadOf(registrations);
       const item = { ...key, name: `${key.name}.${number}` };
@@ -318,16 +344,32 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       }
       if (!host.pulls.has(number)) return undefined;
       await host.retain(registrations);
-      const about = { object, repository: lead.repository, host, registrations };
+      const { repository } = lead;
+      const bases = [{ base: repository.layout.branch, pulls: host.pulls }, ...(await otherBases(object))];
+      const about = { object, repository, host, registrations, git, bases };
       const { mayCreate, mayApprove, renderer, restrictedRenderer, requests } = options;
       const using = { store, clock, events, mayCreate, mayApprove, renderer, restrictedRenderer, renderings, requests };
       const asking = rights.about(key, item);
-      const result = await checkUserPull({ ...using, asking, planPoll: () => enqueue(key), signal }, about, number);
+      const wakes = { planPoll: () => enqueue(key), wake: () => enqueue(item) };
+      const result = await checkUserPull({ ...using, ...wakes, asking, heads, signal }, about, number);
       // It may have been closed meanwhile.
       if (!host.pulls.has(number) || opened.get(keyText(key)) !== host) rights.forget(key, item);
       return result;
     });
   }
+}
+
+/**
+ * Forgets the heads that an earlier process has fetched, of pull requests that ended while no process ran. Branches can share a mirror: the one that is
+ * read last does it.
+ */
+async function forgetEnded(
+  { untracked }: Pick<PackageRepository, 'untracked'>,
+  all: readonly (Pick<UserPulls, 'has' | 'hasBegun'> | undefined)[],
+): Promise<void> {
+  if (all.some((pulls) => pulls?.hasBegun !== true)) return;
+  for (const number of await untracked.fetchedPulls())
+    if (!all.some((pulls) => pulls?.has(number))) await untracked.forgetPull(number);
 }
 
 /** Since when merges publish: what was merged before the first policy for that is none of it. Undefined if none of them lets merges publish. */

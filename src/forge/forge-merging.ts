@@ -52,9 +52,6 @@ export type Mergeability = 'mergeable' | 'conflict' | 'behind' | 'blocked' | 'dr
 
 /** Undefined where the host does not state it: what classic protection of a branch on GitHub requires is open to administrators only. */
 export interface BranchRules {
-  /** The user of the token cannot push to it. */
-  readonly requiresPullRequest?: boolean;
   /** A head has to contain the branch before it is merged. */
   readonly requiresUpToDate?: boolean;
-  readonly hasMergeQueue?: boolean;
 }

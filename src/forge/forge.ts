@@ -1,4 +1,3 @@
-import type { BudgetUsage } from './budget-usage.ts';
 import type { ForgeIssues } from './forge-issues.ts';
 import type { ForgeMerging } from './forge-merging.ts';
 import type { MergeQueue } from './merge-queue.ts';
@@ -7,19 +6,16 @@ import type { MergeQueue } from './merge-queue.ts';
  * One repository on a host with pull requests.
  *
  * Contract of all methods:
- * - They read the present state of the host, never a memory of it, except `budget`.
+ * - They read the present state of the host, never a memory of it.
  * - They reject with a SluiceError: `NotFound` (no such repository or pull request, or the token cannot read it), `Unauthenticated` (the token
  *   is not valid, or the App is not installed in the repository), `Refused` (the token lacks a permission, or a rule of the host forbids it), `TooManyRequests` (with
  *   ForgeErrorDetails), `Conflict`, `InvalidInput` (the host rejects a value), `Unavailable` and `Timeout` (the request may have been
  *   executed; repeat it), `Corrupt` (a response without the documented form), `LimitExceeded` (a too long
- *   response, or too many reviews). No message contains a token.
+ *   response, too many reviews, or more than the host reads for one request). No message contains a token.
  * - Writes are safe to repeat: `open` returns the open pull request, `setChecks`, `addLabels` and `setComment` write only what is missing.
  * - Texts of users (titles, bodies, comments, names) are returned as they are; the caller neutralises them before it writes them anywhere.
  */
 export interface Forge extends ForgeMerging {
-  /** The address of the repository in the API, for messages. Contains no credentials. */
-  readonly address: string;
-
   /** Whether `open` adds the labels with the same request. */
   readonly opensWithLabels: boolean;
 
@@ -28,12 +24,6 @@ export interface Forge extends ForgeMerging {
 
   /** Whether users can open a closed pull request again whose branch is gone. Everywhere they can once the branch is there again as it was. */
   readonly reopensWithoutBranch: boolean;
-
-  /**
-   * What the account of the last request has used of its limits, which all its repositories share, as far as this process knows; undefined before
-   * the first request. Sends none.
-   */
-  budget(): BudgetUsage | undefined;
 
   /** Undefined where the host has no merge queues. */
   readonly mergeQueue?: MergeQueue;
@@ -161,7 +151,11 @@ export interface PullRequest {
     /** False for a head in a fork, where the fork is gone, and for a head that was pushed to no branch. */
     readonly isSameRepository: boolean;
   };
-  readonly base: { readonly branch: string };
+  readonly base: {
+    readonly branch: string;
+    /** Why no merge into it will be of the user whom the host reports, for sure; undefined where one can be. */
+    readonly unsureMerger?: string;
+  };
   readonly labels: readonly string[];
   /** False where the host states that its conversation has no comment, apart from reviews. */
   readonly hasComments?: boolean;
@@ -171,6 +165,8 @@ export interface PullRequest {
     readonly by: string | undefined;
     /** A commit of the base from before the merge, where the host reports one: for merges that make no commit of their own. */
     readonly base?: string;
+    /** `base` is the last commit that the branch had in common with the base at the merge, not an earlier one from when the branch was pushed. */
+    readonly isMergeBase?: boolean;
   };
   /** Set once closed or merged, RFC 3339. */
   readonly closedAt?: string;
@@ -189,7 +185,7 @@ export interface PullState {
 }
 
 export interface MergedState {
-  /** As of `reviews`. */
+  /** As of `reviews`, but as `withRequestsAtMerge` has them. */
   readonly reviews: readonly Review[];
   /**
    * Set where a user had scheduled that the host merges the pull request, and had not taken that back: the host merges what the head is then. A merge

@@ -144,7 +144,15 @@ describe('sluice verify', () => {
     for (const [words, text] of [
       [[source, '--data', join(folder, 'nothing')], 'give --allowed-signers'],
       [[folder, '--allowed-signers', signers], 'there is no bare Git repository'],
-      [['--allowed-signers', signers], 'name the repository'],
+      [['--allowed-signers', signers], 'such as: sluice verify packages.git --allowed-signers allowed-signers'],
+      ...['https://git.example.com/owner/packages.git', 'git@git.example.com:owner/packages.git'].map(
+        (address) =>
+          [[address], `git clone --mirror ${address} packages.git, then sluice verify packages.git`] as const,
+      ),
+      [
+        ['https://bob:secret@git.example.com/packages'],
+        'clone --mirror https://git.example.com/packages packages.git,',
+      ],
       [[join(folder, 'nosuch')], `there is no bare Git repository at ${join(folder, 'nosuch')}`],
       [[source, '--allowed-signers', broken], `${broken}: line 1 of the allowed-signers file`],
       [[source, '--allowed-signers', empty], `the allowed-signers file ${empty} has no keys`],

@@ -115,6 +115,7 @@ test('the package contains what the installed program needs, and nothing else', 
     ...[
       'dist/src/cli/main.js',
       'dist/src/function/worker/pipeline-worker.js',
+      'dist/src/function/lint/lint-thread.js',
       'dist/src/package/model/krm/krm-thread.js',
     ],
     ...['bash', 'zsh', 'fish'].map((shell) => `dist/src/cli/completion/${shell}.js`),

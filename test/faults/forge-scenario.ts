@@ -33,8 +33,11 @@ export interface ScenarioOptions extends ScenarioHostOptions {
   readonly movesMain?: boolean;
   /** Users open the pull requests, see user-merge-scenario.ts. */
   readonly userPulls?: boolean;
-  /** When the policy was created, in milliseconds since the epoch. Default: now. */
-  readonly sinceMs?: number;
+  /**
+   * When the policy and the Repository were created, in milliseconds since the epoch, before any merge. They outlive each process, as the objects of a
+   * server do: what was merged before that publishes nothing.
+   */
+  readonly sinceMs: number;
 }
 
 /** Names of the revisions of a scenario. */
@@ -75,8 +78,9 @@ export async function prepare(options: ScenarioOptions): Promise<void> {
  * left. Returns its lifecycle when it is published, or after so many turns; for one that did not come through its gates, the reason.
  */
 export async function runScenario(options: ScenarioOptions, turns = paceOf(options).turns): Promise<string> {
-  const { api, publishOn, user, gitea, mergeMethod } = options;
-  const world = await open(options);
+  const { api, publishOn, user, gitea, mergeMethod, sinceMs } = options;
+  let isCreating = true;
+  const world = await open(options, { ...systemClock, now: () => (isCreating ? sinceMs : systemClock.now()) });
   const forge = openForge(options);
   let merger: ReturnType<typeof openForge> | undefined;
   const merging = () => {
@@ -99,6 +103,7 @@ export async function runScenario(options: ScenarioOptions, turns = paceOf(optio
         },
       },
     });
+    isCreating = false;
     const { client, store } = world;
     const names = revisionsOf(options);
     while (world.policyFor(store.get(names[0] ?? '')).review === undefined) await delay(5);

@@ -47,14 +47,13 @@ export async function prepareUserPulls({ folder, packages }: ScenarioOptions): P
  * once all of them are as they have to be, else what they are after some turns.
  */
 export async function runUserMerges(options: ScenarioOptions): Promise<string> {
-  const { api, publishOn, user, sinceMs = Date.now() } = options;
+  const { api, publishOn, user, sinceMs } = options;
   const clock = new ManualClock(sinceMs);
   const world = await open(options, clock);
   const forge = openForge(options);
   const woken: string[] = [];
   try {
     const { client, store } = world;
-    // Its time is what it was before a kill.
     await client.create(packagePolicyKind, {
       metadata: { name: 'review' },
       spec: {

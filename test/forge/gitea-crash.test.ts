@@ -68,6 +68,7 @@ async function create(folder: string, way: Way): Promise<World> {
   const options: ScenarioOptions = {
     ...{ folder: join(folder, name), packages, api: `${gitea.url}/api/v1`, owner: OWNER.username, name },
     ...{ publishOn: way === 'the merge button' ? 'merge' : 'review', user: ANNA, token: anna ?? '' },
+    sinceMs: Date.now(),
     gitea: { username: SLUICE, token: sluice ?? '' },
   };
   await prepare(options);

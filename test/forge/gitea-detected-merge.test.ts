@@ -12,15 +12,15 @@ describe('merges that Gitea detects by itself', skipFor(missing !== '' && missin
     ...{ branch, message: text, content: Buffer.from(`${text}\n`).toString('base64') },
   });
 
-  /** A proposal, whose pull request is open. */
-  async function propose(name: string, options: Record<string, boolean>) {
+  /** A proposal, whose pull request is open. Without a review its check passes only where a merge is an approval. */
+  async function propose(name: string, options: Record<string, boolean>, ready: 'pending' | 'success') {
     const users = [`${name}-bob`, `${name}-mallory`];
     const at = await ReviewedRepository.open(gitea, name, users, { publishOn: 'merge' });
     await at.api('PATCH', '', options);
     const [web = ''] = await at.propose('web');
     const head = await vi.waitFor(async () => {
       const [pull] = await at.pulls();
-      expect(await at.statuses(pull?.head.sha ?? '')).toMatchObject({ 'sluice/ready': 'success' });
+      expect(await at.statuses(pull?.head.sha ?? '')).toMatchObject({ 'sluice/ready': ready });
       return pull?.head.sha ?? '';
     }, WAIT);
     return { at, web, head };
@@ -33,7 +33,7 @@ describe('merges that Gitea detects by itself', skipFor(missing !== '' && missin
     }, WAIT);
 
   test('are no approval of the user who pushed to the branch last', async () => {
-    const { at, web, head } = await propose('detected', { autodetect_manual_merge: true });
+    const { at, web, head } = await propose('detected', { autodetect_manual_merge: true }, 'pending');
     await using _ = at;
     const [mallory, bob] = ['detected-mallory', 'detected-bob'];
     // The head becomes another one, so that Gitea does not see the merge yet.
@@ -51,9 +51,10 @@ describe('merges that Gitea detects by itself', skipFor(missing !== '' && missin
   });
 
   test('and a merge with the button is one where the repository detects none', async () => {
-    const { at, web } = await propose('undetected', { autodetect_manual_merge: false });
+    const { at, web } = await propose('undetected', { autodetect_manual_merge: false }, 'success');
     await using _ = at;
-    await at.api('POST', '/pulls/1/merge', { Do: 'merge' }, 'undetected-bob');
+    // Gitea refuses it until it has checked whether there is a conflict.
+    await vi.waitFor(() => at.api('POST', '/pulls/1/merge', { Do: 'merge' }, 'undetected-bob'), WAIT);
     const revision = await published(at, web);
     expect(revision?.outOfBand).toBeUndefined();
     expect((await at.world.store.evaluate(web)).record.steps.at(-1)?.by).toBe('undetected-bob@example.com');

@@ -46,6 +46,7 @@ async function receive(secret: string, repository: string) {
   });
   const messages: string[] = [];
   const pulls: HostEvent['pull'][] = [];
+  const others: Pick<HostEvent, 'push' | 'checked' | 'isOwnCheck'>[] = [];
   const requests = new SyncRequests(systemClock);
   const pushes: HostPush[] = [];
   const statuses: number[] = [];
@@ -56,6 +57,8 @@ async function receive(secret: string, repository: string) {
     onMessage: (key, scope, event) => {
       messages.push(`${key.name} ${scope}`);
       pulls.push(event?.pull);
+      const { push, checked, isOwnCheck = false } = event ?? {};
+      others.push({ push, checked, isOwnCheck });
       if (event?.written !== undefined) requests.addWritten(key, event.written);
     },
     onPush: async (_repository, push) => void pushes.push(push),
@@ -68,7 +71,7 @@ async function receive(secret: string, repository: string) {
     warn: (subject, message) => warnings.push(`${subject}: ${message}`),
   });
   const url = `http://127.0.0.1:${listener.port}${webhookPath(metadata)}`;
-  return { url, messages, pulls, pushes, requests, statuses, warnings };
+  return { url, messages, pulls, others, pushes, requests, statuses, warnings };
 }
 
 /** Lets the forge send webhooks for pushes to a repository. */
@@ -151,6 +154,28 @@ describe('webhooks of Gitea', skipFor(missing !== '' && missing), () => {
     await gitea.api('DELETE', `${path}/branches/${encodeURIComponent('proposed/app/v1')}`);
     await expectNext(4, { ...shown, state: 'closed', isReview: false });
     expect(new Set(statuses)).toEqual(new Set([202]));
+  });
+
+  test('name the files of a push, and the commit of a check that has ended', async () => {
+    const repository = 'changed';
+    await gitea.createRepository(repository);
+    const path = `/repos/${OWNER.username}/${repository}`;
+    const { url, others } = await receive('a-word', repository);
+    await register(repository, url, 'a-word', 'json', ['push', 'status']);
+    const file = { content: 'eA==', message: 'x', branch: 'main' };
+    const made = await gitea.api('POST', `${path}/contents/clusters%2Fedge%2Fa.txt`, file);
+    const { sha } = (made as { commit: { sha: string } }).commit;
+    const push = { branch: 'main', paths: ['clusters/edge/a.txt'] };
+    await vi.waitFor(() => expect(others).toEqual([{ push, checked: undefined, isOwnCheck: false }]), WAITS);
+    const expectStatus = async (context: string, state: string, expected: Partial<(typeof others)[number]>) => {
+      const count = others.length + 1;
+      await gitea.api('POST', `${path}/statuses/${sha}`, { context, state });
+      await vi.waitFor(() => expect(others).toHaveLength(count), WAITS);
+      expect(others.at(-1)).toMatchObject({ push: undefined, ...expected });
+    };
+    await expectStatus('build', 'pending', { checked: undefined, isOwnCheck: false });
+    await expectStatus('build', 'success', { checked: sha, isOwnCheck: false });
+    await expectStatus('sluice/ready', 'success', { checked: sha, isOwnCheck: true });
   });
 
   test('have comments as their authors wrote them, whatever others make of them within the same second', async () => {

@@ -64,8 +64,8 @@ export interface Fixture extends AsyncDisposable {
   /** Creates a bare repository, with a first commit unless it is to stay empty, and returns its path. */
   bare(name: string, options?: { readonly empty?: boolean }): Promise<string>;
   /**
-   * Registers a bare repository under its name and opens it in the store, as the repository controller would. It is created unless
-   * `repo` names one that is there.
+   * Registers a bare repository under its name, unless it is registered, and opens it in the store, as the repository controller would. It is
+   * created unless `repo` names one that is there.
    */
   register(
     name: string,
@@ -91,19 +91,37 @@ export interface Fixture extends AsyncDisposable {
   events(name: string): Promise<string[]>;
 }
 
-export async function fixture(clock: Clock = systemClock, trust: ServerTrust = serverTrust): Promise<Fixture> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-fixture-'));
+/** What outlives the processes on it. */
+export interface KeptData {
+  readonly folder: string;
+  readonly log: EventLog;
+  readonly storages: readonly MemoryStorage[];
+}
+
+/** Data of a server for `fixture`, in a folder that the caller removes. */
+export function keptData(clock: Clock, folder: string): KeptData {
+  const log = new EventLog({ clock });
+  return { folder, log, storages: OBJECT_KINDS.map((kind) => new MemoryStorage(kind, { clock, log })) };
+}
+
+/** `kept`: data that the fixture uses and leaves behind; default: its own. */
+export async function fixture(
+  clock: Clock = systemClock,
+  trust: ServerTrust = serverTrust,
+  kept?: KeptData,
+): Promise<Fixture> {
+  const data = kept ?? keptData(clock, await mkdtemp(join(tmpdir(), 'sluice-fixture-')));
+  const { folder, log } = data;
   // As a server holds its data folder, so that small repositories in it are written without processes.
   const release = holdFolder(folder);
-  const log = new EventLog({ clock });
   const registry = new Registry();
-  for (const kind of OBJECT_KINDS) registry.register(new MemoryStorage(kind, { clock, log }));
+  for (const storage of data.storages) registry.register(storage);
   const store = new RevisionStore();
   const { revisions, resources, packages } = packageStorages({
     ...{ store, log, clock },
     explain: ({ actor }, key) => {
       const surroundings = { resolvers: [], disabled: [], running: true, now: clock.now(), actor: actor.name };
-      const explainers = [kernelExplainer, gateExplainer, approvalExplainer];
+      const explainers = [kernelExplainer, gateExplainer, approvalExplainer({ store })];
       return explainRevision(store, store.get(keyText(key)), explainers, surroundings);
     },
   });
@@ -155,10 +173,10 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
     bare,
     register: async (name, { repo: present, branch, credentials, renderer, ...spec } = {}) => {
       const repo = present ?? (await bare(name));
-      const object = await client.create(repositoryKind, {
-        metadata: { name },
-        spec: { ...spec, git: { repo, branch } },
-      });
+      const known = await client.find(repositoryKind, { namespace: 'default', name });
+      const object =
+        known ??
+        (await client.create(repositoryKind, { metadata: { name }, spec: { ...spec, git: { repo, branch } } }));
       let live = false;
       const repository = await openPackageRepository(object, {
         trust,
@@ -212,7 +230,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
       for (const informer of [policies, repositories, configMaps, freezes]) await informer.stop();
       await store.close();
       release();
-      await rm(folder, { recursive: true, force: true });
+      if (kept === undefined) await rm(folder, { recursive: true, force: true });
     },
   };
   return self;

@@ -205,11 +205,20 @@ export class Proposals {
     };
   }
 
-  /** The host merges the pull request of a proposal by one of its methods, in the name of a user or of its queue. Returns the commit. */
-  async mergeHead(name: string, by: string, style: MergeStyle = 'squash', number = 1): Promise<string> {
+  /**
+   * The host merges the pull request of a proposal by one of its methods, in the name of a user or of its queue; in another clone, the repository does
+   * not have that yet. Returns the commit.
+   */
+  async mergeHead(
+    name: string,
+    by: string,
+    style: MergeStyle = 'squash',
+    number = 1,
+    path = this.path,
+  ): Promise<string> {
     const { branch } = this.forge.pulls[number - 1]?.head ?? { branch: '' };
     const { commit: tip } = this.revision(name);
-    const { commit } = mergeOnHost(this.path, tip, style, number);
+    const { commit } = mergeOnHost(path, tip, style, number);
     const head = { branch, commit: tip, isSameRepository: true };
     const { updatedAt: closedAt } = this.forge.change(number, { state: 'merged', head, merged: { commit, by } });
     this.forge.change(number, { closedAt });

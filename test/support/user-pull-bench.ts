@@ -102,8 +102,8 @@ export class UserPullBench {
   }
 
   /** Reads the pull requests after so many milliseconds, by default when it is time, and checks those that changed. */
-  poll(milliseconds = POLL_MS): Promise<unknown> {
-    return this.reconcile('apps', milliseconds);
+  poll(milliseconds = POLL_MS, repository = 'apps'): Promise<unknown> {
+    return this.reconcile(repository, milliseconds);
   }
 
   /** Looks at the rights that checks depend on, once that is due, and checks those that changed. */
@@ -153,6 +153,16 @@ export class UserPullBench {
     await this.world.client.patch(packagePolicyKind, key, { spec: { review: { publishOn } } });
     const { name } = await this.world.draft('apps/probe/w1');
     await expect.poll(() => this.world.policyFor(this.world.store.get(name)).review?.publishOn).toBe(publishOn);
+    await this.world.store.update(name, { action: 'delete' }, ANNA);
+  }
+
+  /** Lets proposals share pull requests by the policy, or not any more, and waits until that is in force. */
+  async shareProposals(batch: object | null = {}): Promise<void> {
+    const key = { namespace: 'default', name: 'review' };
+    await this.world.client.patch(packagePolicyKind, key, { spec: { review: { batch } } });
+    const { name } = await this.world.draft('apps/probe/w1');
+    const isShared = () => this.world.policyFor(this.world.store.get(name)).review?.batch !== undefined;
+    await expect.poll(isShared).toBe(batch !== null);
     await this.world.store.update(name, { action: 'delete' }, ANNA);
   }
 

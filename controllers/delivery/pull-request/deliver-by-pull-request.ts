@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { settingsOf } from '../../../src/delivery/delivery-target.ts';
 import { normalizeDirectory } from '../../../src/delivery/path-rules.ts';
 import { decidePull, type PullFacts, type PullWait } from '../../../src/delivery/pull-request/decide-pull.ts';
 import type { Desired } from '../../../src/delivery/tree/desired-result.ts';
-import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { Closing, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError, SluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
 import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
@@ -22,6 +23,10 @@ import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-d
 const MAX_STEPS = 8;
 /** Until a host that does not say whether a merge is possible is treated as if it was not: Gitea does not report conflicts. */
 const UNKNOWN_MS = 60_000;
+/** Where users merge, for so long, in milliseconds, whether that is possible is not read again. */
+const MERGEABILITY_MS = 300_000;
+/** For so long, in milliseconds, the host is not searched for another pull request of the branch, which takes many requests on some hosts. */
+const SEARCH_MS = 900_000;
 /** In the marker of a pull request that Sluice closed itself. */
 const ENDED = idOf('ended');
 
@@ -45,6 +50,8 @@ export interface PullContext {
   readonly unknownSince: Map<string, { readonly head: Oid; readonly at: number }>;
   readonly attempts: MergeAttempts;
   readonly round: PullRound;
+  /** The last one. */
+  readonly before: PullRound | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -63,6 +70,16 @@ export interface PullOutcome {
 export interface PullRound {
   pull?: PullRequest | undefined;
   mergeability?: PullFacts['mergeability'];
+  /** When that was read from the host, in milliseconds of running time. */
+  mergeabilityMs?: number;
+  /** Head of the branch of the target. */
+  base?: Oid;
+  /** Head of the branch of the pull request. */
+  head?: Oid | undefined;
+  /** When the host was searched for `pull`, in milliseconds of running time; undefined if it was not, or is to be searched again. */
+  searchedMs?: number | undefined;
+  /** Of `pull`. */
+  closing?: Closing | undefined;
   isWritten: boolean;
 }
 
@@ -71,6 +88,8 @@ interface Seen {
   readonly head: Oid | undefined;
   readonly by: string;
   readonly facts: PullFacts;
+  /** Whether it can be merged was not read again, or whether there is another one. */
+  readonly isRemembered: boolean;
 }
 
 /**
@@ -100,9 +119,14 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
   const text = describeDeliveryPull(target, result, own.name);
 
   for (let step = 1; step <= MAX_STEPS; step += 1) {
-    const seen = await observe();
+    let seen = await observe(step === 1);
+    let next = decidePull(seen.facts);
+    // Its queue is none of what shows that nothing has changed.
+    if (next.do !== 'wait' && seen.isRemembered) {
+      seen = await observe(false);
+      next = decidePull(seen.facts);
+    }
     const { pull, head } = seen;
-    const next = decidePull(seen.facts);
     switch (next.do) {
       case 'nothing':
         return { pullRequest: pull === undefined ? target.status?.pullRequest : statusOf(pull) };
@@ -136,20 +160,23 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
   }
   throw new SluiceError('Busy', `branch ${own.name} of ${place.repo} changes all the time; it is tried again`);
 
-  async function observe(): Promise<Seen> {
+  async function observe(mayRemember: boolean): Promise<Seen> {
     const head = await own.head(signal);
     const inspected = head === undefined ? undefined : await own.inspect(head, proposed);
     const { by = '', ...facts } = inspected ?? {};
     const last = target.status?.pullRequest;
     const isQuiet =
       !isPending && head === undefined && (last === undefined || last.state === 'Merged' || last.state === 'Closed');
-    const pull = isQuiet ? undefined : await readPull(last?.number);
-    const mergeability =
-      isPending && pull?.state === 'open' ? await forge.mergeability(pull.number, signal) : undefined;
-    Object.assign(round, { pull, mergeability });
+    const found = isQuiet ? {} : await readPull(last?.number, mayRemember, head);
+    const { pull, searchedMs } = found;
+    const open = isPending && pull?.state === 'open' ? pull : undefined;
+    const remembered = open !== undefined && mayRemember ? rememberedMergeability(open) : undefined;
+    const mergeability = remembered ?? (open && (await forge.mergeability(open.number, signal)));
+    const mergeabilityMs = remembered === undefined ? context.clock.monotonic() : context.before?.mergeabilityMs;
+    Object.assign(round, { pull, mergeability, mergeabilityMs, base, head, searchedMs });
     if (mergeability !== 'queued') attempts.noteQueued(key, undefined);
     return {
-      ...{ pull, head, by },
+      ...{ pull, head, by, isRemembered: remembered !== undefined || found.isRemembered === true },
       facts: {
         ...{ isPending, merge: wanted?.merge ?? 'manual' },
         ...(head === undefined || inspected === undefined
@@ -164,14 +191,40 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     };
   }
 
+  /** Where users merge, it is read again when something has changed, and now and then: hosts compute it later than they report a push. */
+  function rememberedMergeability({ number, head, updatedAt }: PullRequest): PullFacts['mergeability'] {
+    if (context.before === undefined || context.before.isWritten || wanted?.merge === 'automatic') return undefined;
+    const { pull: known, mergeability, mergeabilityMs = Number.NEGATIVE_INFINITY } = context.before;
+    const isSame = known?.number === number && known.head.commit === head.commit && known.updatedAt === updatedAt;
+    if (!isSame || context.before.base !== base || mergeability === 'unknown' || mergeability === 'queued')
+      return undefined;
+    const isRecent = context.clock.monotonic() - mergeabilityMs < MERGEABILITY_MS;
+    return isRecent && !attempts.mayHaveQueued(key, number) ? mergeability : undefined;
+  }
+
   /** The pull request of the status, else the one that the host knows: the status may be lost. */
-  async function readPull(number: number | undefined): Promise<PullRequest | undefined> {
+  async function readPull(
+    number: number | undefined,
+    mayRemember: boolean,
+    head: Oid | undefined,
+  ): Promise<Pick<PullRound, 'pull' | 'searchedMs'> & { readonly isRemembered?: boolean }> {
     const known = number === undefined ? undefined : await unlessMissing(forge.get(number, signal));
     const isOfBranch =
       known?.head.branch === own.name && known.base.branch === place.branch && known.head.isSameRepository;
-    return known !== undefined && isOfBranch && known.state === 'open'
-      ? known
-      : forge.find(own.name, place.branch, signal);
+    if (known !== undefined && isOfBranch && known.state === 'open') return { pull: known };
+    const { before } = context;
+    const isOther = known !== undefined && !isOfBranch;
+    if (mayRemember && !isOther && before !== undefined && isFoundAgain(before, known, head))
+      return { pull: known, searchedMs: before.searchedMs, isRemembered: true };
+    const searchedMs = context.clock.monotonic();
+    return { pull: await forge.find(own.name, place.branch, signal), searchedMs };
+  }
+
+  /** The branch and its last pull request are as they were. Another one can be opened all the same, which is found now and then. */
+  function isFoundAgain(before: PullRound, known: PullRequest | undefined, head: Oid | undefined): boolean {
+    const { pull, searchedMs = Number.NEGATIVE_INFINITY } = before;
+    if (before.isWritten || before.head !== head || context.clock.monotonic() - searchedMs >= SEARCH_MS) return false;
+    return isDeepStrictEqual(stateOf(pull), stateOf(known));
   }
 
   /** Users closed it while it had what is desired now. */
@@ -254,6 +307,8 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       outcome = await forge.merge(pull.number, request, signal);
     } catch (error) {
       if (isSluiceError(error, 'Conflict')) return undefined;
+      // It may be in the merge queue all the same.
+      attempts.noteQueued(key, number);
       throw error;
     }
     if (outcome.state !== 'refused') attempts.forget(key);
@@ -283,7 +338,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     return (await dequeue(context, { object: target, url, reason, isUpToUsers: true, remove })) === 'left';
   }
 
-  async function waitText(reason: PullWait, { pull, head, by }: Seen): Promise<string> {
+  async function waitText(reason: PullWait, { pull, head, by, isRemembered }: Seen): Promise<string> {
     const url = pull?.url ?? `a pull request of ${own.name}`;
     switch (reason) {
       case 'merge':
@@ -291,7 +346,9 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       case 'queue':
         return `waits for the merge queue of the host: ${url}`;
       case 'reopen': {
-        const closing = pull === undefined ? undefined : await forge.closing(pull, signal);
+        const before = isRemembered ? context.before?.closing : undefined;
+        const closing = before ?? (pull && (await forge.closing(pull, signal)));
+        round.closing = closing;
         const who = closing === undefined ? '' : ` by ${plainLine(closing.by)}`;
         const why = closing?.comment === undefined ? '' : ` (${plainLine(closing.comment)})`;
         return `${url} was closed${who}${why}, so that nothing is delivered; reopen it, or publish another revision`;
@@ -315,6 +372,11 @@ const STATES = { open: 'Open', closed: 'Closed', merged: 'Merged' } as const;
 
 function statusOf({ number, url, state, head }: PullRequest): PullStatus {
   return { number, url, state: STATES[state], ...(head.commit === '' ? {} : { commit: head.commit }) };
+}
+
+/** What changes with each change of users. */
+export function stateOf(pull: PullRequest | undefined): unknown {
+  return pull && [pull.number, pull.state, pull.updatedAt, pull.head.commit];
 }
 
 /** The id of the directory in a tree or commit; empty where it does not have it. */

@@ -1,9 +1,10 @@
 import { joinPath } from '../../../src/delivery/path-rules.ts';
 import { readTarget } from '../../../src/delivery/tree/trailers.ts';
 import type { Commit, GitRemote, GitRepository, Oid, RefUpdate, Signature } from '../../../src/git/git-repository.ts';
+import { mergeBase } from '../../../src/git/objects/merge-base.ts';
 
-/** Commits of the branch of a target that are searched for the parent of a delivery. */
-const MAX_BASE_COMMITS = 1000;
+/** Merges of the branch of a target into that of its pull request. */
+const MAX_MERGES = 100;
 const TREE_TRAILER = 'Sluice-Delivery-Tree';
 
 /** What a delivery by pull request proposes. */
@@ -59,7 +60,7 @@ export class DeliveryBranch {
     const commit = await this.#git.readCommit(head);
     const isCurrent = await this.#delivers(commit, base, tree, directory);
     return {
-      // A commit without a change of users is as good as one of Sluice: as the merge of the branch of the target that hosts offer.
+      // A commit without a change of users is as good as one of Sluice.
       isOwn: isCurrent || isOwnCommit(commit, target),
       isCurrent,
       isUpToDate: commit.parents.includes(base),
@@ -90,24 +91,26 @@ export class DeliveryBranch {
     else await this.#git.push(this.#remote, [update], signal);
   }
 
-  /** True if a merge of the commit changes the directory to what is desired, and nothing else. */
-  async #delivers({ tree, parents }: Commit, base: Oid, desired: Oid, directory: string): Promise<boolean> {
-    if (parents.length > 2) return false;
+  /**
+   * True for a commit of Sluice with what is desired, and for merges of the branch of the target into it, as hosts offer them: all of them have a commit
+   * of that branch and the directory. Then a merge by any method changes the directory alone. Of other commits with such a tree it can take changes of
+   * the branch of the target back, which they have in their history.
+   */
+  async #delivers(head: Commit, base: Oid, desired: Oid, directory: string): Promise<boolean> {
     const [wanted] = await this.#git.statObjects([`${desired}:${directory}`]);
     const edit = wanted === undefined ? null : ({ oid: wanted.oid, mode: '040000' } as const);
-    for (const parent of parents) {
-      const expected = directory === '' ? desired : await this.#git.editTree(parent, new Map([[directory, edit]]));
-      if (tree === expected && (await this.#isInHistory(base, parent))) return true;
-    }
-    return false;
-  }
-
-  async #isInHistory(head: Oid, commit: Oid): Promise<boolean> {
-    const seen = new Set([head]);
-    for (const oid of seen) {
-      if (oid === commit) return true;
-      if (seen.size > MAX_BASE_COMMITS) return false;
-      for (const parent of (await this.#git.readCommit(oid)).parents) seen.add(parent);
+    let commit = head;
+    let onto = base;
+    for (let count = 0; count < MAX_MERGES; count += 1) {
+      const [first, merged, ...others] = commit.parents;
+      if (first === undefined || others.length > 0) return false;
+      const from = merged ?? first;
+      if ((await mergeBase(this.#git, from, onto)) !== from) return false;
+      const expected = directory === '' ? desired : await this.#git.editTree(from, new Map([[directory, edit]]));
+      if (commit.tree !== expected) return false;
+      if (merged === undefined) return true;
+      onto = from;
+      commit = await this.#git.readCommit(first);
     }
     return false;
   }

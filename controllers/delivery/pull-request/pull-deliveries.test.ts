@@ -23,6 +23,7 @@ import {
 import { commitFile, headOf, hostRepository, mergeBranch } from '../../../test/support/delivery-pull-request.ts';
 import { type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { git as gitCli } from '../../../test/support/git/git-cli.ts';
+import { writeCommit, writeRef } from '../../../test/support/git/write-objects.ts';
 import { MemoryForge } from '../../pull-request/testing-forge.ts';
 import { deliveryExplainer } from '../explain-delivery.ts';
 
@@ -30,6 +31,8 @@ const BRANCH = 'sluice/delivery/edge';
 const FORGE = {
   ...{ provider: 'gitea' as const, api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } },
 };
+
+type Heads = Record<'own' | 'before' | 'main', string>;
 
 describe('deliveries by pull request', () => {
   let clock: ManualClock;
@@ -144,6 +147,25 @@ describe('deliveries by pull request', () => {
     expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
     // In quiet times the host is not asked.
     expect(forge.calls).toEqual([]);
+  });
+
+  test('where users merge, whether that is possible is read again once something has changed, and now and then', async () => {
+    const web = await publish(world, 'web');
+    await create();
+    for (let turn = 0; turn < 3; turn += 1) await reconcile();
+    forge.calls.length = 0;
+    await reconcile();
+    expect(forge.calls).toEqual(['get']);
+    clock.advance(300_000);
+    await reconcile();
+    expect(forge.calls).toEqual(['get', 'get', 'mergeability']);
+    // What is pushed must not take it out of a queue.
+    forge.queue.add(1);
+    const branch = headOf(site, BRANCH);
+    await publishNext(world, web, 'v2', 'two');
+    await reconcile();
+    expect(headOf(site, BRANCH)).toBe(branch);
+    expect((await statusOf(world)).status?.pullRequest).toMatchObject({ state: 'Queued' });
   });
 
   test('a squash and a rebase are recognised by their trees, also when a user changed the texts', async () => {
@@ -302,6 +324,23 @@ describe('deliveries by pull request', () => {
     });
   });
 
+  test('what may be in the merge queue after a lost response leaves it when the target has users merge', async () => {
+    await publish(world, 'web');
+    await create({ merge: 'automatic' });
+    forge.outcome = { state: 'queued' };
+    forge.after = (method) => {
+      if (method !== 'merge') return;
+      forge.queue.add(1);
+      throw new SluiceError('Unavailable', 'status 502');
+    };
+    await reconcile().catch(() => undefined);
+    expect([...forge.queue]).toEqual([1]);
+    const target = { namespace: 'default', name: 'edge' };
+    await world.client.patch(deliveryTargetKind, target, { spec: { pullRequest: { merge: 'manual' } } });
+    await reconcile();
+    expect([...forge.queue]).toEqual([]);
+  });
+
   describe('while deliveries are stopped', () => {
     const key = { namespace: 'default', name: 'stop' };
     const freeze = () => world.client.create(freezeKind, { metadata: key, spec: { reason: 'repair' } });
@@ -424,6 +463,7 @@ describe('deliveries by pull request', () => {
     await reconcile();
     expect(headOf(site, BRANCH)).toBe(head);
     forge.mergeable = 'unknown';
+    clock.advance(300_000);
     await reconcile();
     clock.advance(50_000);
     await reconcile();
@@ -502,6 +542,36 @@ describe('deliveries by pull request', () => {
     await reconcile();
     expect(headOf(site, BRANCH)).toBe(merged);
     expect((await statusOf(world)).reason).toBe('WaitsForMerge');
+  });
+
+  test.each([
+    {
+      what: 'takes back what the branch of the target has got since: its history has that',
+      make: ({ own, before, main }: Heads) => ({ of: own, parents: [before, main] }),
+    },
+    {
+      what: 'follows another one, which a rebase applies by itself',
+      make: ({ own, main }: Heads) => {
+        const changed = commitFile(site, BRANCH, 'evil.yaml', 'x');
+        return { of: gitCli(site, ['merge-tree', '--write-tree', own, main]), parents: [changed, main] };
+      },
+    },
+  ])('a merge with the tree of a delivery is a change of a user if it $what', async ({ make }) => {
+    await publish(world, 'web');
+    await create({ merge: 'automatic' });
+    forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'waits' };
+    await reconcile();
+    const before = headOf(site, 'main') ?? '';
+    const own = headOf(site, BRANCH) ?? '';
+    const main = commitFile(site, 'main', 'rbac.yaml', 'hardened');
+    const { of, parents } = make({ own, before, main });
+    const tree = gitCli(site, ['rev-parse', `${of}^{tree}`]);
+    const forged = writeCommit(site, { tree, parents, message: 'Merge main\n' });
+    writeRef(site, `refs/heads/${BRANCH}`, forged);
+    forge.outcome = undefined;
+    await reconcile();
+    expect(await statusOf(world)).toMatchObject({ reason: 'BranchChanged', message: expect.stringContaining(forged) });
+    expect(headOf(site, 'main')).toBe(main);
   });
 
   test('with nothing left to deliver the pull request is closed with a reason, and its branch removed', async () => {

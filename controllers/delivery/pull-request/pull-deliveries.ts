@@ -4,7 +4,7 @@ import type { PullWait } from '../../../src/delivery/pull-request/decide-pull.ts
 import { type PackageRefusal, packageKey } from '../../../src/delivery/selection/select-revisions.ts';
 import type { Desired, PackageState } from '../../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../../src/delivery/tree/kustomization.ts';
-import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { Forge } from '../../../src/forge/forge.ts';
 import { PollPace } from '../../../src/forge/poll-pace.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
@@ -20,6 +20,7 @@ import {
   type PullDelivery,
   type PullRound,
   type PullStatus,
+  stateOf,
 } from './deliver-by-pull-request.ts';
 
 /** Opens the repository of a target with `spec.pullRequest` on its host. Rejects with InvalidInput if the host does not have it. */
@@ -49,6 +50,8 @@ export class PullDeliveries {
   readonly #pace: PollPace;
   /** By target. */
   readonly #rounds = new Map<string, PullRound>();
+  /** Targets that a message was about since their last round began. */
+  readonly #reported = new Set<string>();
 
   constructor(openForge: OpenTargetForge | undefined, events: EventDeduplicator, clock: Clock) {
     this.#openForge = openForge;
@@ -60,20 +63,23 @@ export class PullDeliveries {
 
   async deliver(
     delivery: PullDelivery,
-    before: { readonly folders: readonly FolderOwner[]; readonly drifted: ReadonlySet<string> },
+    present: { readonly folders: readonly FolderOwner[]; readonly drifted: ReadonlySet<string> },
     { refused }: Pick<Desired, 'refused'>,
     signal: AbortSignal,
   ): Promise<PendingPull & { readonly isMerged: boolean }> {
     const { target, result } = delivery;
     const forge = await this.#forgeOf(target);
     const round: PullRound = { isWritten: false };
-    const memory = { unknownSince: this.#unknownSince, attempts: this.#attempts, round };
+    const before = this.#rounds.get(keyText(keyOf(target)));
+    // It may be about another pull request. Of the round, since this one can fail.
+    if (this.#reported.delete(keyText(keyOf(target)))) delete before?.searchedMs;
+    const memory = { unknownSince: this.#unknownSince, attempts: this.#attempts, round, before };
     const context = { forge, events: this.#events, clock: this.#clock, ...memory, signal };
     const { wait, pullRequest, isMerged = false } = await deliverByPullRequest(context, delivery);
     this.#noteRound(keyText(keyOf(target)), round);
-    const folders = result.edits.size === 0 ? [] : changedFolders(before.folders, result.packages, refused);
+    const folders = result.edits.size === 0 ? [] : changedFolders(present.folders, result.packages, refused);
     return {
-      ...{ isMerged, folders, drifted: before.drifted },
+      ...{ isMerged, folders, drifted: present.drifted },
       ...(wait === undefined ? {} : { wait: { reason: REASONS[wait.for], message: wait.message } }),
       ...(pullRequest === undefined ? {} : { pullRequest }),
     };
@@ -103,10 +109,11 @@ export class PullDeliveries {
     return outcome === 'left' ? { ...pullRequest, state: 'Open' } : 'failed';
   }
 
-  /** A webhook has reported something of the repository of a target. */
+  /** A webhook has reported something that a target depends on. */
   noteMessage(target: string): void {
     this.#pace.noteMessage(target);
     this.#attempts.noteMessage(target);
+    this.#reported.add(target);
   }
 
   /** Milliseconds until a target with this report is read again; undefined without a pull request to wait for. */
@@ -130,6 +137,7 @@ export class PullDeliveries {
 
   async forget(target: string): Promise<void> {
     this.#rounds.delete(target);
+    this.#reported.delete(target);
     this.#attempts.forget(target);
     this.#pace.forget(target);
     this.#unknownSince.delete(target);
@@ -144,20 +152,18 @@ export class PullDeliveries {
 
   async #forgeOf(target: Stored<DeliveryTarget>): Promise<Forge> {
     const key = keyText(keyOf(target));
-    const settings = JSON.stringify([target.spec.git.repo, target.spec.pullRequest?.forge]);
+    const { repo, branch } = target.spec.git;
+    const settings = JSON.stringify([repo, branch, target.spec.pullRequest?.forge]);
     const known = this.#forges.get(key);
     if (known?.settings === settings) return known.forge;
     if (this.#openForge === undefined)
       throw new SluiceError('Unsupported', 'this server opens no pull requests; remove spec.pullRequest of the target');
     await this.#close(key);
+    this.#rounds.delete(key);
     const forge = this.#openForge(target);
     this.#forges.set(key, { settings, forge });
     return forge;
   }
-}
-
-function stateOf(pull: PullRequest | undefined): unknown {
-  return pull && [pull.number, pull.state, pull.updatedAt, pull.head.commit];
 }
 
 /** Packages on the branch that it did not have when the target was reported last: they were merged since. */

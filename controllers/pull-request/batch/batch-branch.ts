@@ -1,5 +1,6 @@
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Commit, GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
+import { mergeBases } from '../../../src/git/objects/merge-bases.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { batchPrefix } from './batch-name.ts';
 
@@ -20,38 +21,53 @@ export interface BatchHead {
   /** It has the present head of the main branch. */
   readonly isUpToDate: boolean;
   readonly isPushed: boolean;
-  /** A commit that a user pushed there, and that the new head takes back. */
-  readonly foreign?: { readonly commit: Oid; readonly by: string };
+}
+
+/** A commit that a user pushed to the branch of a batch, and that the next head takes back. */
+export interface ForeignCommit {
+  readonly commit: Oid;
+  readonly by: string;
 }
 
 const TREE_TRAILER = 'Sluice-Batch-Tree';
 const MEMBER_TRAILER = 'Sluice-Batch-Member';
-/** Commits of a branch that are searched for those of the main branch. */
+/** Commits of a branch that are searched for one of Sluice. */
 const MAX_COMMITS = 1000;
 
 /**
  * Brings the branch of a batch to the main branch with the packages of its members, by one commit on top of it: what was reviewed stays in
  * its history. It is based on the present main branch where a package changed there, or with `rebase`; otherwise only if it changes anyway. With
- * `isQueued` a merge queue tests it on the present main branch, which would end with another commit.
+ * `isQueued` a merge queue tests it on the present main branch, which would end with another commit. What users have pushed there is given to
+ * `onForeign` before it is taken back: a process that ends in between begins again.
  */
 export async function updateBatchBranch(
   repository: BatchRepository,
   branch: string,
   members: readonly BranchMember[],
   signal: AbortSignal,
-  { rebase = false, isQueued = false }: { readonly rebase?: boolean; readonly isQueued?: boolean } = {},
+  {
+    rebase = false,
+    isQueued = false,
+    onForeign,
+  }: {
+    readonly rebase?: boolean;
+    readonly isQueued?: boolean;
+    readonly onForeign?: (foreign: ForeignCommit) => Promise<void>;
+  } = {},
 ): Promise<BatchHead> {
   const { git, index, layout } = repository;
   const main = index.mainHead;
   if (main === undefined)
     throw new SluiceError('Unavailable', `refs/heads/${layout.branch} does not exist; create the branch`);
   const old = await repository.untracked.readBranch(branch, signal);
-  const base = old === undefined ? undefined : await baseOf(repository, old, main);
+  const base = old === undefined ? undefined : await baseOf(git, old, main);
   if (old !== undefined && base !== undefined && !(rebase && base !== main)) {
     const isCurrent = (await git.readCommit(old)).tree === (await treeOf(git, base, members));
     if (isCurrent && (isQueued || !(await changedBetween(git, base, main, members))))
       return { head: old, isPushed: false, isUpToDate: base === main };
   }
+  const foreign = old === undefined ? undefined : await foreignCommit(repository, old, main);
+  if (foreign !== undefined) await onForeign?.(foreign);
   const tree = await treeOf(git, main, members);
   const author: Signature = { ...repository.identity, time: repository.clock.now() };
   const head = await git.writeCommit({
@@ -64,8 +80,7 @@ export async function updateBatchBranch(
     old === undefined ? { type: 'create', ref, new: head } : { type: 'update', ref, old, new: head },
     signal,
   );
-  const foreign = old === undefined ? undefined : await foreignHead(repository, old, main);
-  return { head, isPushed: true, isUpToDate: true, ...(foreign === undefined ? {} : { foreign }) };
+  return { head, isPushed: true, isUpToDate: true };
 }
 
 /** Removes the branch of a batch that has ended. */
@@ -87,15 +102,61 @@ export async function membersAt(
   git: GitRepository,
   head: Oid,
 ): Promise<readonly Pick<BranchMember, 'name' | 'proposal'>[] | undefined> {
+  const own = await lastOwn(git, head);
+  return own && membersOf(own.commit);
+}
+
+/** Whether a head is a commit as Sluice makes it. */
+export async function isOwnHead(git: GitRepository, head: Oid): Promise<boolean> {
+  return isOwnCommit(await git.readCommit(head));
+}
+
+/** Whether these folders are at a head as in the last commit of Sluice in its history. */
+export async function isAsProposed(git: GitRepository, head: Oid, paths: readonly string[]): Promise<boolean> {
+  const own = await lastOwn(git, head);
+  if (own === undefined) return false;
+  const trees = async (commit: Oid) => git.statObjects(paths.map((path) => `${commit}:${path}`));
+  const [proposed, there] = [await trees(own.oid), await trees(head)];
+  return proposed.every((one, at) => one?.oid === there[at]?.oid);
+}
+
+/** The last commit of Sluice in the history of a head; undefined if the repository does not have it. */
+async function lastOwn(
+  git: GitRepository,
+  head: Oid,
+): Promise<{ readonly oid: Oid; readonly commit: Commit } | undefined> {
   let next: Oid | undefined = head;
   for (let count = 0; next !== undefined && count < MAX_COMMITS; count += 1) {
     const [stat] = await git.statObjects([next]);
     if (stat?.type !== 'commit') return undefined;
-    const commit = await git.readCommit(next);
-    if (isOwnCommit(commit)) return membersOf(commit);
-    next = commit.parents[0];
+    const commit: Commit = await git.readCommit(next);
+    if (isOwnCommit(commit)) return { oid: next, commit };
+    [next] = commit.parents;
   }
   return undefined;
+}
+
+/** Whether a head differs from the main branch, as it was at a time, in these folders alone, with a package in each. */
+export async function hasOnly(
+  { git, index }: Pick<BatchRepository, 'git' | 'index'>,
+  head: Oid,
+  paths: readonly string[],
+): Promise<boolean> {
+  const members: Pick<BranchMember, 'path' | 'tree'>[] = [];
+  for (const path of paths) {
+    const [stat] = await git.statObjects([`${head}:${path}`]);
+    if (stat?.type !== 'tree') return false;
+    members.push({ path, tree: stat.oid });
+  }
+  const { tree } = await git.readCommit(head);
+  let next: Oid | undefined = head;
+  for (let count = 0; next !== undefined && count < MAX_COMMITS; count += 1) {
+    const { parents }: Commit = await git.readCommit(next);
+    for (const parent of parents.toReversed())
+      if (await index.isOnMain(parent)) return tree === (await treeOf(git, parent, members));
+    [next] = parents;
+  }
+  return false;
 }
 
 /** The branch of the batch that has a proposal, as the repository was last read. */
@@ -109,7 +170,7 @@ export async function batchBranchOf(
   return undefined;
 }
 
-function treeOf(git: GitRepository, base: Oid, members: readonly BranchMember[]): Promise<Oid> {
+function treeOf(git: GitRepository, base: Oid, members: readonly Pick<BranchMember, 'path' | 'tree'>[]): Promise<Oid> {
   return git.editTree(base, new Map(members.map(({ path, tree }) => [path, { oid: tree, mode: '040000' }] as const)));
 }
 
@@ -126,28 +187,43 @@ async function changedBetween(
   return before.some((one, at) => one?.oid !== now[at]?.oid);
 }
 
-/** The newest commit of the main branch in the history of a head; undefined if it is not found. */
-async function baseOf({ git, index }: BatchRepository, head: Oid, main: Oid): Promise<Oid | undefined> {
-  let newest: Oid | undefined;
-  const seen = new Set([head]);
-  for (const oid of seen) {
-    if (seen.size > MAX_COMMITS) return undefined;
-    const commit = await git.readCommit(oid);
-    // Those of Sluice are not searched for in the whole history of the main branch.
-    if (isOwnCommit(commit) || !(await index.isOnMain(oid, main))) {
-      for (const parent of commit.parents) seen.add(parent);
-    } else if (newest === undefined || (await index.isOnMain(newest, oid))) newest = oid;
-  }
-  return newest;
+/** What a merge of a head compares with; undefined if that is not one commit. */
+async function baseOf(git: GitRepository, head: Oid, main: Oid): Promise<Oid | undefined> {
+  const [base, ...others] = (await mergeBases(git, head, main)) ?? [];
+  return others.length === 0 ? base : undefined;
 }
 
-/** The head if a user pushed it. A merge of the main branch, which hosts offer, changes nothing that is proposed. */
-async function foreignHead({ git, index }: BatchRepository, head: Oid, main: Oid): Promise<BatchHead['foreign']> {
-  const commit = await git.readCommit(head);
-  if (isOwnCommit(commit)) return undefined;
-  const [, merged] = commit.parents;
-  if (merged !== undefined && (await index.isOnMain(merged, main))) return undefined;
-  return { commit: head, by: `${commit.author.name} <${commit.author.email}>` };
+/**
+ * The last commit that a user has pushed onto those of Sluice. A merge of the main branch, which hosts offer, changes nothing that is proposed, but
+ * there can be others below it.
+ */
+async function foreignCommit(
+  { git, index }: BatchRepository,
+  head: Oid,
+  main: Oid,
+): Promise<ForeignCommit | undefined> {
+  let next: Oid | undefined = head;
+  for (let count = 0; next !== undefined && count < MAX_COMMITS; count += 1) {
+    const commit: Commit = await git.readCommit(next);
+    if (isOwnCommit(commit) || (next !== head && (await index.isOnMain(next, main)))) return undefined;
+    const [parent, merged] = commit.parents;
+    const isMerge = parent !== undefined && merged !== undefined && (await index.isOnMain(merged, main));
+    if (!isMerge || (await hasOwnFiles(git, commit, [parent, merged])))
+      return { commit: next, by: `${commit.author.name} <${commit.author.email}>` };
+    next = parent;
+  }
+  return undefined;
+}
+
+/** Whether a merge has files that are as in none of its parents. */
+async function hasOwnFiles(git: GitRepository, { tree }: Commit, parents: readonly Oid[]): Promise<boolean> {
+  let files: ReadonlySet<string> | undefined;
+  for (const parent of parents) {
+    const changes = await git.diffTrees((await git.readCommit(parent)).tree, tree);
+    const before = files;
+    files = new Set(changes.flatMap(({ path }) => (before === undefined || before.has(path) ? path : [])));
+  }
+  return files !== undefined && files.size > 0;
 }
 
 /** True for a commit as Sluice made it: an amended one has another tree. */

@@ -3,6 +3,7 @@ import type { ObjectKey } from '../../../src/resource/object/object.ts';
 
 /** Branches of pull requests that several proposals share. */
 const BATCH_BRANCHES = 'sluice/batch/';
+export const BATCH_REFS = `refs/heads/${BATCH_BRANCHES}`;
 const SUFFIX = ':batches';
 
 /** True for the branch of a pull request that several proposals can share. */
@@ -18,6 +19,12 @@ export function batchPrefix(repositoryId: string): string {
 /** The branch of the batch that a proposal founded: two processes choose the same one. */
 export function batchBranch(repositoryId: string, founder: string): string {
   return `${batchPrefix(repositoryId)}${founder}`;
+}
+
+/** True for the name of a branch that a proposal of a repository can have founded. */
+export function isNameOfBatch(repositoryId: string, branch: string): boolean {
+  const prefix = batchPrefix(repositoryId);
+  return branch.startsWith(prefix) && /^[0-9a-f]{16}$/.test(branch.slice(prefix.length));
 }
 
 /** The key of the batches of a repository in the work queue: no object has such a name. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
+import { pauseAfter } from '../../../src/forge/pause-after.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
@@ -10,17 +11,19 @@ import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts'
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { HostFailures } from '../host-failures.ts';
 import type { OpenedRepositories } from '../opened-repositories.ts';
-import { pauseAfter } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
+import { isDeletedOnHost } from '../reading/deleted-pulls.ts';
 import { repositoryOf, type ShownProposals } from '../shown-proposals.ts';
-import { proposalId, proposalsIn } from '../text/section.ts';
+import { proposalId, proposalsIn, sectionOf } from '../text/section.ts';
 import { membersAt } from './batch-branch.ts';
 import type { BatchMember } from './batch-member.ts';
 import { batchBranch, batchesKey, batchPrefix, repositoryOfBatches } from './batch-name.ts';
+import { ofBatch } from './batch-pulls.ts';
+import { isBatchEnd } from './describe-batch.ts';
 import { leftMembers, removeLeftBranches } from './left-batches.ts';
 import { type Batch, planBatches } from './plan-batches.ts';
 import { mayReopen, reopenBatch } from './reopen-batch.ts';
-import { finishBatch, releaseBatch, writeBatch } from './write-batch.ts';
+import { finishBatch, type ReleasedMember, releaseBatch, writeBatch } from './write-batch.ts';
 
 export interface BatchesOptions {
   readonly client: Client;
@@ -190,7 +193,7 @@ export class Batches {
     const unreported = open.flatMap(({ head }) => listed.get(head.branch) ?? []).filter((one) => !read.has(one));
     // What looks released by an old policy would lose its text.
     if (unreported.length > 0) await repository.refreshPolicies();
-    const released = new Set(unreported.filter((one) => !this.#isReviewed(repository, live.get(one))));
+    const released = new Map(unreported.flatMap((one) => this.#releasedAs(repository, one, live.get(one))));
     const unread = unreported.filter((one) => !released.has(one));
     for (const one of known.unreadSinceMs.keys()) if (!unread.includes(one)) known.unreadSinceMs.delete(one);
     for (const one of unread) known.unreadSinceMs.set(one, known.unreadSinceMs.get(one) ?? clock.monotonic());
@@ -212,19 +215,27 @@ export class Batches {
       const isUsed = batches.some((one) => one.branch === branch && one.members.length > 0);
       return !isUsed && (listed.get(branch) ?? []).length === 0;
     });
-    for (const pull of unused) waits.push(...(await this.#finish(known, pulls, repository, pull, signal)));
+    for (const pull of unused) {
+      // A user has opened it again: it is left to be checked as one of a user.
+      if (pull.state === 'open' && isBatchEnd(sectionOf(pull.body) ?? '')) continue;
+      const belonging = pull.state === 'closed' ? 'ended' : await ofBatch(repository, pull);
+      // Users can push branches with such names too. Of what was deleted, Git has no proof, and this process knows it.
+      const isKnown = pull.state === 'merged' && known.written.has(pull.head.branch);
+      if (belonging === 'none' && !(isKnown && (await hasDeleted(repository, pull)))) continue;
+      waits.push(...(await this.#finish(known, pulls, repository, pull, signal)));
+    }
     for (const pull of open) {
       const proposals = listed.get(pull.head.branch) ?? [];
-      if (proposals.length === 0 || !proposals.every((one) => released.has(one))) continue;
+      const left = proposals.flatMap((one) => released.get(one) ?? []);
+      if (proposals.length === 0 || left.length < proposals.length) continue;
       try {
-        await releaseBatch(pulls, pull, proposals, signal);
+        await releaseBatch({ ...this.#options, signal }, pulls, repository, pull, left);
       } catch (error) {
         // A pull request that a user has locked must not hold up the others.
         const pause = pauseAfter(error);
         if (pause === undefined) throw error;
         waits.push(pause);
       }
-      this.#options.shown.forget(pulls, pull.head.branch);
     }
     if (known.pulls.size === 1) {
       const used = new Set([...batches, ...all.map(({ head }) => head)].map(({ branch }) => branch));
@@ -261,12 +272,15 @@ export class Batches {
     return now;
   }
 
-  /** Whether a policy has the proposal of this revision reviewed in pull requests, or two of them contradict each other. */
-  #isReviewed(repository: PackageRepository, key: ObjectKey | undefined): boolean {
+  /** The proposal of this revision, by its id, if no one policy has it reviewed in pull requests. */
+  #releasedAs(
+    repository: PackageRepository,
+    proposal: string,
+    key: ObjectKey | undefined,
+  ): readonly (readonly [string, ReleasedMember])[] {
     const revision = key === undefined ? undefined : this.#options.store.find(keyText(key));
-    if (revision === undefined) return false;
-    const { review, reviewProblem } = repository.policyFor(revision);
-    return review !== undefined || reviewProblem !== undefined;
+    const { review, reviewProblem: problem } = revision === undefined ? {} : repository.policyFor(revision);
+    return review === undefined ? [[proposal, { proposal, revision, problem }]] : [];
   }
 
   /** The proposals of a repository, with their revisions. */
@@ -320,7 +334,9 @@ export class Batches {
         failures.report(object, messageOf(error));
       }
       // Users may delete pull requests: then there is another one the next time.
-      if (error.code === 'NotFound') this.#options.shown.forget(pulls, batch.branch);
+      const { branch } = batch;
+      if (error.code === 'NotFound' && (await isDeletedOnHost(pulls, { branch }, signal)))
+        this.#options.shown.forget(pulls, branch);
       const pause = pauseAfter(error);
       if (pause === undefined) throw error;
       return [pause];
@@ -338,6 +354,11 @@ async function proposalsOf(pull: PullRequest, { git }: PackageRepository): Promi
   markedIn.set(pull, marked);
   if (marked.length > 0) return marked;
   return ((await membersAt(git, head.commit)) ?? []).map(({ proposal }) => proposal);
+}
+
+/** Whether a revision of a shared pull request is gone. */
+async function hasDeleted({ git, index }: PackageRepository, { head }: PullRequest): Promise<boolean> {
+  return ((await membersAt(git, head.commit)) ?? []).some(({ name }) => index.get(name) === undefined);
 }
 
 /** What decides whether a pull request has to be written. */

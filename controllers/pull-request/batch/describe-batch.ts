@@ -10,6 +10,7 @@ import type { BatchMember } from './batch-member.ts';
 const MAX_CHARACTERS = 45_000;
 const LEAST_OF_MEMBER = 400;
 const MAX_ENDS = 200;
+const END = 'No package is proposed here any more:';
 
 /** The section of a pull request with several packages: what is common to all, then a part for each. */
 export function describeBatch(members: readonly BatchMember[], review: ReviewPolicy): string {
@@ -32,6 +33,11 @@ export function describeBatch(members: readonly BatchMember[], review: ReviewPol
   ].join('\n\n');
 }
 
+/** Whether the text of a section says that no package is left. */
+export function isBatchEnd(text: string): boolean {
+  return text.startsWith(END);
+}
+
 /** What the section says once no package is left. */
 export function describeBatchEnd(
   revisions: readonly { readonly name: string; readonly revision?: Revision | undefined }[],
@@ -43,7 +49,7 @@ export function describeBatchEnd(
     const by = last === undefined ? '' : `, ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}`;
     return `${lifecycle}${by}`;
   });
-  return ['No package is proposed here any more:', ...(lines.length === 0 ? [] : [lines.join('\n')])].join('\n\n');
+  return [END, ...(lines.length === 0 ? [] : [lines.join('\n')])].join('\n\n');
 }
 
 function publication(review: ReviewPolicy): string {
@@ -62,7 +68,11 @@ function publication(review: ReviewPolicy): string {
 }
 
 function commandsOfBatch(review: ReviewPolicy): readonly string[] {
-  return commands(review).map(
-    (line) => `${line} They are for all packages; with the name of a package revision after the verb, for this one.`,
-  );
+  const about = ' They are for all packages; with the name of a package revision after the verb, for this one.';
+  return commands(review, about);
+}
+
+/** What a comment says of a commit of a user in the branch of a batch. */
+export function describeTakenBack({ commit, by }: { readonly commit: string; readonly by: string }): string {
+  return `The commit ${inlineCode(commit)} of ${inlineCode(by)} is taken back: this branch has what its packages propose, and Sluice writes it. Push to the branch of the package, or change a draft.`;
 }

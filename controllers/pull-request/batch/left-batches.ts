@@ -6,8 +6,9 @@ import type { PackageRepository } from '../../../src/package/store/package-repos
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
+import { endsUnseen } from '../ending/ended-proposals.ts';
 import type { PullRequests } from '../pull-requests.ts';
-import { repositoryOf } from '../shown-proposals.ts';
+import { repositoryOf, type ShownProposals } from '../shown-proposals.ts';
 import { membersAt, removeBatchBranch } from './batch-branch.ts';
 import { batchesKey, batchPrefix } from './batch-name.ts';
 import { mayReopen } from './reopen-batch.ts';
@@ -18,11 +19,15 @@ const OPENING_MS = 600_000;
 /** Until a pull request that was found for a branch is reconciled. */
 const FOUND_MS = 2000;
 
-/** Wakes once for the batches of each repository that has revisions: earlier processes may have left some. */
-export function leftBatches(): Source<ObjectKey> {
+/**
+ * Wakes once for the batches of each repository that has revisions, since earlier processes may have left some, and when a proposal ends that this
+ * process has not come to.
+ */
+export function leftBatches(shown: Pick<ShownProposals, 'get'>): Source<ObjectKey> {
   const woken = new Set<string>();
   return watchKind(packageRevisionKind, {
-    predicate: ({ type, object }) => type === 'add' && !woken.has(keyText(repositoryOf(keyOf(object)))),
+    predicate: (event) =>
+      (event.type === 'add' && !woken.has(keyText(repositoryOf(keyOf(event.object))))) || endsUnseen(event, shown),
     map: ({ object }) => {
       const repository = repositoryOf(keyOf(object));
       woken.add(keyText(repository));

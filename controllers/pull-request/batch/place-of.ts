@@ -1,10 +1,13 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
+import { isRejected } from '../../../src/package/kernel/revision-state.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
-import { isOfProposal, isRejected } from '../ending/apply-end.ts';
+import { isPublication } from '../ending/apply-end.ts';
+import { isOfProposal } from '../ending/is-of-proposal.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import type { Shown } from '../shown-proposals.ts';
+import { proposalsIn } from '../text/section.ts';
 import { membersAt } from './batch-branch.ts';
 import { isBatchBranch } from './batch-name.ts';
 import type { Batches } from './batches.ts';
@@ -20,11 +23,14 @@ export interface Place {
   readonly isShared: boolean;
   /** Numbers of merged pull requests that list it, and were merged without it. */
   readonly left: readonly number[];
+  /** Where `pull` was merged: an open one that a user has opened since from the same branch. */
+  readonly next?: PullRequest;
 }
 
 /**
- * The pull request of a proposal: its own one while that is open, else one that lists it. Without any, the policy decides; a proposal that
- * conflicts with the main branch gets its own one, so that the others can be merged.
+ * The pull request of a proposal: its own one while that is open, else one that lists it. One of its own that was merged comes before an open one of
+ * the same branch, until the merge is published, or this process has reported why it cannot be: one that is late still can. Without any,
+ * the policy decides; a proposal that conflicts with the main branch gets its own one, so that the others can be merged.
  */
 export async function placeOf(
   { store, batches, signal }: PlaceContext,
@@ -36,6 +42,14 @@ export async function placeOf(
   const isPlaceOf = (pull: PullRequest | undefined) =>
     pull !== undefined && (pull.state === 'open' || isOfProposal(pull, { proposal, evaluation, known }));
   const kept = await pulls.ofBranch(branch, signal);
+  const merged = pulls.mergedOf(branch);
+  if (kept?.state === 'open' && merged !== undefined && isOfProposal(merged, { proposal, evaluation, known })) {
+    // It has the marker since the merge was reported, unless it was shown there before.
+    const hasMarker = proposalsIn(kept.body).includes(proposal) && known?.pull.number !== merged.number;
+    const isReported = hasMarker && kept.number > merged.number && !isPublication({ review, pull: merged, evaluation });
+    if (!isReported) return { ...ownOf(merged), next: kept };
+    pulls.passOver(branch);
+  }
   if (isPlaceOf(kept)) return ownOf(kept);
   const repository = store.repositoryOf(revision);
   const left: number[] = [];
@@ -59,7 +73,8 @@ export async function placeOf(
   if (shared?.state === 'closed') return { ...own, branch: shared.head.branch, pull: shared, isShared: true };
   if (shared?.state === 'merged') {
     const members = await membersAt(repository.git, shared.head.commit);
-    const isPart = members?.some((one) => one.proposal === proposal) ?? true;
+    // By its name: of one that was proposed again while the branch had it, that has the proposal of before.
+    const isPart = members?.some(({ name }) => name === revision.name) ?? true;
     if (isPart) return { ...own, branch: shared.head.branch, pull: shared, isShared: true };
     left.push(shared.number);
   }

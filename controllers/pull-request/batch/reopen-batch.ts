@@ -1,7 +1,8 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
-import { proposeAgain, REOPEN_MS, type ReopenContext, rejectedBy } from '../ending/propose-again.ts';
+import { REOPEN_MS } from '../ending/end-step.ts';
+import { proposeAgain, type ReopenContext, rejectedBy } from '../ending/propose-again.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { membersAt } from './batch-branch.ts';
 

@@ -1,29 +1,41 @@
+import { postComment } from '../../../src/forge/comments/post-comment.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
+import { isPermanent } from '../../../src/forge/pause-after.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { REPLY } from '../commands/apply-commands.ts';
 import { describeSharedCommands } from '../commands/describe-commands.ts';
 import { replyToSharedLate } from '../commands/late-commands.ts';
-import { describeBypasses, OUT_OF_BAND_TOPIC } from '../ending/describe-bypass.ts';
+import {
+  describeBypasses,
+  describeMergedEnd,
+  describeMergedEnds,
+  NOT_PUBLISHED_TOPIC,
+  OUT_OF_BAND_TOPIC,
+} from '../ending/describe-bypass.ts';
+import { hostMerges } from '../merged/host-merges.ts';
+import { eventsOfMerge } from '../merged/reported-merges.ts';
+import { NO_POLICY, unreviewedCheck } from '../merging/leave-without-policy.ts';
 import { readRebuild } from '../merging/rebuild-branch.ts';
 import { openPull } from '../opening/open-pull.ts';
-import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import type { ShownProposals, ShownPull } from '../shown-proposals.ts';
 import { textsOf } from '../text/opening-texts.ts';
-import { inlineCode } from '../text/quote.ts';
 import { isPreparedIn, proposalId, proposalsIn, withSection } from '../text/section.ts';
-import { postComment, writeComment } from '../write-comment.ts';
+import { writeComment } from '../write-comment.ts';
 import { writeChecks, writePull } from '../writing/write-pull.ts';
-import { membersAt, removeBatchBranch, updateBatchBranch } from './batch-branch.ts';
+import { type ForeignCommit, membersAt, removeBatchBranch, updateBatchBranch } from './batch-branch.ts';
 import { batchChecks } from './batch-checks.ts';
 import type { BatchMember } from './batch-member.ts';
-import { describeBatch, describeBatchEnd } from './describe-batch.ts';
+import { describeBatch, describeBatchEnd, describeTakenBack } from './describe-batch.ts';
 import type { Batch } from './plan-batches.ts';
 
 export interface BatchContext {
@@ -33,6 +45,14 @@ export interface BatchContext {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   enqueue(key: ObjectKey): void;
+}
+
+/** A proposal that a shared pull request lists, and that no one policy has reviewed. */
+export interface ReleasedMember {
+  readonly proposal: string;
+  readonly revision: PackageRevision | undefined;
+  /** Why none of several policies applies; undefined where there is none. */
+  readonly problem: string | undefined;
 }
 
 /** Until the new head of a branch is looked at. */
@@ -93,16 +113,20 @@ export async function writeBatch(
       return { isWritten: false, wait: SOON_MS };
     }
   }
-  const { head, isPushed, isUpToDate, foreign } = await updateBatchBranch(repository, branch, members, signal, {
-    isQueued,
+  let about =
+    pull === undefined || before === undefined ? undefined : { object: first.object, pull, forge: pulls.forge };
+  let unreported: ForeignCommit | undefined;
+  const onForeign = async (foreign: ForeignCommit) => {
+    if (about === undefined) unreported = foreign;
+    else await writeComment(context, about, 'pushed', describeTakenBack(foreign));
+  };
+  const { head, isPushed, isUpToDate } = await updateBatchBranch(repository, branch, members, signal, {
+    ...{ isQueued, onForeign },
   });
   if (isPushed) pulls.notePush(branch);
   if (pull === undefined || before === undefined) pull = await openPull(context, members, pulls, content);
-  const about = { object: first.object, pull, forge: pulls.forge };
-  if (foreign !== undefined) {
-    const text = `The commit ${inlineCode(foreign.commit)} of ${inlineCode(foreign.by)} was taken back: this branch has what its packages propose, and Sluice writes it. Push to the branch of the package, or change a draft.`;
-    await writeComment(context, about, 'pushed', text);
-  }
+  about = { object: first.object, pull, forge: pulls.forge };
+  if (unreported !== undefined) await onForeign(unreported);
   const entry = entryOf(shown, pulls, pull);
   const executed = new Map(entry.executed);
   for (const { name, commands } of members)
@@ -110,8 +134,11 @@ export async function writeBatch(
       for (const one of commands.entries) executed.set(`${one.id} ${name}`, { name, executed: one });
   await writePull(context, first.object, entry, (await pulls.ofBranch(branch, signal)) ?? pull, content);
   const reply = executed.size === 0 ? undefined : describeSharedCommands([...executed.values()]);
-  if (reply !== undefined && reply !== entry.reply && (await writeComment(context, about, REPLY, reply)))
-    entry.reply = reply;
+  if (reply !== undefined && reply !== entry.reply) {
+    // A failure can follow the effect.
+    delete entry.reply;
+    if (await writeComment(context, about, REPLY, reply)) entry.reply = reply;
+  }
   const hadChecks = entry.checks;
   const isNew = !entry.heads.has(head);
   shown.noteHead(entry, head);
@@ -134,7 +161,7 @@ export async function writeBatch(
   const heads = `${head} ${repository.index.mainHead}`;
   const rebuild = await readRebuild({ clock, signal }, facts, heads, entry);
   if (rebuild === 'rebuild') {
-    const rebuilt = await updateBatchBranch(repository, branch, members, signal, { rebase: true });
+    const rebuilt = await updateBatchBranch(repository, branch, members, signal, { rebase: true, onForeign });
     shown.noteHead(entry, rebuilt.head);
     pulls.notePush(branch);
     return { isWritten: true, wait: SOON_MS };
@@ -185,17 +212,31 @@ function entryOf(shown: ShownProposals, pulls: PullRequests, pull: PullRequest):
 }
 
 /**
- * No policy has its packages reviewed any more, which its text says. It stays open: one that is closed would reject them as soon as a policy
- * has them reviewed again.
+ * No policy, or more than one, has its packages reviewed now, which its check says, and in the first case its text. It stays open: one that is closed
+ * would reject them as soon as one policy has them reviewed again.
  */
 export async function releaseBatch(
+  context: Pick<BatchContext, 'shown' | 'signal' | 'store'>,
   pulls: PullRequests,
+  repository: PackageRepository,
   pull: PullRequest,
-  proposals: readonly string[],
-  signal: AbortSignal,
+  released: readonly ReleasedMember[],
 ): Promise<void> {
+  const { shown, signal } = context;
+  const { branch } = pull.head;
+  // The host may not show yet what was pushed last.
+  const head = (await repository.git.resolveRef(`refs/heads/${branch}`)) ?? pull.head.commit;
+  const entry = entryOf(shown, pulls, pull);
+  const revisions = released.flatMap(({ revision }) => revision ?? []);
+  const problem = released.find((one) => one.problem !== undefined)?.problem;
+  const check = unreviewedCheck(problem ?? NO_POLICY, pull.url);
+  entry.awaitsMerge = false;
+  await writeChecks(context, entry, head, [check], revisions);
+  if (problem !== undefined) return;
+  const proposals = released.map(({ proposal }) => proposal);
   const body = withSection(pull.body, proposals, RELEASED);
   if (body !== pull.body) pulls.note(await pulls.forge.update(pull.number, { body }, signal));
+  shown.forget(pulls, branch);
 }
 
 /**
@@ -203,26 +244,33 @@ export async function releaseBatch(
  * removed, unless it is kept, since the pull request can be opened again.
  */
 export async function finishBatch(
-  { store, shown, signal }: Pick<BatchContext, 'signal' | 'store' | 'shown'>,
+  context: Pick<BatchContext, 'events' | 'signal' | 'store' | 'shown'> & { readonly client: Client },
   pulls: PullRequests,
   repository: PackageRepository,
   pull: PullRequest,
   { isKept, isFollowed }: { readonly isKept: boolean; readonly isFollowed: boolean },
 ): Promise<void> {
+  const { store, shown, signal } = context;
   const { branch, commit } = pull.head;
   const members = (await membersAt(repository.git, commit)) ?? [];
+  // It is known that the merge publishes none of these.
+  const { outside = new Set() } = shown.pullOf(pulls, branch, pull);
   const ended = members.map(({ name }) => ({
     name,
     revision: store.find(keyText({ namespace: repository.namespace, name })),
   }));
-  await reportBypasses(pulls, pull, ended, signal);
   const marked = proposalsIn(pull.body);
   const proposals = marked.length > 0 ? marked : members.map(({ proposal }) => proposal);
   const text = isKept ? `${describeBatchEnd(ended)}\n\n${REOPENING}` : describeBatchEnd(ended);
   const body = proposals.length === 0 ? pull.body : withSection(pull.body, proposals, text);
   const change = pull.state === 'open' ? { body, state: 'closed' as const } : { body };
+  // It can have been merged since it was read.
+  let now = pull;
   try {
-    if (pull.state === 'open' || body !== pull.body) pulls.note(await pulls.forge.update(pull.number, change, signal));
+    if (pull.state === 'open' || body !== pull.body) {
+      now = await pulls.forge.update(pull.number, change, signal);
+      pulls.note(now);
+    }
     const [review] = ended.flatMap(({ revision }) => (revision && repository.policyFor(revision).review) ?? []);
     const { executed } = shown.pullOf(pulls, branch, pull);
     if (review !== undefined)
@@ -236,6 +284,9 @@ export async function finishBatch(
     // What only an operator can change does not matter any more.
     if (!isPermanent(error)) throw error;
   }
+  await reportBypasses(pulls, now, ended, signal);
+  const unreported = ended.filter(({ name }) => !outside.has(keyText({ namespace: repository.namespace, name })));
+  await reportEnds(context, pulls, repository, now, unreported);
   if (!isKept) await removeBatchBranch(repository, branch, signal);
 }
 
@@ -254,4 +305,37 @@ async function reportBypasses(
   );
   if (bypassed.length === 0) return;
   await postComment(pulls.forge, number, OUT_OF_BAND_TOPIC, describeBypasses(bypassed, merged?.by), signal);
+}
+
+/**
+ * One comment about all packages that were rejected or deleted before the merge was read, which it therefore does not publish, and an event of each,
+ * of the Repository for one that is gone.
+ */
+async function reportEnds(
+  { client, events, signal }: Parameters<typeof finishBatch>[0],
+  { forge }: PullRequests,
+  { namespace, repository }: PackageRepository,
+  { number, url, state, merged }: PullRequest,
+  members: readonly { readonly name: string; readonly revision: PackageRevision | undefined }[],
+): Promise<void> {
+  const ended = members.flatMap(({ name, revision }) =>
+    revision === undefined || revision.lifecycle === 'Draft' ? { name, isDeleted: revision === undefined } : [],
+  );
+  if (state !== 'merged' || ended.length === 0) return;
+  const ofMerge = await eventsOfMerge(client, { namespace, url }, signal);
+  const isReported = (name: string) =>
+    ofMerge.some((event) => event.involvedObject.name === name || event.message.includes(` ${name}, `));
+  const unreported = ended.filter(({ name }) => !isReported(name));
+  const ofDeleted = unreported.some(({ isDeleted }) => isDeleted)
+    ? await client.find(repositoryKind, { namespace, name: repository }, { signal })
+    : undefined;
+  for (const { name, isDeleted } of unreported) {
+    const object = isDeleted ? ofDeleted : await client.find(packageRevisionKind, { namespace, name }, { signal });
+    if (object === undefined) continue;
+    const text = describeMergedEnd({ name, isDeleted, pullUrl: url, by: merged?.by });
+    if (events.recordFinal(object, 'Warning', 'MergeNotPublished', text, `merge ${url} ${name}`))
+      hostMerges.publish({ origin: 'proposal', result: 'not_published' });
+  }
+  const text = describeMergedEnds({ ended, pullUrl: url, by: merged?.by });
+  await postComment(forge, number, NOT_PUBLISHED_TOPIC, text, signal);
 }

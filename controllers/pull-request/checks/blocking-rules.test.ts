@@ -109,8 +109,13 @@ describe('the check of a proposal that a rule blocks', () => {
     await at.review(1, 'carl', 'approved', at.revision(name).commit);
     await at.reconcile(name);
     expect(ready(name)?.state).toBe('pending');
-    const message = expect.stringMatching(/reviews by carl@example.com do not count, .* ClusterRole sluice:approver/);
-    expect(at.world.store.repository('apps').refusals.of(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);
+    const message = expect.stringMatching(
+      / of carl does not count: User "carl@example.com" .* ClusterRole sluice:approver/,
+    );
+    expect(at.world.store.repository('apps').refusals.of(name)).toMatchObject([
+      { reason: 'ReviewNotCounted', message },
+    ]);
+    expect(body()).toMatch(/\*\*Reviews that do not count:\*\* `.* of carl does not count: User/);
   });
 
   test('counts users of teams as possible, whose members are known when they act', async () => {

@@ -4,18 +4,12 @@ import type { BlockingRule } from '../../../src/package/model/revision/revision-
 import { gateTable } from '../text/describe-proposal.ts';
 import { rulesLine, rulesTable } from '../text/describe-rules.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
+import { type LastingRefusal, refusalIn } from '../text/refusal.ts';
 
 /** The check that administrators make required. */
 export const READY_CHECK = 'sluice/ready';
 export const GATE_CHECKS = 'sluice/gate/';
-/** As the kernel refuses every approval then, whatever the gates are. */
-export const CONFLICT_REASON = 'Conflicted';
-const CONFLICT_CHECK = {
-  name: READY_CHECK,
-  state: 'failure',
-  title: 'The package was edited on the main branch, which conflicts with the proposal',
-} as const;
-const MAX_CONFLICT_CHARACTERS = 2000;
+const MAX_REFUSAL_CHARACTERS = 2000;
 const MAX_TITLE_CHARACTERS = 140;
 const MAX_NEXT = 20;
 
@@ -41,16 +35,21 @@ export function checksOf(
     const gate = gates.find((one) => one.type === type);
     return gate === undefined ? [] : gateCheck(gate);
   });
-  const conflict = reasons.find(({ reason }) => reason === CONFLICT_REASON);
+  const refusal = refusalIn(reasons);
   // Which packages are in flight changes with each delivery.
   const isInFlight = rules.some(({ rule }) => rule === 'InFlight');
   const steps = isInFlight ? next.filter((line) => !line.startsWith('sluice why ')) : next;
   const text = [...(rules.length === 0 ? [] : [rulesTable(rules)]), textOf(gates, steps)].join('\n\n');
   const ready =
-    conflict === undefined
+    refusal === undefined
       ? { ...withProgress(withRules(readyCheck(gates, enforcement), rules), progress), text }
-      : { ...CONFLICT_CHECK, text: `${inlineCode(conflict.message, MAX_CONFLICT_CHARACTERS)}\n\n${text}` };
+      : { ...refusedCheck(refusal), text: `${inlineCode(refusal.message, MAX_REFUSAL_CHARACTERS)}\n\n${text}` };
   return [annotations.length === 0 ? ready : { ...ready, annotations }, ...own].map((check) => ({ ...check, url }));
+}
+
+/** The kernel refuses every approval then, whatever the gates are. */
+function refusedCheck({ title }: LastingRefusal): Check {
+  return { name: READY_CHECK, state: 'failure', title: plainLine(title, MAX_TITLE_CHARACTERS) };
 }
 
 function readyCheck(gates: readonly GateExplanation[], enforcement: string): Check {

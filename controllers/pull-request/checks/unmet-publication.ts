@@ -13,6 +13,7 @@ import { keyOf } from '../../../src/resource/object/object.ts';
 import { verdictsOf } from '../reviews/apply-reviews.ts';
 import { approvalsAtMerge, reviewsAsCandidates } from '../reviews/approvals-at-merge.ts';
 import type { ApproverContext } from '../reviews/approver-at.ts';
+import { type MappedRights, noApproverRules } from '../reviews/mapped-rights.ts';
 import type { ReviewedProposal } from '../reviews/reviewed-proposal.ts';
 import { type MissingUntilMerge, missingUntilMerge, NOTHING_MISSING } from './missing-until-merge.ts';
 
@@ -37,8 +38,7 @@ export async function unmetPublication(
   { now, holds }: { readonly now: number; readonly holds: ApprovalHolds | undefined },
 ): Promise<UnmetPublication> {
   const { revision, policy } = evaluation;
-  const decision = decisionOf(evaluation, revision.namespace);
-  const isDecided = decision !== undefined && decision.withdrawn === undefined;
+  const isDecided = decisionOf(evaluation, revision.namespace) !== undefined;
   const hold = !isDecided && holds?.mayHold(revision) === true ? await holds.holdOf(revision) : undefined;
   const { blocking } = unmetRules(evaluation, siblings, timestamp(now), hold);
   const rules = hold === undefined ? blocking : [...blocking, hold];
@@ -65,30 +65,48 @@ export function lasting({ since, ...rule }: BlockingRule): BlockingRule {
   return { ...rule, message, resolvedBy: 'the targets that deliver them' };
 }
 
+/** The rule that none of the users whom the policy maps may approve a proposal; none for one that is decided, which the host merges for another user. */
+export function noApprover(
+  { evaluation, review }: Pick<ReviewedProposal, 'evaluation' | 'review'>,
+  rights: MappedRights,
+): readonly BlockingRule[] {
+  const { namespace } = evaluation.revision;
+  return decisionOf(evaluation, namespace) === undefined ? noApproverRules(review, rights, namespace) : [];
+}
+
 /**
- * The approvals of a proposal that its merge lacks; see `missingUntilMerge`. `read` returns the reviews, and is called only if the recorded approvals
- * are not enough.
+ * The approvals of a proposal that its merge lacks; see `missingUntilMerge`. `rights` are those of the users whom the policy maps. `read` returns
+ * the reviews, and is called only if the recorded approvals are not enough.
  */
 export async function missingForMerge(
-  context: ApproverContext & Parameters<typeof verdictsOf>[0],
+  context: ApproverContext & Parameters<typeof verdictsOf>[0] & Parameters<typeof missingUntilMerge>[0],
   proposal: Pick<ReviewedProposal, 'evaluation' | 'object' | 'review'>,
-  read: () => Promise<ReviewedProposal['reviews']>,
+  {
+    unsureMerger,
+    rights,
+    read,
+  }: {
+    readonly unsureMerger: string | undefined;
+    readonly rights: MappedRights;
+    read(): Promise<ReviewedProposal['reviews']>;
+  },
 ): Promise<MissingUntilMerge> {
   const { evaluation, object, review } = proposal;
   const { content, policy, record, revision } = evaluation;
-  if (areEnough(recordedApprovals(evaluation), policy)) return NOTHING_MISSING;
+  const isDecided = decisionOf(evaluation, revision.namespace) !== undefined;
+  const without = noApprover(proposal, rights);
+  if (without.length > 0) return { rules: without, progress: undefined };
+  if ((unsureMerger === undefined || isDecided) && areEnough(recordedApprovals(evaluation), policy))
+    return NOTHING_MISSING;
   const candidates = reviewsAsCandidates(await verdictsOf(context, proposal, await read()));
-  const { approvals, refused } = await approvalsAtMerge(context, review, candidates, keyOf(object));
+  const { approvals } = await approvalsAtMerge(context, review, candidates, keyOf(object));
   const { namespace } = revision;
-  const missing = await missingUntilMerge(context, review, {
-    ...{ approvals, revision: keyOf(object) },
+  return missingUntilMerge(context, review, {
+    ...{ approvals, revision: keyOf(object), unsureMerger: isDecided ? undefined : unsureMerger },
     rules: { forbidSelfApproval: policy.forbidSelfApproval, since: proposalOf(record)?.at },
     statusWith: (given) =>
       recordedApprovals({ ...evaluation, record: recordWithReviews(record, given, { content, policy, namespace }) }),
   });
-  if (refused.length === 0) return missing;
-  const without = `reviews by ${refused.join(', ')} do not count, without the right to update packagerevisions/approval, as the ClusterRole sluice:approver has it`;
-  return { ...missing, progress: missing.progress === undefined ? without : `${missing.progress}; ${without}` };
 }
 
 /** Reconciles again when a rule may begin or end to block by itself, which no event of the host reports. */

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Actor } from '../../../src/resource/object/request-context.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
+import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
 
@@ -52,6 +53,14 @@ describe('commands in comments', () => {
     expect(reply()).toMatch(
       /\| `\/sluice approve` \| `CARL` as `carl@example.com` \| Done: `approved` \|\n\| `\/sluice set/,
     );
+  });
+
+  test('the history has the command, its user and its result', async () => {
+    await start();
+    await comment('bob', '/sluice adpot');
+    const subjects = git(at.path, ['log', '--all', '--format=%s']);
+    expect(subjects).toContain('/sluice adpot of bob (refused)');
+    expect(reply()).not.toContain('¦');
   });
 
   test('reject returns the proposal, with the reason', async () => {
@@ -240,8 +249,16 @@ describe('commands in comments', () => {
       await comment('bob', SET);
       at.clock.advance(10_000);
       await read();
-      expect(outcomes()).toEqual(['done: see below', expect.stringMatching(/^refused: this host .*submit a review/)]);
       expect(reply()).toContain('no webhook with the event of comments');
+      await comment('bob', '/sluice approve');
+      at.clock.advance(10_000);
+      await read();
+      expect(outcomes()).toEqual([
+        'done: see below',
+        expect.stringContaining(`use sluice rpkg condition set ${name} ${GATE} True, as no review sets a condition`),
+        expect.stringMatching(/^refused: this host .*submit a review instead/),
+      ]);
+      expect(at.forge.pulls[0]?.body).toMatch(/Those but `why` and `rerun` are refused unless the webhook/);
       expect(condition()).toBeUndefined();
     });
 
@@ -320,8 +337,13 @@ describe('commands in comments', () => {
       };
       at.restart({ mayApprove: refuse('approval'), maySetConditions: refuse('status') });
       await comment('bob', text);
-      expect(asked).toEqual([`${text.includes('set') ? 'status' : 'approval'} bob@example.com`]);
-      expect(reply()).toMatch(/User "bob@example.com" may not update packagerevisions\//);
+      const [what, role] = text.includes('set') ? ['status', 'condition-issuer'] : ['approval', 'approver'];
+      // The check of the proposal asks who may approve.
+      expect(asked).toContain(`${what} bob@example.com`);
+      const ofStatus = asked.filter((one) => one.startsWith('status'));
+      expect(ofStatus).toEqual(what === 'status' ? ['status bob@example.com'] : []);
+      expect(reply()).toContain(`User "bob@example.com" may not update packagerevisions/${what} in this namespace`);
+      expect(reply()).toContain(`as the ClusterRole sluice:${role} has it`);
       expect(at.revision(name).lifecycle).toBe('Proposed');
       expect(condition()).toBeUndefined();
     },

@@ -110,7 +110,8 @@ async function executeFirst(
   const source = pull.url;
   const { shared } = proposal;
   const isFirst = shared === undefined || shared.names[0] === object.metadata.name;
-  const written = { forge, requests: context.requests, repository: proposal.repository };
+  const asShown = (comment: Comment) => context.requests?.isAsWritten(proposal.repository, comment);
+  const written = { forge, asShown };
   for (const comment of comments) {
     if (!/^\d{1,30}$/.test(comment.id)) continue;
     const parsed = parseCommand(comment.body, shared?.names);
@@ -171,7 +172,7 @@ async function isUnchanged(
 
 /** Writes the reply that the record requires, if it is not what was written last: also what a process has not written before its end. */
 export async function updateReply(
-  context: Pick<CommandsContext, 'events' | 'signal'>,
+  context: Pick<CommandsContext, 'events' | 'signal' | 'store'>,
   proposal: CommentedProposal,
   explanation: Explanation,
 ): Promise<void> {
@@ -183,7 +184,7 @@ function entriesOf({ evaluation: { record }, pull }: CommentedProposal): readonl
 }
 
 async function reply(
-  context: Pick<CommandsContext, 'events' | 'signal'>,
+  context: Pick<CommandsContext, 'events' | 'signal' | 'store'>,
   proposal: CommentedProposal,
   entries: readonly ExecutedCommand[],
   explanation?: Explanation,
@@ -192,6 +193,8 @@ async function reply(
   proposal.state.executed = entries;
   const text = describeCommands(entries.slice(-5), explanation);
   if (proposal.state.reply === text) return;
+  // A failure can follow the effect.
+  delete proposal.state.reply;
   if (await writeComment(context, proposal, REPLY, text)) proposal.state.reply = text;
 }
 

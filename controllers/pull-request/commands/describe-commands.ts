@@ -2,7 +2,7 @@ import type { ExecutedCommand } from '../../../src/package/model/record/executed
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
 import { gateTable } from '../text/describe-proposal.ts';
 import { inlineCode } from '../text/quote.ts';
-import { USAGE } from './parse-command.ts';
+import { parseCommand, USAGE } from './parse-command.ts';
 
 const MAX_REASONS = 20;
 const MAX_SHARED = 5;
@@ -40,6 +40,7 @@ export function describeSharedCommands(all: readonly NamedCommand[]): string {
       if (first === undefined) return [];
       const names = same.map(({ name }) => name).sort();
       const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+      if (isAboutNone(first)) return [first.executed];
       const message = `${names.slice(0, MAX_NAMED).join(', ')}${more}: ${first.executed.message}`;
       return [{ ...first.executed, message }];
     }),
@@ -49,6 +50,12 @@ export function describeSharedCommands(all: readonly NamedCommand[]): string {
     describeCommands(entries.slice(-MAX_ROWS), undefined),
     ...(isAsked ? ['The text of this pull request has the gates of each package, and who can open them.'] : []),
   ].join('\n\n');
+}
+
+/** Whether it cannot be read as a command for a revision: one of them answers for all, which is no news of that one. */
+function isAboutNone({ name, executed: { command, message } }: NamedCommand): boolean {
+  const parsed = parseCommand(command, [name]);
+  return parsed !== undefined && 'problem' in parsed && parsed.target === undefined && parsed.problem === message;
 }
 
 /** What users without a mapping get, once for each pull request. */

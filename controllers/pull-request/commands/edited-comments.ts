@@ -1,6 +1,6 @@
 import type { Comment, Forge } from '../../../src/forge/forge.ts';
-import type { ObjectKey } from '../../../src/resource/object/object.ts';
-import type { SyncRequests } from '../../repository/sync-requests.ts';
+import { sluiceCommand } from '../../../src/package/api/explain/explainer.ts';
+import type { Command } from './parse-command.ts';
 
 /** By its times, which say nothing on hosts that report no edits. */
 export function isEdited({ createdAt, updatedAt }: Comment): boolean {
@@ -13,19 +13,19 @@ export function isEdited({ createdAt, updatedAt }: Comment): boolean {
  */
 export async function authorshipOf(
   comment: Comment,
-  { forge, requests, repository }: CommentSource,
+  { forge, asShown }: CommentSource,
   signal: AbortSignal,
 ): Promise<'author' | 'edited' | 'unknown'> {
   if (isEdited(comment)) return 'edited';
-  const isAsWritten = (await forge.isAsWritten(comment, signal)) ?? requests?.isAsWritten(repository, comment);
+  const isAsWritten = (await forge.isAsWritten(comment, signal)) ?? asShown(comment);
   if (isAsWritten === undefined) return 'unknown';
   return isAsWritten ? 'author' : 'edited';
 }
 
 export interface CommentSource {
   readonly forge: Pick<Forge, 'isAsWritten'>;
-  readonly requests: Pick<SyncRequests, 'isAsWritten'> | undefined;
-  readonly repository: ObjectKey;
+  /** Whether it is as webhooks have shown it to be written; undefined if none has. */
+  asShown(comment: Comment): boolean | undefined;
 }
 
 /** A comment whose webhook may still arrive, and since when this process knows it, in milliseconds of running time. */
@@ -49,6 +49,14 @@ export function waitLeft({ sinceMs }: AwaitedComment, nowMs: number): number | u
   return waitMs > 0 ? waitMs : undefined;
 }
 
-/** Why a comment of unknown authorship has no effect, and the next step. */
-export const UNKNOWN_AUTHOR =
-  'this host does not report whether another user has edited the comment, and no webhook with the event of comments has shown how its author wrote it; submit a review instead, or set up the webhook (docs/webhooks.md) and write the command again';
+/** Why a command of unknown authorship about a revision has no effect, and the next step. */
+export function unknownAuthorText(name: string, command: Command): string {
+  return `this host does not report whether another user has edited the comment, and no webhook with the event of comments has shown how its author wrote it; ${otherWay(name, command)}, or set up the webhook (docs/webhooks.md) and write the command again`;
+}
+
+/** The same without a comment. */
+function otherWay(name: string, command: Command): string {
+  if (command.verb === 'set')
+    return `use ${sluiceCommand('rpkg', 'condition', 'set', name, command.type, command.status)}, as no review sets a condition`;
+  return command.verb === 'reject' ? 'close the pull request instead' : 'submit a review instead';
+}

@@ -32,6 +32,7 @@ describe('parseCommand', () => {
   test.each([
     ['/sluice', /there is no such command; the commands are \/sluice why/],
     ['/sluice merge', /there is no such command/],
+    ['/sluice aprove', /there is no such command \(did you mean \/sluice approve\?\); the commands are/],
     ['/sluice adopt', /is for pull requests of users/],
     ['/sluice approve now', /takes no further words/],
     ['/sluice reject ', /a reason is missing/],

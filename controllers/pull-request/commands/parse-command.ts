@@ -1,4 +1,5 @@
-import { isCommandComment } from '../../../src/forge/closing-comment.ts';
+import { isCommandComment } from '../../../src/forge/comments/closing-comment.ts';
+import { nearMisses } from '../../../src/foundation/text/near-misses.ts';
 import { plainLine } from '../text/quote.ts';
 
 /** A command in a comment. */
@@ -22,12 +23,14 @@ export const USAGE = [
   '/sluice why',
   '/sluice approve',
   '/sluice reject <reason>',
-  '/sluice set <condition> True|False|Unknown <message>',
+  // Without vertical bars, which tables of Markdown cannot have in code.
+  '/sluice set <condition> <True, False or Unknown> <message>',
   '/sluice rerun',
 ] as const;
 
 const MAX_LINE_CHARACTERS = 2000;
 const MAX_TEXT_CHARACTERS = 500;
+const VERBS = ['why', 'approve', 'reject', 'set', 'rerun', 'adopt'];
 const STATUSES = ['True', 'False', 'Unknown'] as const;
 
 /**
@@ -73,6 +76,11 @@ function parseWords(verb: string, words: readonly string[]): ParsedCommand {
           '/sluice adopt is for pull requests of users, whose packages it makes drafts; those of this pull request are proposed already',
       };
     default:
-      return { problem: `there is no such command; the commands are ${USAGE.join(', ')}` };
+      return { problem: `there is no such command${meantBy(verb)}; the commands are ${USAGE.join(', ')}` };
   }
+}
+
+function meantBy(verb: string): string {
+  const [near] = nearMisses(verb, VERBS, 1);
+  return near === undefined ? '' : ` (did you mean /sluice ${near}?)`;
 }

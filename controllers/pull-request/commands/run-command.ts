@@ -10,11 +10,11 @@ import type { Actor, RequestContext } from '../../../src/resource/object/request
 import { commitsWithContent } from '../reviews/same-content.ts';
 import type { MayApprove } from '../rights.ts';
 import { plainLine } from '../text/quote.ts';
-import { UNKNOWN_AUTHOR } from './edited-comments.ts';
+import { unknownAuthorText } from './edited-comments.ts';
 import type { Command, ParsedCommand } from './parse-command.ts';
 
 export interface CommandContext {
-  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'update'>;
   readonly mayApprove: MayApprove | undefined;
   readonly maySetConditions: MayApprove | undefined;
   readonly signal: AbortSignal;
@@ -89,16 +89,19 @@ export function hasEffect(parsed: ParsedCommand): boolean {
   return 'command' in parsed && parsed.command.verb !== 'why' && parsed.command.verb !== 'rerun';
 }
 
+/** The roles that have the right to update a sub-resource of package revisions. */
+const ROLES = { approval: 'sluice:approver', status: 'sluice:condition-issuer' } as const;
+
 /** The reason for which a command is not tried; undefined if there is none. */
 async function refusalOf(
   { store, mayApprove, maySetConditions, signal }: CommandContext,
   { key, evaluation, review, comment, actor, seen, isShared, isAuthorKnown }: RequestedCommand,
   command: Command,
 ): Promise<string | undefined> {
-  const lacks = async (may: MayApprove | undefined, what: string) =>
+  const lacks = async (may: MayApprove | undefined, what: keyof typeof ROLES) =>
     may === undefined || (await may(actor, key, signal))
       ? undefined
-      : `User "${actor.name}" may not update packagerevisions/${what} in this namespace; grant that right, or change the policy`;
+      : `User "${actor.name}" may not update packagerevisions/${what} in this namespace; grant that right, as the ClusterRole ${ROLES[what]} has it, or change the policy`;
   if (command.verb === 'approve' || command.verb === 'set') {
     if (review.publishOn === 'approval')
       return `policy ${review.policy} has publishOn: approval, so that nothing on the host opens a gate or approves; use the command line`;
@@ -106,7 +109,7 @@ async function refusalOf(
   const { content } = evaluation.content;
   const isSeen = seen?.content === content && Date.parse(seen.at) < Date.parse(comment.createdAt);
   const isEffective = hasEffect({ command });
-  if (isEffective && !isAuthorKnown) return UNKNOWN_AUTHOR;
+  if (isEffective && !isAuthorKnown) return unknownAuthorText(evaluation.revision.name, command);
   // Users can change which packages a pull request lists, also afterwards: what it showed is known only to the process that saw it.
   if (isEffective && !isSeen && isShared)
     return 'it is not known that this pull request showed the package as it is now when this comment was written; read its changes, and write the command again';

@@ -1,31 +1,38 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
+import { postComment } from '../../../src/forge/comments/post-comment.ts';
 import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
 import type { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
+import { isRejected } from '../../../src/package/kernel/revision-state.ts';
 import { REVIEW_ACTOR } from '../../../src/package/model/policy/review-policy.ts';
-import { publishedRecordOf } from '../../../src/package/model/record/commit-message.ts';
-import type { LifecycleStep, RevisionRecord } from '../../../src/package/model/record/record.ts';
 import { lastRequestOf } from '../../../src/package/model/revision/attribution.ts';
-import { isPublished, type PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
+import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { RefusalNotes } from '../../../src/package/transaction/refusal-notes.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { isBatchBranch } from '../batch/batch-name.ts';
-import { repositoryOf, type Shown, type ShownPull } from '../shown-proposals.ts';
+import { awaitMerge, dependenciesOf } from '../merged/awaited-merge.ts';
+import { awaitedMerges } from '../merged/earlier-merges.ts';
+import { fetchHead } from '../merged/fetch-head.ts';
+import { repositoryOf, type Shown } from '../shown-proposals.ts';
 import { describeEnd, isEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
 import { proposalsIn, sectionOf, withSection } from '../text/section.ts';
 import { writeComment } from '../write-comment.ts';
-import { awaitMerge, dependenciesOf } from './awaited-merge.ts';
-import { describeNotPublished, NOT_PUBLISHED_TOPIC, outOfBandNote } from './describe-bypass.ts';
-import { fetchHead } from './fetch-head.ts';
-import { decisionForHead, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
+import { describeNotPublished, describePublishedLater, NOT_PUBLISHED_TOPIC, outOfBandNote } from './describe-bypass.ts';
+import { endStepOf } from './end-step.ts';
+import { decisionsForHead, type MergeContext, type MergedPull, publishMerge } from './publish-merge.ts';
 
+/** What a pull request says of a proposal that no policy selects any more. */
+const NOT_REVIEWED =
+  'No policy with `spec.review` selects it any more: reviews and the merge of this pull request publish nothing, and closing it rejects nothing.';
 /** In place of a lifecycle. */
 const DELETED = 'deleted';
+const ENDS_PUBLISHED: readonly string[] = ['Published', 'DeletionProposed'];
 /** Until what the host merged is looked for again at first: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
 const MERGE_RETRY_MS = 10_000;
@@ -54,39 +61,53 @@ export async function applyEnd(
     const commit = pull.merged?.commit ?? '';
     const repository = store.repositoryOf(revision);
     const before = memory.awaited;
-    const waitedMs = before === undefined ? 0 : clock.monotonic() - before.sinceMs;
     // The host reports a merge before it was fetched.
     const [found] = await repository.git.statObjects(isOid(commit) ? [`${commit}:${revision.path}`] : []);
+    const foundMs = found === undefined ? undefined : (before?.foundMs ?? clock.monotonic());
+    // Git may have been out of reach until then, for the earlier merges too.
+    const waitedMs = foundMs === undefined ? 0 : clock.monotonic() - foundMs;
     // What a squash or a rebase has brought is not known without it, and of which proposals either.
     const isFetched = found !== undefined && ((await fetchHead(repository, pull, signal)) || waitedMs >= MISSING_MS);
-    const refusal = isFetched ? await publishMerge(context, merged) : undefined;
-    if (isFetched && refusal === undefined) return undefined;
+    const at = { package: revision.key.package, path: revision.path, commit, number: pull.number };
+    // An earlier one of the same branch publishes nothing any more. A fork may have a branch of this name too.
+    const counts = async ({ head }: PullRequest) => !head.isSameRepository || head.branch !== pull.head.branch;
+    const earlier = isFetched ? await awaitedMerges(repository, forge, at, { waitedMs, counts, signal }) : [];
+    const isDue = isFetched && earlier.length === 0;
+    const refusal = isDue ? await publishMerge(context, merged) : undefined;
+    if (isDue && refusal === undefined) return undefined;
     const nowMs = clock.monotonic();
+    if (earlier.length > 0) {
+      const message = `${pull.url} was merged, and is published after earlier merges of its package, for each of which it waits two minutes at most: ${earlier.map(({ url }) => url).join(', ')}`;
+      repository.refusals.noteEnd(revision.name, { reason: 'MergeWaits', message });
+    }
     // What could not be published at first may be as soon as the repository was read.
-    if (before !== undefined && refusal !== undefined) await reportNotPublished(context, merged, memory, refusal);
-    const firstMs = isFetched ? MERGE_RETRY_MS : MERGE_FETCH_MS;
-    const awaited = awaitMerge(before, dependenciesOf({ ...merged, mainHead: repository.index.mainHead }), {
+    if (before?.foundMs !== undefined && refusal !== undefined)
+      await reportNotPublished(context, merged, memory, refusal);
+    const firstMs = isDue ? MERGE_RETRY_MS : MERGE_FETCH_MS;
+    const awaited = awaitMerge(before, dependenciesOf({ ...merged, index: repository.index }), {
       firstMs,
       nowMs,
+      foundMs,
     });
     memory.awaited = awaited;
     // What was read just now was not there.
     if (awaited.untilMs !== before?.untilMs) requests?.addOwn(repositoryOf(keyOf(object)), 'branches');
     if (found === undefined && nowMs - awaited.sinceMs >= MISSING_MS) {
       const message = `${pull.url} was merged, but is not published: its commit ${inlineCode(commit)} does not arrive in the repository ${repositoryOf(keyOf(object)).name}; check that this is the one of the host and that its main branch was not reset, or reject the revision`;
-      events.record(object, 'Warning', 'MergeNotPublished', message, 'ended');
+      reportEnd(context, merged, { reason: 'MergeNotPublished', message });
     }
     return { requeueAfter: awaited.untilMs - nowMs, reason: 'the main branch has to be read' };
   }
   if (pull.state === 'merged') {
     const by = pull.merged?.by === undefined ? '' : ` by ${plainLine(pull.merged.by)}`;
     const message = `${pull.url} was merged${by} on the host, which publishes nothing; approve the revision to publish it, or revert the merge and reject it`;
-    events.record(object, 'Warning', 'MergedOutside', message, 'ended');
+    reportEnd(context, merged, { reason: 'MergedOutside', message });
     return undefined;
   }
+  // Its end was applied.
   if (isRejected(merged.evaluation.record) || saysDeleted(pull.body)) {
     const message = `the branch of ${pull.url} was restored after it was closed; open it again on the host to propose it there, or reject the revision`;
-    events.record(object, 'Warning', 'PullRequestClosed', message, 'ended');
+    reportEnd(context, merged, { reason: 'PullRequestClosed', message });
     return undefined;
   }
   const closing = await forge.closing(pull, signal);
@@ -97,6 +118,16 @@ export async function applyEnd(
   await client.subResource('approval').update(packageRevisionKind, rejected, { reason, signal });
   events.record(object, 'Normal', 'Rejected', reason, 'ended');
   return undefined;
+}
+
+/** Reports why a proposal is still there although its pull request has ended. */
+function reportEnd(
+  { store, events }: Pick<EndContext, 'events' | 'store'>,
+  { object, evaluation: { revision } }: MergedPull,
+  end: Parameters<RefusalNotes['noteEnd']>[1] & object,
+): void {
+  store.repositoryOf(revision).refusals.noteEnd(revision.name, end);
+  events.record(object, 'Warning', end.reason, end.message, 'ended');
 }
 
 /**
@@ -119,6 +150,8 @@ async function reportNotPublished(
   const about = { name: evaluation.revision.name, pullUrl: pull.url, by: pull.merged?.by };
   const text = describeNotPublished(about, refusal);
   if (text === memory.notPublished) return;
+  // A failure can follow the effect.
+  memory.notPublished = '';
   await writeComment(context, merged, NOT_PUBLISHED_TOPIC, text);
   memory.notPublished = text;
 }
@@ -134,52 +167,25 @@ export function isPublication({
   pull,
   evaluation,
 }: Pick<MergedPull, 'review' | 'pull' | 'evaluation'>): boolean {
-  return (
-    pull.state === 'merged' && (review.publishOn === 'merge' || decisionForHead({ pull, evaluation }) !== undefined)
-  );
+  return pull.state === 'merged' && (review.publishOn === 'merge' || decisionsForHead({ pull, evaluation }).length > 0);
 }
 
 /**
- * Whether a pull request that has ended was the one of this proposal. Users may edit its body, so that the marker in it may be gone or another
- * one: then what is known from before decides about a merge; after a restart, that it merged this commit, of a revision that was proposed once.
+ * A proposal has ended in Sluice: the last state is left in its pull request, which the host closes as the branch is gone. Returns it.
  */
-export function isOfProposal(
-  { state, body, number, head }: PullRequest,
-  about: {
-    readonly proposal: string;
-    readonly evaluation: {
-      readonly revision: Pick<Revision, 'commit'>;
-      readonly record: Pick<RevisionRecord, 'steps'>;
-    };
-    readonly known: { readonly proposal: string; readonly pull: Pick<ShownPull, 'number'> } | undefined;
-  },
-): boolean {
-  const { proposal, known, evaluation } = about;
-  if (state === 'open') return false;
-  if (proposalsIn(body).includes(proposal)) return true;
-  if (state !== 'merged') return false;
-  if (known?.pull.number === number && known.proposal === proposal) return true;
-  const proposals = evaluation.record.steps.filter(({ action }) => action === 'propose');
-  return head.commit === evaluation.revision.commit && proposals.length === 1;
-}
-
-/** True if the last step was a rejection: the proposal is there since its branch was restored, and its end on the host was applied. */
-export function isRejected({ steps }: Pick<RevisionRecord, 'steps'>): boolean {
-  return steps.findLast(({ action }) => action !== 'push')?.action === 'reject';
-}
-
-/** A proposal has ended in Sluice: the last state is left in its pull request, which the host closes as the branch is gone. */
 export async function leavePull(
   store: Pick<RevisionStore, 'find'>,
-  { key, pull: { pulls, branch, number }, proposal }: Shown,
+  { key, pull: { pulls, branch, number }, proposal, notPublished, isCommented }: Shown,
   lifecycle: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<PullRequest> {
   const pull = pulls.readWithin(branch, number, RECENT_MS) ?? (await pulls.forge.get(number, signal));
   const text = endText(key, pull, store.find(keyText(key)), lifecycle);
-  if (!proposalsIn(pull.body).includes(proposal)) return;
+  if ((notPublished !== undefined || isCommented === true) && ENDS_PUBLISHED.includes(lifecycle))
+    await postComment(pulls.forge, number, NOT_PUBLISHED_TOPIC, describePublishedLater(key.name), signal);
+  if (!proposalsIn(pull.body).includes(proposal)) return pull;
   const body = withSection(pull.body, [proposal], text);
-  await pulls.forge.update(number, { body }, signal);
+  return pulls.forge.update(number, { body }, signal);
 }
 
 /** What the pull request of a proposal says once that has ended; undefined for a revision that was deleted. */
@@ -189,6 +195,8 @@ export function endText(
   revision: Revision | undefined,
   lifecycle: string = revision?.lifecycle ?? DELETED,
 ): string {
+  // It has not ended, but is not followed any more.
+  if (lifecycle === 'Proposed') return describeEnd({ name, lifecycle }, NOT_REVIEWED);
   const last = revision === undefined ? undefined : lastRequestOf(revision);
   const by = last === undefined ? '' : `Last step: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
   const mayReturn = revision === undefined || isRejectedByEnd(revision);
@@ -201,13 +209,6 @@ export function endText(
   // What came around the gates has no step that counts.
   const reason = revision?.outOfBand === undefined ? by : outOfBandNote(revision.outOfBand);
   return describeEnd({ name, lifecycle }, `${reason} ${again}`.trim());
-}
-
-/** The step that ended the last proposal of a revision, if none follows it. */
-export function endStepOf(revision: Revision): LifecycleStep | undefined {
-  const steps = isPublished(revision) ? publishedRecordOf(revision.tip.facts)?.steps : revision.record?.steps;
-  const last = steps?.findLast(({ action }) => ['propose', 'approve', 'reject'].includes(action));
-  return steps?.some(({ action }) => action === 'propose') === true && last?.action !== 'propose' ? last : undefined;
 }
 
 /** True for a draft that the end of a pull request has rejected. */

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { freezeKind } from '../../../src/resource/kinds/sluice/freeze.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { type HostMerge, hostMerges } from '../merged/host-merges.ts';
 import { describeBypass } from './describe-bypass.ts';
-import { type HostMerge, hostMerges } from './host-merges.ts';
 
 const GATED = { requiredGates: [{ conditionType: GATE, approveOnly: true }] };
 const MARKER = '<!-- sluice:comment topic=out-of-band -->';

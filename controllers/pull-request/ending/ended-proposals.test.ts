@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { PUSH_ACTOR } from '../../../src/package/model/gates/verdict.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
+import { writeCommit, writeObject, writeRef } from '../../../test/support/git/write-objects.ts';
 import { BERTA, eachProposals, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { PullRequests } from '../pull-requests.ts';
 
@@ -25,6 +27,43 @@ describe('the pull request of a proposal that has ended', () => {
   /** As a host does when the branch is gone. */
   const closeByHost = () => at.forge.change(1, { state: 'closed' });
 
+  test.each([
+    { what: 'the same process', restarts: false },
+    { what: 'another process', restarts: true },
+  ])('by a rejection while the host merged it is reported, and nothing is published: $what', async ({ restarts }) => {
+    const commit = await at.mergeHead(name, 'bob');
+    await at.world.store.update(name, { action: 'reject' }, ANNA);
+    if (restarts) at.restart();
+    await at.settle(60_000);
+    expect(at.revision(name).lifecycle).toBe('Draft');
+    expect(git(at.path, ['rev-parse', 'main'])).toBe(commit);
+    expect(await at.world.events(name)).toContainEqual(
+      expect.stringMatching(/^MergeNotPublished: .*\/1 was merged by bob, and publishes nothing/),
+    );
+    const comments = () => (at.forge.commentsOf.get(1) ?? []).filter(({ body }) => body.includes('### Not published'));
+    expect(comments()).toHaveLength(1);
+    at.restart();
+    const [before] = comments();
+    await at.settle(60_000);
+    expect(comments()).toEqual([before]);
+  });
+
+  test.each(['reject', 'delete'] as const)(
+    'by what was advised of a merge that publishes nothing is not reported once more: %s',
+    async (action) => {
+      await at.mergeAs(1, 'bob');
+      await at.settle(60_000);
+      expect((await at.world.events(name)).at(-1)).toMatch(/^MergedOutside: .*revert the merge and reject it/);
+      await at.world.store.update(name, { action }, ANNA);
+      await at.settle(60_000);
+      at.restart();
+      await at.settle(60_000);
+      expect(at.forge.commentsOf.get(1) ?? []).toEqual([]);
+      for (const of of [name, 'apps'])
+        expect(await at.world.events(of)).not.toContainEqual(expect.stringMatching(/^MergeNotPublished/));
+    },
+  );
+
   describe('and was closed by a user', () => {
     beforeEach(async () => {
       at.forge.closings.set(1, { by: 'bob', comment: 'not now' });
@@ -34,6 +73,19 @@ describe('the pull request of a proposal that has ended', () => {
       expect(git(at.path, ['for-each-ref', '--format=%(refname)', 'refs/heads/proposed'])).toBe('');
       expect(bodyOf(1)).toContain('is Draft now.');
       expect(bodyOf(1)).toContain('restore the branch of this pull request, and open it again');
+    });
+
+    test('has no approvals from before when it is opened again', async () => {
+      at.forge.review(1, 'bob', 'approved', at.revision(name).commit);
+      at.clock.advance(2 * 365 * 86_400_000);
+      at.forge.change(1, { state: 'open' });
+      await at.world.store.update(name, { action: 'propose' }, BERTA);
+      await at.world.store.update(name, { action: 'reject' }, ANNA);
+      await at.world.store.update(name, { action: 'propose' }, BERTA);
+      await at.settle(60_000);
+      await at.settle(60_000);
+      expect(at.forge.pulls.map(({ state }) => state)).toEqual(['open']);
+      expect(at.revision(name).lifecycle).toBe('Proposed');
     });
 
     test.each([
@@ -80,6 +132,31 @@ describe('the pull request of a proposal that has ended', () => {
       at.forge.calls.length = 0;
       await at.settle(60_000);
       expect(at.forge.calls).toEqual([]);
+    });
+
+    test('is the proposal of an unknown user where its branch has other content when it is opened again', async () => {
+      const { commit } = at.revision(name);
+      const blob = writeObject(at.path, 'blob', 'kind: B\napiVersion: v1\nmetadata: {name: b}\n');
+      const list = (of: string) => git(at.path, ['ls-tree', of]);
+      const app = git(at.path, ['mktree'], `100644 blob ${blob}\tb.yaml\n${list(`${commit}:app`)}\n`).trim();
+      const tree = git(at.path, ['mktree'], `${list(commit).replace(/[0-9a-f]+\tapp$/m, `${app}\tapp`)}\n`).trim();
+      const other = writeCommit(at.path, { tree, parents: [commit], message: 'Add b\n' });
+      writeRef(at.path, 'refs/heads/proposed/app/w1', other);
+      await at.sync();
+      at.forge.change(1, { state: 'open' });
+      await at.settle(60_000);
+      const last = () => at.revision(name).record?.steps.at(-1);
+      expect(last()).toMatchObject({ action: 'propose', by: PUSH_ACTOR, commit: other });
+      closeByHost();
+      await at.settle(60_000);
+      expect((await at.world.events(name)).at(-1)).toMatch(
+        /^PullRequestFailed: cannot reject .*remove .*proposed.app.w1 to keep that draft, or .*drafts.app.w1 to reject/,
+      );
+      git(at.path, ['update-ref', '-d', 'refs/heads/drafts/app/w1']);
+      await at.sync();
+      await at.settle(120_000);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Draft', commit: other });
+      expect(last()).toMatchObject({ action: 'reject', reason: expect.stringContaining('/1 was closed') });
     });
 
     test('is read for ten minutes more where the host requires its branch', async () => {

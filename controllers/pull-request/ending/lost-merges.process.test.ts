@@ -66,6 +66,24 @@ describe('a merge of which the branch is removed before Sluice reads it', () => 
     expect(at.forge.pulls[0]?.body).toContain('is Published now');
   });
 
+  test.each([false, true])(
+    'is published where a user has pushed the proposal, after a restart: %s',
+    async (restarts) => {
+      await at.policy({ publishOn: 'merge' });
+      at.serveBranches();
+      const { name, commit: head } = await at.world.draft('apps/app/w1');
+      git(at.path, ['update-ref', REF, head]);
+      git(at.path, ['update-ref', '-d', 'refs/heads/drafts/app/w1']);
+      await at.sync();
+      await at.reconcile(name);
+      expect(at.forge.pulls).toHaveLength(1);
+      const commit = await mergeAndRemove(name);
+      if (restarts) at.restart();
+      await read(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', commit });
+    },
+  );
+
   test('is out of band with a closed gate', async () => {
     const name = await propose({}, { requiredGates: [{ conditionType: GATE, approveOnly: true }] });
     await mergeAndRemove(name);
@@ -110,6 +128,31 @@ describe('a merge of which the branch is removed before Sluice reads it', () => 
   });
 });
 
+test.each([false, true])(
+  'a merge of a shared pull request with the branches of its proposals is published, after a restart: %s',
+  async (restarts) => {
+    await at.policy({ publishOn: 'merge', batch: {} });
+    at.serveBranches();
+    const names = await at.proposeAll('api', 'web');
+    await at.settle();
+    const { branch } = at.forge.pulls[0]?.head ?? { branch: '' };
+    const commit = await at.mergeAs(1, 'bob');
+    for (const one of [branch, 'proposed/api/w1', 'proposed/web/w1'])
+      git(at.path, ['update-ref', '-d', `refs/heads/${one}`]);
+    if (restarts) {
+      await at.sync();
+      at.restart();
+      await at.reconcile('apps');
+      expect(at.woken).toEqual(expect.arrayContaining(names));
+    }
+    for (const name of names) await read(name);
+    await at.settle();
+    for (const name of names) expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', commit });
+    expect(await eventsOf('apps')).toEqual([]);
+    expect(git(at.path, ['for-each-ref', 'refs/heads/proposed', 'refs/heads/sluice'])).toBe('');
+  },
+);
+
 test.each(['open', 'closed'] as const)(
   'a proposal of which the branch is removed without a merge stays deleted: %s',
   async (state) => {
@@ -124,7 +167,28 @@ test.each(['open', 'closed'] as const)(
   },
 );
 
-test('a merged proposal that a user deletes through Sluice stays deleted', async () => {
+test('the number of requests at a start does not grow with proposals that are left without a branch', async () => {
+  await propose();
+  git(at.path, ['update-ref', '-d', REF]);
+  const record = readRef(at.path, 'refs/sluice/records/app/w1') ?? '';
+  for (let count = 0; count < 150; count += 1)
+    git(at.path, ['update-ref', `refs/sluice/records/app${count}/w1`, record]);
+  // The host lists other pull requests as changed last.
+  for (let count = 0; count < 100; count += 1) {
+    at.clock.advance(60_000);
+    await at.forge.open({ head: `other-${count}`, base: 'main', title: '', body: '' });
+  }
+  await at.sync();
+  at.restart();
+  at.forge.calls.length = 0;
+  await at.reconcile('apps');
+  const left = [...at.woken];
+  expect(left).toHaveLength(151);
+  for (const one of left) await at.reconcile(one);
+  expect(at.forge.calls.filter((call) => call === 'find').length).toBeLessThanOrEqual(100);
+});
+
+test('a merged proposal that a user deletes through Sluice stays deleted, which is reported', async () => {
   const name = await propose();
   await at.mergeHead(name, 'bob');
   for (const action of ['reject', 'delete'] as const) await at.world.store.update(name, { action }, ANNA);
@@ -132,5 +196,5 @@ test('a merged proposal that a user deletes through Sluice stays deleted', async
   at.restart();
   await read(name);
   expect(at.world.store.find(name)).toBeUndefined();
-  expect(await eventsOf('apps')).toEqual([]);
+  expect(await eventsOf('apps')).toEqual([expect.stringMatching('MergeNotPublished: .* had been deleted')]);
 });

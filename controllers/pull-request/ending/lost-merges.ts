@@ -4,6 +4,7 @@ import type { PullRequest } from '../../../src/forge/forge.ts';
 import { LruCache } from '../../../src/foundation/lru-cache.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
+import { isOid } from '../../../src/git/objects/object-id.ts';
 import {
   type RevisionKey,
   revisionKeyOf,
@@ -12,7 +13,6 @@ import {
 } from '../../../src/package/model/identity/identity.ts';
 import { packagePath, parseRef, proposedRef, recordRef } from '../../../src/package/model/identity/layout.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import { readRecordAt } from '../../../src/package/model/record/read-record.ts';
 import type { RevisionRecord } from '../../../src/package/model/record/record.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
@@ -21,20 +21,28 @@ import type { Client } from '../../../src/resource/client/client.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { policyForMerge } from '../merging/merge-publication.ts';
+import type { Batches } from '../batch/batches.ts';
+import { fetchHead } from '../merged/fetch-head.ts';
+import { policyForMerge } from '../merged/merge-publication.ts';
 import type { OpenedRepositories } from '../opened-repositories.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { repositoryOf, type Shown } from '../shown-proposals.ts';
-import { inlineCode, plainLine } from '../text/quote.ts';
+import { inlineCode } from '../text/quote.ts';
 import { proposalId } from '../text/section.ts';
-import { isOfProposal } from './apply-end.ts';
-import { fetchHead } from './fetch-head.ts';
+import { isOfProposal } from './is-of-proposal.ts';
+import { isOfLostProposal, leftRecord } from './left-record.ts';
+import { reportLostMerge } from './report-lost-merge.ts';
 
 const HEADS = 'refs/heads/';
 /** Until a policy is read again of which was recorded since when merges publish. */
 const BEGIN_MS = 1000;
 /** Proposals of which the branch was restored that are remembered. */
 const MAX_RESTORED = 1000;
+/**
+ * Proposals that an earlier process left without a branch for each of which the host is searched, in a repository; of others, only what the host lists
+ * as changed last is known. Their number grows with the history, as those stay whose branches users removed for good.
+ */
+const MAX_SEARCHED = 100;
 /** What was merged longer ago was reported, or is known to those who merged it. */
 const MAX_REPORTED_MS = 7 * 86_400_000;
 
@@ -43,6 +51,7 @@ export interface LostMergesOptions {
   readonly store: Pick<RevisionStore, 'findRepository' | 'onArrival' | 'onPromotion' | 'repositories'>;
   readonly events: EventDeduplicator;
   readonly opened: OpenedRepositories;
+  readonly batches: Pick<Batches, 'pullOf'>;
   readonly clock: Clock;
 }
 
@@ -66,6 +75,8 @@ export class LostMerges {
   readonly #options: LostMergesOptions;
   /** Repositories of which the records were read for what earlier processes left. */
   readonly #searched = new WeakSet<PackageRepository>();
+  /** For how many proposals of a repository the host was searched. */
+  readonly #searches = new WeakMap<PackageRepository, number>();
   /** Proposals of which the branch was restored: a user who removes it again does so on purpose. */
   readonly #restored = new LruCache<string, true>({ maxEntries: MAX_RESTORED });
 
@@ -121,18 +132,15 @@ export class LostMerges {
   async #readLeft(key: ObjectKey, known: Shown | undefined, signal: AbortSignal): Promise<Left | undefined> {
     const repository = this.#options.store.findRepository(keyText(repositoryOf(key)));
     if (repository === undefined || repository.follows) return undefined;
-    const { git, layout, index, trust } = repository;
+    const { layout, index, trust } = repository;
     const of = known?.last?.revision.key ?? revisionKeyOf(key.name);
     const path = packagePath(layout, of.package);
-    const oid = index.ref(recordRef(layout, path, of.workspace));
-    const record = oid === undefined ? undefined : (await readRecordAt(git, oid))?.record;
+    const scope = { package: path, workspace: of.workspace };
+    const record = await leftRecord(repository, recordRef(layout, path, of.workspace), scope);
     const left = { key: of, name: key.name, ref: proposedRef(layout, of), record, repository, known };
-    if (record !== undefined) {
-      const isProposed = record.steps.findLast(({ action }) => action !== 'push')?.action === 'propose';
-      return isProposed && record.published === undefined && index.get(key.name) === undefined ? left : undefined;
-    }
+    if (record !== undefined) return isOfLostProposal(record) && index.get(key.name) === undefined ? left : undefined;
     // One that no record describes is published as a pull request of a user; one that was deleted through Sluice is not.
-    const mark = trust.mark({ package: path, workspace: of.workspace });
+    const mark = trust.mark(scope);
     if (known === undefined || mark === undefined || mark.digest === DELETED) return undefined;
     // Another process may have published it, which reads branches before tags.
     await repository.catchUp(signal);
@@ -150,19 +158,26 @@ export class LostMerges {
     const branch = ref.slice(HEADS.length);
     const steps = record?.steps ?? [];
     const began = Date.parse(steps.findLast(({ action }) => action === 'propose')?.at ?? '') || 0;
-    const last = await pulls.lastOfBranch(branch, began, signal);
+    const isSearched = known !== undefined || this.#countSearch(repository) <= MAX_SEARCHED;
+    const proposal =
+      record === undefined ? known?.proposal : proposalId(revisionUid(name, repository.namespace), steps);
+    if (proposal === undefined) return false;
+    const own = await (isSearched ? pulls.lastOfBranch(branch, began, signal) : pulls.ofBranch(branch, signal));
+    const last = own ?? (await this.#options.batches.pullOf(pulls, repository, proposal, signal));
     if (last === undefined) return false;
     const pull = await pulls.forge.get(last.number, signal);
     pulls.note(pull);
-    const { commit } = pull.head;
-    const proposal =
-      record === undefined ? known?.proposal : proposalId(revisionUid(name, repository.namespace), steps);
-    if (pull.state !== 'merged' || proposal === undefined) return false;
+    if (pull.state !== 'merged') return false;
     const evaluation = { revision: { commit: record?.commit ?? '' }, record: { steps } };
-    if (!isOfProposal(pull, { proposal, evaluation, known })) return false;
+    const isShared = own === undefined;
+    if (!isShared && !isOfProposal(pull, { proposal, evaluation, known })) return false;
     const counted = await policyForMerge(client, repository, review, pull, signal);
     if (counted === undefined) return { requeueAfter: BEGIN_MS, reason: 'the policy has to be read again' };
-    const isDecided = record?.approvals?.some(({ mergeOf }) => mergeOf === commit) === true;
+    const isDecision = (mergeOf: string | undefined) =>
+      mergeOf === pull.head.commit || (isShared && mergeOf !== undefined);
+    const isDecided = record?.approvals?.some(({ mergeOf }) => isDecision(mergeOf)) === true;
+    // The head of a shared one has its packages, and not its commits.
+    const commit = isShared ? (record?.commit ?? '') : pull.head.commit;
     const problem =
       record === undefined
         ? 'its record is gone too, so that it is not known who proposed and approved it'
@@ -170,9 +185,9 @@ export class LostMerges {
           ? 'the policy does not let merges publish'
           : this.#restored.has(proposal)
             ? 'the branch was removed again after Sluice had restored it'
-            : await restoreBranch(repository, ref, pull, signal);
+            : await restoreBranch(repository, { ref, commit }, pull, signal);
     if (problem !== undefined) {
-      await this.#report(left, pull, problem, signal);
+      await this.#report(left, pulls, pull, { problem, commit }, signal);
       return false;
     }
     this.#restored.set(proposal, true);
@@ -180,10 +195,17 @@ export class LostMerges {
     return repository.index.get(name) !== undefined;
   }
 
+  #countSearch(repository: PackageRepository): number {
+    const count = (this.#searches.get(repository) ?? 0) + 1;
+    this.#searches.set(repository, count);
+    return count;
+  }
+
   async #report(
     { repository, name, ref }: Left,
+    { forge }: PullRequests,
     pull: PullRequest,
-    problem: string,
+    { problem, commit }: { readonly problem: string; readonly commit: string },
     signal: AbortSignal,
   ): Promise<void> {
     const { client, events, clock } = this.#options;
@@ -191,24 +213,22 @@ export class LostMerges {
     const key = { namespace: repository.namespace, name: repository.repository };
     const object = isOld ? undefined : await client.find(repositoryKind, key, { signal });
     if (object === undefined) return;
-    const { merged: { by } = {}, head, url } = pull;
-    const message = `${url} was merged${by === undefined ? '' : ` by ${plainLine(by)}`}, but ${name} is not published: its branch was removed before Sluice read the merge, and ${problem}; to propose it as it was merged, push ${inlineCode(head.commit)} to ${inlineCode(ref.slice(HEADS.length))}`;
-    events.record(object, 'Warning', 'MergeNotPublished', message, `merge ${pull.number}`);
-    // It is reported once; the memory of it would grow with the history.
-    events.forgetTopic(key, `merge ${pull.number}`);
+    const why = `but ${name} is not published: its branch was removed before Sluice read the merge, and ${problem}; to propose it as it was merged, push ${inlineCode(commit)} to ${inlineCode(ref.slice(HEADS.length))}`;
+    await reportLostMerge({ client, events, forge, signal }, object, pull, why);
   }
 }
 
 /** Returns why it cannot be restored; undefined if the branch is there. */
 async function restoreBranch(
   repository: PackageRepository,
-  ref: string,
+  { ref, commit }: { readonly ref: string; readonly commit: string },
   pull: PullRequest,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { commit } = pull.head;
   try {
-    if (!(await fetchHead(repository, pull, signal))) return 'the repository does not have the commit that was merged';
+    const isFetched = await fetchHead(repository, pull, signal);
+    const [stat] = await repository.git.statObjects(isFetched && isOid(commit) ? [commit] : []);
+    if (stat === undefined) return 'the repository does not have the commit that was merged';
     await repository.untracked.writeBranch({ type: 'create', ref, new: commit }, signal);
   } catch (error) {
     // Another process, or a user, was faster.

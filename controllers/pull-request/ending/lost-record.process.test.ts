@@ -35,7 +35,7 @@ describe('a proposal whose record a push has removed', () => {
     expect(at.forge.pulls[0]?.body).toContain('so that a merge now would publish nothing');
     const evaluation = await at.world.store.evaluate(name);
     const explained = { evaluation, siblings: [], refusals: [], recordFlaw: undefined };
-    const { next, reasons } = await approvalExplainer.explain(explained, SURROUNDINGS);
+    const { next, reasons } = await approvalExplainer(at.world).explain(explained, SURROUNDINGS);
     expect(next).toEqual([expect.stringContaining('rpkg reject'), expect.stringContaining('rpkg propose')]);
     expect(reasons).toContainEqual(expect.objectContaining({ reason: 'BlockedRecordLost' }));
     const pull = await pullRequestExplainer(at.world.store).explain(explained, SURROUNDINGS);

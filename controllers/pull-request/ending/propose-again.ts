@@ -1,23 +1,23 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
+import { isPermanent } from '../../../src/forge/pause-after.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { proposerOf } from '../../../src/package/kernel/revision-state.ts';
 import { PUSH_ACTOR } from '../../../src/package/model/gates/verdict.ts';
 import { REVIEW_ACTOR } from '../../../src/package/model/policy/review-policy.ts';
+import { rejectionOf } from '../../../src/package/model/record/record.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
+import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
-import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
-import { keyText } from '../../../src/resource/object/object.ts';
+import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
+import { keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { contentAt } from '../reviews/same-content.ts';
 import { proposalId, proposalsIn, withSection } from '../text/section.ts';
 import { closedReason } from './apply-end.ts';
 
-/** What the end of a pull request has rejected is proposed again if that is opened again within this time. */
-export const REOPEN_MS = 7 * 86_400_000;
 const REOPENED = 'It was opened again, so that what is as it was then is proposed again.';
 
 export interface ReopenContext {
@@ -25,6 +25,13 @@ export interface ReopenContext {
   readonly store: Pick<RevisionStore, 'find'>;
   readonly events: EventDeduplicator;
   readonly signal: AbortSignal;
+}
+
+interface RestoredProposal {
+  readonly object: Stored<PackageRevision>;
+  readonly evaluation: RevisionEvaluation;
+  /** Those of its repository. */
+  readonly pulls: PullRequests;
 }
 
 /** A draft that was rejected by the end of a pull request, and the user who had proposed it. */
@@ -72,10 +79,54 @@ export async function proposeAgain(
     const { uid, record } = store.find(keyText({ namespace, name })) ?? revision;
     proposals.push(proposalId(uid, record?.steps ?? []));
   }
-  if (proposals.length === 0) return;
-  const body = withSection(now.body, [...proposalsIn(now.body), ...proposals], REOPENED);
+  if (proposals.length > 0) await markAs(pulls, now, proposals, signal);
+}
+
+/**
+ * The same for a proposal whose branch was restored, so that it is there already: an open pull request shows that it is to be reviewed again. Returns
+ * whether it was recorded. What is refused is reported, and stays as it is. Other content than was rejected is the proposal of an unknown user, who
+ * pushed it.
+ */
+export async function proposeRestored(
+  context: Pick<ReopenContext, 'events' | 'signal'> & { readonly store: Pick<RevisionStore, 'find' | 'update'> },
+  { object, evaluation, pulls }: RestoredProposal,
+  pull: PullRequest,
+): Promise<boolean> {
+  const { store, events, signal } = context;
+  const now = await pulls.forge.get(pull.number, signal);
+  pulls.note(now);
+  if (now.state !== 'open') return false;
+  const name = keyText(keyOf(object));
+  const { revision, record, content } = evaluation;
+  const { steps } = record;
+  const rejection = rejectionOf(record, { commit: revision.commit, content: content.content });
+  const before = rejection === undefined ? [] : steps.slice(0, steps.lastIndexOf(rejection));
+  const proposer = proposerOf({ steps: before }) ?? PUSH_ACTOR;
+  const reason = `${pull.url} was opened again`;
+  const update = { action: 'propose', expectedCommit: revision.commit } as const;
   try {
-    pulls.note(await pulls.forge.update(pull.number, { body }, signal));
+    await store.update(name, update, { actor: { name: proposer }, face: 'controller', reason, signal });
+  } catch (error) {
+    if (!isSluiceError(error, 'Refused')) throw error;
+    events.record(object, 'Warning', 'NotProposed', `${reason}, but: ${messageOf(error)}`, 'opened');
+    return false;
+  }
+  const message = `${reason}, so that it is proposed again; approvals from before do not count`;
+  events.record(object, 'Normal', 'PullRequestReopened', message, 'opened');
+  await markAs(pulls, now, [proposalId(revision.uid, store.find(name)?.record?.steps ?? [])], signal);
+  return true;
+}
+
+/** Its end is the end of these proposals from now on. */
+async function markAs(
+  pulls: PullRequests,
+  { number, body: before }: PullRequest,
+  proposals: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const body = withSection(before, [...proposalsIn(before), ...proposals], REOPENED);
+  try {
+    pulls.note(await pulls.forge.update(number, { body }, signal));
   } catch (error) {
     // What a user has locked is left to its end: they get another pull request.
     if (!isPermanent(error)) throw error;

@@ -157,6 +157,23 @@ describe('merges of pull requests', () => {
       );
     });
 
+    test.each(['before', 'after'])(
+      'changes that were requested before the merge, and dismissed %s it',
+      async (when) => {
+        await at.policy({ publishOn: 'merge' });
+        const name = await at.propose();
+        await at.reconcile(name);
+        at.forge.review(1, 'carl', 'changes-requested', at.revision(name).commit);
+        if (when === 'before') at.forge.dismiss(1, '1');
+        await at.mergeHead(name, 'bob');
+        at.forge.skip(1);
+        if (when === 'after') at.forge.dismiss(1, '1');
+        await at.readMerge(name);
+        const outOfBand = when === 'before' ? undefined : { reason: 'ChangesRequested' };
+        expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand });
+      },
+    );
+
     test('changes that are requested after the merge bypass nothing', async () => {
       await at.policy({ publishOn: 'merge' });
       const name = await at.propose();
@@ -168,6 +185,24 @@ describe('merges of pull requests', () => {
       await at.reconcile('apps');
       await at.reconcile(name);
       expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    });
+
+    test('a condition that is set after the merge, which moves the branch on, changes nothing; a gate that is added does', async () => {
+      await at.policy({ publishOn: 'merge' });
+      const name = await at.propose();
+      await at.reconcile(name);
+      const commit = await at.mergeHead(name, 'bob');
+      await at.set(name, 'True');
+      await at.readMerge(name);
+      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', commit, outOfBand: undefined });
+
+      const { name: next } = await at.world.draft('apps/web/w1');
+      await at.world.store.update(next, { action: 'propose' }, BERTA);
+      await at.reconcile(next);
+      await at.mergeHead(next, 'bob', 'squash', 2);
+      await at.world.store.change(next, { kptfile: [{ op: 'addGate', conditionType: GATE }] }, ANNA);
+      await at.readMerge(next);
+      expect(at.revision(next).lifecycle).toBe('Proposed');
     });
 
     test('a merge by a user who may not approve is out of band where policies require another user', async () => {

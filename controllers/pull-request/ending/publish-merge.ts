@@ -1,12 +1,17 @@
-import type { MergedState, PullRequest } from '../../../src/forge/forge.ts';
+import type { MergedState } from '../../../src/forge/forge.ts';
 import type { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import type { GitRepository } from '../../../src/git/git-repository.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
+import { describeForeign } from '../../../src/package/kernel/foreign-files.ts';
+import { revisionKeyOf } from '../../../src/package/model/identity/identity.ts';
+import { packagePath } from '../../../src/package/model/identity/layout.ts';
 import { approverOf, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
-import type { Approval } from '../../../src/package/model/record/record.ts';
+import type { Approval, Decision } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { MergedBranch } from '../../../src/package/model/revision/revision-state.ts';
-import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
+import { recordedBypass } from '../../../src/package/plan/records/recorded-bypass.ts';
+import { decisionsMade } from '../../../src/package/store/approve-by-merge.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
@@ -15,7 +20,15 @@ import type { EntryPoint, RequestContext } from '../../../src/resource/object/re
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { membersAt } from '../batch/batch-branch.ts';
 import { isBatchBranch } from '../batch/batch-name.ts';
-import { withdrawnApproval } from '../merging/withdrawn-approvals.ts';
+import { hostMerges } from '../merged/host-merges.ts';
+import {
+  type MergeAttempt,
+  mergedProposal,
+  mergeText,
+  publishInName,
+  requestInName,
+} from '../merged/publish-in-name.ts';
+import { type CountedDecision, countedDecision } from '../merging/counted-decision.ts';
 import { rejectedAt, verdictsOf } from '../reviews/apply-reviews.ts';
 import {
   approvalsAtMerge,
@@ -25,30 +38,30 @@ import {
   reviewsUntilMerge,
 } from '../reviews/approvals-at-merge.ts';
 import type { ReviewedProposal } from '../reviews/reviewed-proposal.ts';
-import { commitsWithContent } from '../reviews/same-content.ts';
+import { commitsWithContent, contentAt } from '../reviews/same-content.ts';
 import { authorsOf, type ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { writeComment } from '../write-comment.ts';
 import { describeBypass, OUT_OF_BAND_TOPIC } from './describe-bypass.ts';
-import { hostMerges } from './host-merges.ts';
-import { type MergeAttempt, mergedProposal, mergeText, publishInName, requestInName } from './publish-in-name.ts';
 
 export interface MergeContext {
-  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
+  readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'update'>;
   readonly client: Client;
   readonly events: EventDeduplicator;
   readonly mayApprove: MayApprove | undefined;
   readonly signal: AbortSignal;
 }
 
-export type MergedPull = ReviewedProposal;
+export type MergedPull = ReviewedProposal & {
+  /** Sluice has written the head, of a branch of several proposals: its packages are there as they were proposed. */
+  readonly isOwnHead?: boolean;
+};
 
-/** The decision by which the host was to merge this head; undefined if there is none. */
-export function decisionForHead({ pull, evaluation }: Pick<MergedPull, 'pull' | 'evaluation'>) {
-  const decision = decisionOf(evaluation, evaluation.revision.namespace);
+/** The decisions by which the host was to merge this head. */
+export function decisionsForHead({ pull: { head }, evaluation }: Pick<MergedPull, 'pull' | 'evaluation'>): Decision[] {
+  const made = decisionsMade(evaluation, evaluation.revision.namespace);
   // The branch of several proposals has the package of this one, which the kernel compares.
-  const isOfHead = decision?.mergeOf === pull.head.commit || isBatchBranch(pull.head.branch);
-  return isOfHead ? decision : undefined;
+  return isBatchBranch(head.branch) ? made : made.filter(({ mergeOf }) => mergeOf === head.commit);
 }
 
 /**
@@ -61,9 +74,8 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const { store, events, mayApprove, signal } = context;
   const { revision } = evaluation;
   const { commit = '' } = pull.merged ?? {};
-  const decided = decisionForHead(proposal);
-  const { verdicts, objection, withdrawn, merge } = await verdictsAtMerge(context, proposal, decided);
-  const decision = withdrawn === undefined ? decided : undefined;
+  const { verdicts, objection, counted, merge } = await verdictsAtMerge(context, proposal);
+  const { decision } = counted;
   const publishes = review.publishOn === 'merge';
   const candidates = [...merge.candidates, ...(publishes ? reviewsAsCandidates(verdicts) : [])];
   // Others merge by the rules of the host alone, which count as no approval.
@@ -76,8 +88,8 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const uncounted = decision === undefined ? merge.uncounted : undefined;
   const reason = uncounted === undefined ? mergeText(pull) : `${mergeText(pull)}; ${uncounted}`;
   // Without the decision the merge alone publishes only where the policy says so.
-  const notDecided = publishes ? undefined : withdrawn;
-  const head = await mergedBranch(store.repositoryOf(revision), revision, pull);
+  const notDecided = publishes ? undefined : counted.problem;
+  const head = await mergedBranch(store.repositoryOf(revision), revision, proposal);
   const requestFor = (attempt: Pick<MergeAttempt, 'by'>) =>
     decision === undefined ? requestInName(attempt, reason, pull.url) : asDecided(decision, reason);
   const name = keyText(keyOf(object));
@@ -103,7 +115,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   const published = await publishInName(approvals, publish);
   switch (published.result) {
     case 'published': {
-      const message = `published at ${commit}: ${requestFor(published).reason}`;
+      const message = `published at ${commit}: ${requestFor(published).reason}${await missingFiles(store.repositoryOf(revision), head, pull)}`;
       count(events.record(object, 'Normal', 'Approved', message, 'ended'));
       return undefined;
     }
@@ -114,6 +126,7 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
     }
     case 'not_published': {
       const message = `${reason}: ${published.refusal.message}`;
+      store.repositoryOf(revision).refusals.noteEnd(revision.name, { reason: 'MergeNotPublished', message });
       count(events.record(object, 'Warning', 'MergeNotPublished', message, 'ended'));
       return published.refusal;
     }
@@ -125,18 +138,79 @@ export async function publishMerge(context: MergeContext, proposal: MergedPull):
   }
 }
 
-/** The head that was merged, and all packages that it proposes. Of a head that the repository does not have it is not known what it brings. */
+/**
+ * The head that was merged, and all packages that it proposes, as far as the merge has what is proposed: users can push a commit that lists any
+ * package. What Sluice has written there was proposed, whatever became of it since. Of a head that the repository does not have it is not known what
+ * it brings.
+ */
 async function mergedBranch(
-  { git, index }: Pick<PackageRepository, 'git' | 'index'>,
+  repository: Pick<PackageRepository, 'git' | 'index' | 'layout' | 'trust'>,
   { path }: PackageRevision,
-  { head: { branch, commit }, merged }: PullRequest,
+  { pull: { head, merged }, isOwnHead = false }: Pick<MergedPull, 'pull' | 'isOwnHead'>,
 ): Promise<MergedBranch> {
-  const names = isBatchBranch(branch) ? ((await membersAt(git, commit)) ?? []) : [];
-  // Users can write a commit that lists packages which are not proposed.
-  const isProposed = (one: PackageRevision) => one.lifecycle === 'Proposed' || one.commit === merged?.commit;
-  const others = names.flatMap(({ name }) => index.get(name) ?? []).filter(isProposed);
-  const paths = [...new Set([path, ...others.map((one) => one.path)])];
-  return { commit, paths, ...(isOid(merged?.base ?? '') ? { onto: merged?.base ?? '' } : {}) };
+  const { git, index, layout } = repository;
+  const { branch, commit } = head;
+  const paths = new Set([path]);
+  for (const { name } of isBatchBranch(branch) ? ((await membersAt(git, commit)) ?? []) : []) {
+    const other = index.get(name);
+    const folder = other?.path ?? packagePath(layout, revisionKeyOf(name).package);
+    const isProposed =
+      (isOwnHead && (await hasContentOf(git, merged?.commit, folder, [commit]))) ||
+      (other !== undefined && (await isMergedAsProposed(repository, other, merged?.commit)));
+    if (isProposed) paths.add(folder);
+  }
+  return { commit, paths: [...paths], ...(isOid(merged?.base ?? '') ? { onto: merged?.base ?? '' } : {}) };
+}
+
+/**
+ * What the merge of a proposal has not brought to the main branch of the other files of its branch, which Sluice removes then: a rebase of the host
+ * leaves out what users have changed in merges.
+ */
+async function missingFiles(
+  { foreign: reader }: Pick<PackageRepository, 'foreign'>,
+  { commit: head, paths }: MergedBranch,
+  { head: { branch }, merged }: MergedPull['pull'],
+): Promise<string> {
+  if (isBatchBranch(branch) || merged === undefined || merged.commit === head) return '';
+  const foreign = await reader.ofHead({ commit: head, paths }, merged.commit);
+  if (foreign === undefined || foreign.isUnknown === true) return '';
+  return `; the merge has left out ${describeForeign({ foreign })}, which ${head} has`;
+}
+
+/**
+ * Whether a merge was published as this revision, or has the content that it proposes, or did since it was proposed: it can have changed since the
+ * merge.
+ */
+async function isMergedAsProposed(
+  { git, trust }: Pick<PackageRepository, 'git' | 'trust'>,
+  revision: PackageRevision,
+  merged: string | undefined,
+): Promise<boolean> {
+  const { lifecycle, commit, path, record, outOfBand } = revision;
+  // Users can push a tag too.
+  if (commit === merged) return outOfBand === undefined || (await recordedBypass(revision, trust)) !== undefined;
+  if (lifecycle !== 'Proposed') return false;
+  const steps = record?.steps ?? [];
+  const since = steps.slice(steps.findLastIndex(({ action }) => action === 'propose'));
+  return hasContentOf(git, merged, path, [commit, ...since.flatMap((step) => step.commit ?? [])]);
+}
+
+/** Whether a merge has the content of a package as one of these commits has it. */
+async function hasContentOf(
+  git: GitRepository,
+  merged: string | undefined,
+  path: string,
+  commits: readonly string[],
+): Promise<boolean> {
+  if (!isOid(merged ?? '')) return false;
+  const [there, ...trees] = await git.statObjects(
+    [merged ?? '', ...commits.filter(isOid)].map((oid) => `${oid}:${path}`),
+  );
+  if (there === undefined) return false;
+  if (trees.some((tree) => tree?.oid === there.oid)) return true;
+  const content = await contentAt(git, there.oid);
+  for (const tree of trees) if (tree !== undefined && (await contentAt(git, tree.oid)) === content) return true;
+  return false;
 }
 
 /** Of a pull request that several proposals share, `batch/write-batch.ts` reports all of them at once. */
@@ -158,17 +232,16 @@ function asDecided(decision: Approval, merged: string): RequestContext {
 }
 
 /**
- * The reviews from before the merge, and what they have against it: changes that were requested and that no gate shows yet, and why the decision
- * for it does not count any more.
+ * The reviews from before the merge, what they have against it: changes that were requested and that no gate shows yet, and the decision for it that
+ * still counts.
  */
 async function verdictsAtMerge(
   context: MergeContext,
   proposal: MergedPull,
-  decided: Approval | undefined,
 ): Promise<{
   readonly verdicts: ReviewVerdicts;
   readonly objection?: string;
-  readonly withdrawn?: string;
+  readonly counted: CountedDecision;
   readonly merge: Awaited<ReturnType<typeof mergeAsApproval>>;
 }> {
   const { evaluation, pull, review } = proposal;
@@ -176,7 +249,7 @@ async function verdictsAtMerge(
   const { reviews, ...state }: MergedState =
     review.publishOn === 'merge' ? await proposal.readMerged(pull) : { reviews: await proposal.readReviews() };
   const verdicts = await verdictsOf(context, proposal, reviewsUntilMerge(reviews, pull));
-  const withdrawn = decided === undefined ? undefined : await withdrawnApproval(context, proposal, decided, verdicts);
+  const counted = await countedDecision(context, proposal, decisionsForHead(proposal), verdicts);
   const { git } = context.store.repositoryOf(evaluation.revision);
   const isCurrent = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).has(commit);
   const { approvers } = review;
@@ -185,8 +258,7 @@ async function verdictsAtMerge(
   });
   const { changesRequested } = verdicts;
   return {
-    ...{ verdicts, merge },
-    ...(withdrawn === undefined ? {} : { withdrawn }),
+    ...{ verdicts, counted, merge },
     ...(isShown || changesRequested.length === 0 ? {} : { objection: authorsOf(changesRequested) }),
   };
 }

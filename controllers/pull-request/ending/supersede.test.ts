@@ -138,7 +138,7 @@ metadata: {name: ${workspace}}
     expect(at.revision(first).lifecycle).toBe('Draft');
   });
 
-  test('only a publication wakes for the proposals of its package', async () => {
+  test('a publication and a change of the package on the main branch wake for the proposals of the package', async () => {
     const first = await proposeLater('w1');
     const second = await proposeLater('w2');
     const other = await at.world.draft('apps/other/w1');
@@ -151,18 +151,20 @@ metadata: {name: ${workspace}}
     });
     const enqueue = ({ name }: { readonly name: string }) => void woken.push(name);
     supersededProposals(at.world.store).start({ informer, enqueue } as never);
-    const changed = (name: string, from: string, to: string) =>
-      handle({
-        type: 'update',
-        old: { spec: { lifecycle: from } },
-        object: { metadata: { namespace: 'default', name }, spec: { lifecycle: to } },
-      });
+    const changed = (name: string, from: string, to: string, more: object = {}) => {
+      const packageName = name === other.name ? 'other' : 'app';
+      const spec = { repository: 'apps', packageName, lifecycle: to, ...more };
+      const object = { metadata: { namespace: 'default', name }, spec };
+      handle({ type: 'update', old: { spec: { lifecycle: from } }, object });
+    };
     changed(second, 'Draft', 'Proposed');
     changed(second, 'Published', 'Published');
     changed(other.name, 'Proposed', 'Published');
     expect(woken).toEqual([]);
     changed(second, 'Proposed', 'Published');
     expect(woken).toEqual([first]);
+    changed('apps.app.main', 'Published', 'Published', { revision: -1 });
+    expect(woken).toEqual([first, first, second]);
   });
 
   test('an end of the process between the comment and the rejection loses nothing and doubles nothing', async () => {

@@ -1,4 +1,5 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
+import { isPermanent } from '../../../src/forge/pause-after.ts';
 import { createdAt } from '../../../src/package/api/objects/revision-object.ts';
 import { proposedRef } from '../../../src/package/model/identity/layout.ts';
 import {
@@ -11,7 +12,6 @@ import { type PackageRevision, packageRevisionKind } from '../../../src/resource
 import { packageVariantKind } from '../../../src/resource/kinds/porch/package-variant.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { inlineCode } from '../text/quote.ts';
 

@@ -1,20 +1,19 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-merging.ts';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
-import { freezesAt } from '../../../src/package/model/policy/approval-rules.ts';
+import { historySchema } from '../../../src/package/model/revision/revision-readings.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import { freezeKind } from '../../../src/resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
-import { hostRepository, mergeBranch } from '../../../test/support/delivery-pull-request.ts';
+import { mergeBranch } from '../../../test/support/delivery-pull-request.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
-import { protectMain } from '../../../test/support/protected-main.ts';
 import { approveTargets } from '../../wave-plan/targets/approve-targets.ts';
 import { WAVE_PLAN_ACTOR } from '../../wave-plan/wave-plan-controller.ts';
+import { proposeReserved, settleReserved } from './testing-reserved.ts';
 
 const CARLA = { ...ANNA, actor: { name: 'carla' } };
-const RESOLVER = { actor: { name: 'resolver:other' }, face: 'controller' } as const;
 const REQUIRED = { requiredGates: [{ conditionType: GATE, approveOnly: true }] };
 
 describe('a main branch that the host reserves for merges', () => {
@@ -27,20 +26,9 @@ describe('a main branch that the host reserves for merges', () => {
   });
 
   async function start(review: Record<string, unknown> = {}, spec: Record<string, unknown> = {}): Promise<void> {
-    await at.policy(review, spec);
-    name = await at.propose();
-    unprotect = protectMain(at.world.store.repository('apps'));
-    hostRepository(at.forge, at.path);
-    await at.reconcile(name);
+    ({ name, unprotect } = await proposeReserved(at, review, spec));
   }
-  /** The controller and the syncs of a while. */
-  async function settle(times = 3): Promise<void> {
-    for (let turn = 0; turn < times; turn += 1) {
-      await at.world.store.repository('apps').sync();
-      await at.reconcile('apps');
-      await at.reconcile(name);
-    }
-  }
+  const settle = (times?: number) => settleReserved(at, name, times);
   const merges = () => at.forge.calls.filter((call) => call === 'merge').length;
   const approvals = () => at.revision(name).record?.approvals ?? [];
   const reviewBy = (author: string, state: 'approved' | 'changes-requested' | 'dismissed' = 'approved') =>
@@ -64,51 +52,6 @@ describe('a main branch that the host reserves for merges', () => {
     expect(record?.steps.at(-1)).toMatchObject({ action: 'approve', by: 'bob@example.com' });
     const parents = git(at.path, ['log', '-1', '--format=%P', 'main']).split(' ');
     expect(parents).toHaveLength(mergeMethod === 'merge' ? 2 : 1);
-  });
-
-  describe('the commit of the merge mentions no user and closes no issue', () => {
-    const issue = 'https://git.example.com/owner/apps/issues/3';
-    const hostile = `Closes #1, fixes owner/apps#2, ${issue}, GH-4 cc @acme/team`;
-
-    async function expectHarmless(): Promise<void> {
-      await reviewBy('bob');
-      await at.reconcile(name);
-      await settle();
-      expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
-      const message = git(at.path, ['log', '-1', '--format=%B', 'main']);
-      expect(message).toContain('approved by bob@example.com');
-      expect(message).not.toMatch(/(^|[^A-Za-z0-9_])@/);
-      expect(message).not.toMatch(/#\d|gh-\d|:\/\//i);
-    }
-
-    test('where the template of the policy names them', async () => {
-      await start({ mergeMethod: 'squash', titleTemplate: `$\{workspace}: ${hostile}` });
-      await expectHarmless();
-    });
-
-    test('where a user has changed the title of the pull request', async () => {
-      await start({ mergeMethod: 'squash' });
-      at.forge.change(1, { title: `${hostile}\n\n@all` });
-      await expectHarmless();
-    });
-
-    test('where the branch and the package of a plain push name them', async () => {
-      await at.policy({ mergeMethod: 'squash' });
-      const files = {
-        'fixes-#1/Kptfile':
-          'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: fixes\ninfo:\n  description: "Fixes #1 @all"\n',
-      };
-      git(at.path, ['branch', 'proposed/fixes-#1/@dora', 'main']);
-      await at.world.push(at.path, files, 'proposed/fixes-#1/@dora');
-      await at.world.store.repository('apps').sync();
-      const [pushed] = at.world.store.list({ lifecycle: 'Proposed' });
-      name = pushed?.name ?? '';
-      protectMain(at.world.store.repository('apps'));
-      hostRepository(at.forge, at.path);
-      await at.reconcile(name);
-      expect(at.forge.pulls[0]?.title).toBe('Publish fixes-＃1 (＠dora)');
-      await expectHarmless();
-    });
   });
 
   test('an approval by the API is recorded once, and has the host merge it; where pushes are permitted it publishes at once', async () => {
@@ -214,6 +157,20 @@ describe('a main branch that the host reserves for merges', () => {
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 
+  test('an approval for a merge that another one published without is in the history as that, and not as required', async () => {
+    await start({ publishOn: 'approval' });
+    at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
+    await at.world.store.update(name, { action: 'approve' }, CARLA);
+    unprotect();
+    at.clock.advance(600_000);
+    await at.world.store.update(name, { action: 'approve' }, { ...ANNA, actor: { name: 'dora' } });
+    expect(at.revision(name).lifecycle).toBe('Published');
+    const key = { namespace: 'default', name };
+    const read = await at.world.client.subResource('history').get(packageRevisionKind, key);
+    const entries = historySchema.parse(read).entries.filter(({ action }) => action === 'approval');
+    expect(entries).toMatchObject([{ by: 'carla', what: 'approval, for a merge of the Git host' }]);
+  });
+
   test('a refused merge is requested again after the pauses of deliveries', async () => {
     await start();
     at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
@@ -301,28 +258,6 @@ describe('a main branch that the host reserves for merges', () => {
     },
   );
 
-  test('while a pull request is in the merge queue, its branch gets no commit of a controller', async () => {
-    await start({}, REQUIRED);
-    await at.set(name, 'True');
-    at.forge.outcome = { state: 'queued' };
-    await reviewBy('bob');
-    await settle();
-    expect(merges()).toBe(1);
-    const { commit } = at.revision(name);
-    const change = at.world.store.change(
-      name,
-      { conditions: [{ type: 'example.com/Other', status: 'True' }] },
-      RESOLVER,
-    );
-    await expect(change).rejects.toMatchObject({ code: 'Busy' });
-    expect(at.revision(name).commit).toBe(commit);
-    at.forge.outcome = { state: 'refused', obstacle: 'blocked', message: 'a check is missing' };
-    at.clock.advance(600_000);
-    await settle();
-    await at.world.store.change(name, { conditions: [{ type: 'example.com/Other', status: 'True' }] }, RESOLVER);
-    expect(at.revision(name).commit).not.toBe(commit);
-  });
-
   test('a freeze does not end because the wall clock is ahead for some seconds', async () => {
     await start();
     const until = new Date(at.clock.now() + 20 * 3_600_000).toISOString().replace('.000', '');
@@ -345,231 +280,6 @@ describe('a main branch that the host reserves for merges', () => {
     await settle();
     expect(merges()).toBe(before + 1);
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
-  });
-
-  describe('what Sluice has put into the merge queue', () => {
-    const key = { namespace: 'default', name: 'stop' };
-    async function queued(spec: Record<string, unknown> = {}): Promise<void> {
-      await start({}, spec);
-      at.forge.batchesReads = true;
-      at.forge.outcome = { state: 'queued' };
-      at.forge.after = (method) => {
-        if (method === 'merge') at.forge.queue.add(1);
-      };
-      await reviewBy('bob');
-      await settle();
-      expect([...at.forge.queue]).toEqual([1]);
-      expect(at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name))).toBe(true);
-    }
-    const freezes = () => freezesAt(at.world.policyFor(at.revision(name)).freezes, at.clock.now());
-    async function freeze(): Promise<void> {
-      await at.world.client.create(freezeKind, { metadata: key, spec: { reason: 'repair' } });
-      await expect.poll(freezes).toHaveLength(1);
-    }
-    const dequeues = () => at.forge.calls.filter((call) => call === 'dequeue').length;
-
-    test.each([false, true])(
-      'leaves it when a freeze begins, and is put there again when it ends (restart: %s)',
-      async (isRestarted) => {
-        await queued();
-        if (isRestarted) at.restart();
-        await freeze();
-        await at.reconcile(name);
-        expect([...at.forge.queue]).toEqual([]);
-        expect(at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name))).toBe(false);
-        const events = await at.world.events(name);
-        expect(events).toContainEqual(
-          expect.stringMatching(/^Dequeued: .*pulls\/1 was removed .*Freeze default\/stop/),
-        );
-        for (let minutes = 0; minutes < 30; minutes += 10) {
-          at.clock.advance(600_000);
-          await settle(1);
-        }
-        expect([...at.forge.queue]).toEqual([]);
-        expect(dequeues()).toBe(1);
-        expect(merges()).toBe(1);
-        await at.world.client.delete(freezeKind, key);
-        await expect
-          .poll(() => {
-            at.clock.advance(1000);
-            return freezes();
-          })
-          .toHaveLength(0);
-        await settle(2);
-        expect([...at.forge.queue]).toEqual([1]);
-        expect(merges()).toBe(2);
-      },
-    );
-
-    test.each(['window', 'freeze'] as const)(
-      'leaves it when a rule of a policy closes its publication, and is put there again when that ends: %s',
-      async (kind) => {
-        const day = 86_400_000;
-        const untilHour = (hour: number) => (hour * 3_600_000 + day - (at.clock.now() % day)) % day;
-        const period = (cron: string, duration: string) => [{ cron, duration }];
-        const rule =
-          kind === 'window' ? { windows: period('0 0 * * *', '1h') } : { freezes: period('0 1 * * *', '23h') };
-        await queued({ approval: rule });
-        const { requeueAfter = 0 } = (await at.reconcile(name)) as { requeueAfter?: number };
-        expect(requeueAfter).toBeLessThanOrEqual(untilHour(1));
-        at.clock.advance(untilHour(1));
-        await settle(1);
-        expect([...at.forge.queue]).toEqual([]);
-        expect(await at.world.events(name)).toContainEqual(
-          expect.stringMatching(/^Dequeued: .*pulls\/1 was removed .*policy review (permits|forbids) approvals/),
-        );
-        at.clock.advance(untilHour(23));
-        await settle();
-        expect([merges(), dequeues()]).toEqual([1, 1]);
-        at.clock.advance(untilHour(0));
-        await settle();
-        expect([...at.forge.queue]).toEqual([1]);
-        expect(merges()).toBe(2);
-      },
-    );
-
-    test('leaves it when a gate closes that no change of the pull request shows', async () => {
-      await queued();
-      const key = { namespace: 'default', name: 'review' };
-      await at.world.client.patch(packagePolicyKind, key, { spec: REQUIRED });
-      await expect.poll(() => at.world.policyFor(at.revision(name)).requiredGates).toHaveLength(2);
-      await at.reconcile(name);
-      expect([...at.forge.queue]).toEqual([]);
-      expect((await at.world.events(name)).join('\n')).toMatch(/Dequeued: .*gate example.com\/Tested is closed/);
-    });
-
-    const policyKey = { namespace: 'default', name: 'review' };
-    const changePolicy = (spec: object) => at.world.client.patch(packagePolicyKind, policyKey, { spec } as never);
-    const policy = () => at.world.policyFor(at.revision(name));
-
-    test.each([true, false])(
-      'leaves it when a policy requires more approvals, also if the decision was recorded as one of them meanwhile (%s)',
-      async (isRecorded) => {
-        await queued();
-        await changePolicy({ approval: { quorum: { required: 2 } } });
-        await expect.poll(() => policy().approvalRules).toHaveLength(1);
-        const bob = { actor: { name: 'bob@example.com' }, face: 'api', evidence: 'https://git.example.com/2' } as const;
-        if (isRecorded) await at.world.store.update(name, { action: 'approve' }, bob);
-        await at.reconcile(name);
-        expect([...at.forge.queue]).toEqual([]);
-        expect((await at.world.events(name)).join('\n')).toMatch(
-          isRecorded ? /Dequeued: .*no approval of what it publishes/ : /Dequeued: .*has 1 of 2 approvals/,
-        );
-      },
-    );
-
-    test('leaves it also if that is another process, and the decision was recorded as one of several approvals', async () => {
-      await queued();
-      at.restart();
-      await changePolicy({ approval: { quorum: { required: 2 } } });
-      await expect.poll(() => policy().approvalRules).toHaveLength(1);
-      const bob = { actor: { name: 'bob@example.com' }, face: 'api', evidence: 'https://git.example.com/2' } as const;
-      await at.world.store.update(name, { action: 'approve' }, bob);
-      await settle();
-      expect([...at.forge.queue]).toEqual([]);
-      expect(dequeues()).toBe(1);
-      expect(at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name))).toBe(false);
-    });
-
-    test('after a restart, what a user has put there stays, which is found out once and is no mistake', async () => {
-      await queued();
-      at.forge.queuedByOthers.add(1);
-      at.restart();
-      await changePolicy({ review: { publishOn: 'merge' } });
-      await expect.poll(() => policy().review?.publishOn).toBe('merge');
-      await settle();
-      expect([...at.forge.queue]).toEqual([1]);
-      expect(dequeues()).toBe(1);
-      expect(at.world.store.repository('apps').refusals.isInMergeQueue(at.revision(name))).toBe(true);
-      expect((await at.world.events(name)).join('\n')).not.toMatch(/equeued/);
-    });
-
-    test('is reported when its policy has ended while no process ran, which named the host', async () => {
-      await queued();
-      at.restart();
-      await changePolicy({ review: null });
-      await expect.poll(() => policy().review).toBeUndefined();
-      await at.reconcile(name);
-      expect((await at.world.events(name)).at(-1)).toMatch(
-        /^NotDequeued: .*no policy with spec.review selects it; remove it there: .*pulls\/1 is in the merge queue/,
-      );
-    });
-
-    test.each([false, true])(
-      'leaves it when the policy leaves merges to users, who may put it there (restart: %s)',
-      async (isRestarted) => {
-        await queued();
-        if (isRestarted) at.restart();
-        await changePolicy({ review: { publishOn: 'merge' } });
-        await expect.poll(() => policy().review?.publishOn).toBe('merge');
-        await at.reconcile(name);
-        expect([...at.forge.queue]).toEqual([]);
-        at.forge.queue.add(1);
-        at.forge.queuedByOthers.add(1);
-        at.forge.change(1, {});
-        await settle(2);
-        expect([...at.forge.queue]).toEqual([1]);
-        expect(dequeues()).toBe(1);
-        expect((await at.world.events(name)).join('\n')).not.toMatch(/NotDequeued/);
-      },
-    );
-
-    test.each(['removed', 'contradicted'] as const)(
-      'leaves it when no one policy says any more how it is reviewed: %s',
-      async (how) => {
-        await queued();
-        const { spec } = await at.world.client.get(packagePolicyKind, policyKey);
-        if (how === 'removed') await changePolicy({ review: null });
-        else await at.world.client.create(packagePolicyKind, { metadata: { name: 'other' }, spec });
-        await expect.poll(() => policy().review).toBeUndefined();
-        at.forge.before = (method) => {
-          if (method === 'dequeue') throw new SluiceError('Unavailable', 'it is down');
-        };
-        expect(await at.reconcile(name)).toMatchObject({ requeueAfter: 60_000 });
-        at.forge.before = () => undefined;
-        await at.reconcile(name);
-        expect([...at.forge.queue]).toEqual([]);
-        expect((await at.world.events(name)).join('\n')).toMatch(
-          /Dequeued: .*(no policy with spec.review selects it|the policies other, review all have spec.review)/,
-        );
-        await at.reconcile(name);
-        expect(dequeues()).toBe(2);
-      },
-    );
-
-    test('stays there if the host refuses that, which an event reports, and is tried again', async () => {
-      await queued();
-      await freeze();
-      at.forge.before = (method) => {
-        if (method === 'dequeue') throw new SluiceError('Refused', 'the App may not do that');
-      };
-      await at.reconcile(name);
-      expect((await at.world.events(name)).join('\n')).toMatch(
-        /NotDequeued: .*pulls\/1 cannot be removed .*the App may not do that.*Freeze default\/stop.*remove it there/,
-      );
-      at.forge.before = () => undefined;
-      await at.reconcile(name);
-      expect([...at.forge.queue]).toEqual([]);
-    });
-
-    test('by another user stays there, which an event reports', async () => {
-      await queued();
-      at.forge.queuedByOthers.add(1);
-      await freeze();
-      await at.reconcile(name);
-      expect([...at.forge.queue]).toEqual([1]);
-      expect((await at.world.events(name)).join('\n')).toMatch(/NotDequeued: .*another user has put it/);
-    });
-
-    test('leaves it when the review by which it was approved is dismissed', async () => {
-      await queued();
-      const [review] = at.forge.reviewsOf.get(1) ?? [];
-      if (review !== undefined) at.forge.reviewsOf.set(1, [{ ...review, state: 'dismissed' }]);
-      at.forge.change(1, {});
-      await settle();
-      expect([...at.forge.queue]).toEqual([]);
-      expect(at.revision(name).lifecycle).toBe('Proposed');
-    });
   });
 
   test.each([true, false])(

@@ -1,12 +1,13 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { Review } from '../../../src/forge/forge.ts';
 import type { MergeObstacle, MergeOutcome } from '../../../src/forge/forge-merging.ts';
+import { isPermanent } from '../../../src/forge/pause-after.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import { type Approval, approvalsIn } from '../../../src/package/model/record/record.ts';
+import { type Approval, approvalsIn, type Decision } from '../../../src/package/model/record/record.ts';
 import { approverOfRecord } from '../../../src/package/model/record/withdrawn-approval.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
-import { decisionOf, mergesOnHost } from '../../../src/package/store/approve-by-merge.ts';
+import { decisionOf, decisionsMade, mergesOnHost } from '../../../src/package/store/approve-by-merge.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
@@ -19,10 +20,10 @@ import type { ReviewContext, ReviewedProposal } from '../reviews/reviewed-propos
 import { changesRequestedBy } from '../reviews/verdicts.ts';
 import { repositoryOf } from '../shown-proposals.ts';
 import { commitLine, plainLine } from '../text/quote.ts';
+import { type CountedDecision, countedDecision, NOT_DECIDED } from './counted-decision.ts';
 import { dequeue, STAYS_QUEUED } from './dequeue.ts';
 import type { MergeAttempts, MergeSubject, UnmergedReason } from './merge-attempts.ts';
 import { rebuildOnMain, UNKNOWN_MS } from './rebuild-branch.ts';
-import { withdrawnApproval } from './withdrawn-approvals.ts';
 
 export interface MergingContext extends Omit<ReviewContext, 'store'> {
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'repositoryOf' | 'update'>;
@@ -72,13 +73,14 @@ export async function mergeApproved(
   const { object, evaluation, review, pull } = proposal;
   const { revision } = evaluation;
   const key = keyText(keyOf(object));
-  const decision = decisionOf(evaluation, revision.namespace);
+  const made = decisionsMade(evaluation, revision.namespace);
+  const decisions = made.filter(({ face }) => mergesOnHost(review, face));
   const repository = store.repositoryOf(revision);
   if (!pulls.queued.has(pull.number)) attempts.noteQueued(key, undefined);
-  if (decision === undefined || !mergesOnHost(review, decision.face)) {
+  if (decisions.length === 0) {
     const why =
-      decision === undefined
-        ? 'no approval of what it publishes has been decided on'
+      made.length === 0
+        ? NOT_DECIDED
         : `policy ${review.policy} leaves the merge to users (spec.review.publishOn: merge)`;
     const isQueued = pulls.queued.has(pull.number) && attempts.mayHaveQueued(key, pull.number);
     const stays = isQueued ? await leaveQueue(why, true) : undefined;
@@ -100,10 +102,12 @@ export async function mergeApproved(
   // The host may merge what is in its queue at any time.
   if (paused !== undefined && !pulls.queued.has(pull.number)) return paused;
 
-  const isRecorded = decision.mergeOf === revision.commit && !isDecidedAgain(decision, clock.now());
+  if (closed !== undefined) return holdBack(closed);
   // A decision that no longer stands must not be made again.
-  const withdrawn = await objectionOf(context, proposal, decision, proposal.reviews);
-  const refusal = closed ?? withdrawn ?? (await decide(context, proposal, decision, isRecorded));
+  const { decision, problem } = await judge(context, proposal, decisions, proposal.reviews);
+  if (decision === undefined) return holdBack(problem);
+  const isRecorded = decision.mergeOf === revision.commit && !isDecidedAgain(decision, clock.now());
+  const refusal = await decide(context, proposal, decision, isRecorded);
   if (refusal !== undefined) return holdBack(refusal);
   // The record has changed, which wakes this controller again.
   if (!isRecorded) return undefined;
@@ -130,8 +134,8 @@ export async function mergeApproved(
   }
   if (now.head.commit !== revision.commit)
     return { requeueAfter: SOON_MS, reason: 'the host has not read the branch yet' };
-  const objection = await objectionOf(context, proposal, decision, await proposal.readReviews());
-  if (objection !== undefined) return holdBack(objection);
+  const last = await judge(context, proposal, [decision], await proposal.readReviews());
+  if (last.decision === undefined) return holdBack(last.problem);
   const title = commitLine(pull.title, MAX_TITLE_CHARACTERS);
   const message = commitLine(`Package revision ${revision.name}, approved by ${decision.subject} at ${decision.at}`);
   const wanted = { headCommit: revision.commit, method: review.mergeMethod, title, message };
@@ -140,6 +144,8 @@ export async function mergeApproved(
     outcome = await pulls.merging.merge(pull.number, wanted, signal);
   } catch (error) {
     if (isSluiceError(error, 'Conflict')) return { requeueAfter: SOON_MS, reason: 'the branch has changed' };
+    // It may be in the queue all the same, which the next read of it shows.
+    if (pulls.forge.mergeQueue !== undefined && !isPermanent(error)) takeOverQueue(true);
     if (isSluiceError(error))
       repository.refusals.noteNotMerged(revision.name, { message: `${pull.url} is not merged: ${messageOf(error)}` });
     throw error;
@@ -263,15 +269,15 @@ async function decide(
   }
 }
 
-/** What these reviews have against the merge. */
-async function objectionOf(
+/** The decision by which it may be merged with these reviews, or what they have against it. */
+async function judge(
   context: MergingContext,
   proposal: ReviewedProposal,
-  decision: Approval,
+  decisions: readonly Decision[],
   reviews: readonly Review[],
-): Promise<string | undefined> {
+): Promise<CountedDecision> {
   const verdicts = await verdictsOf(context, proposal, reviews);
   const { changesRequested } = verdicts;
-  if (changesRequested.length > 0) return changesRequestedBy(changesRequested);
-  return withdrawnApproval(context, proposal, decision, verdicts);
+  if (changesRequested.length > 0) return { problem: changesRequestedBy(changesRequested) };
+  return countedDecision(context, proposal, decisions, verdicts);
 }

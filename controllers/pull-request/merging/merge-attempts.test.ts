@@ -45,6 +45,62 @@ test('the pause doubles up to ten minutes, and a message of the host shortens it
   expect(attempts.dueMs('east')).toBe(600_000);
 });
 
+test('a message about the commit that is to be merged shortens the pause, also where it arrives during an attempt', async () => {
+  const clock = new ManualClock();
+  const attempts = new MergeAttempts(clock);
+  const head = 'a'.repeat(40);
+  const subject: MergeSubject = { number: 1, head, updatedAt: '2026-01-01T00:00:00Z', method: 'merge' };
+  const refused = { obstacle: 'blocked', text: 'a check is missing' } as const;
+  const attempt = async () => {
+    expect(await attempts.obstacleTo('web', subject, async () => undefined)).toBeUndefined();
+    return () => attempts.noteUnmerged('web', subject, refused);
+  };
+  expect(attempts.noteMessage('web', head)).toBe(false);
+  for (const pauseMs of [20_000, 40_000, 80_000]) {
+    const end = await attempt();
+    expect(end()).toBe(pauseMs);
+    clock.advance(pauseMs);
+  }
+  (await attempt())();
+  clock.advance(15_000);
+  const noted = ['b'.repeat(40), head, head].map((commit) => attempts.noteMessage('web', commit));
+  expect([noted, attempts.dueMs('web')]).toEqual([[false, true, false], 5000]);
+  clock.advance(5000);
+  const end = await attempt();
+  attempts.noteMessage('web', head);
+  expect(end()).toBe(20_000);
+  clock.advance(20_000);
+  expect((await attempt())()).toBe(40_000);
+});
+
+test('checks of other commits during attempts leave the pauses as they are', async () => {
+  const clock = new ManualClock();
+  const attempts = new MergeAttempts(clock);
+  const subject: MergeSubject = { number: 1, head: 'a'.repeat(40), updatedAt: '2026-01-01T00:00:00Z', method: 'merge' };
+  const pauses: number[] = [];
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    expect(await attempts.obstacleTo('web', subject, async () => undefined)).toBeUndefined();
+    expect(attempts.noteMessage('web', 'b'.repeat(40))).toBe(false);
+    const pauseMs = attempts.noteUnmerged('web', subject, { obstacle: 'blocked', text: 'a check is missing' });
+    pauses.push(pauseMs / 1000);
+    clock.advance(pauseMs);
+  }
+  expect(pauses).toEqual([20, 40, 80, 160, 320]);
+});
+
+test('what was reported during an attempt that ended with an error does not shorten a later pause', async () => {
+  const attempts = new MergeAttempts(new ManualClock());
+  const subject: MergeSubject = { number: 1, head: 'a'.repeat(40), updatedAt: '2026-01-01T00:00:00Z', method: 'merge' };
+  const blocked = { obstacle: 'blocked', text: 'a check is missing' } as const;
+  const obstacleTo = (one: MergeSubject) => attempts.obstacleTo('web', one, async () => undefined);
+  attempts.noteUnmerged('web', subject, blocked);
+  expect(await obstacleTo({ ...subject, mergeability: 'mergeable' })).toBeUndefined();
+  attempts.noteMessage('web', subject.head);
+  // The request has failed, and the host shows what it had shown before.
+  expect(await obstacleTo(subject)).toBe('a check is missing');
+  expect(attempts.noteUnmerged('web', subject, blocked)).toBe(40_000);
+});
+
 test('a rule that closes or opens its publication, and a base where that counts, are reasons for another attempt', async () => {
   const attempts = new MergeAttempts(new ManualClock());
   const subject: MergeSubject = { number: 1, head: 'a'.repeat(40), updatedAt: '2026-01-01T00:00:00Z', method: 'merge' };

@@ -50,6 +50,9 @@ export class MergeAttempts {
   /** The pull request of each that this process has put into the merge queue of the host; undefined: none of it is there by Sluice. */
   readonly #queued = new Map<string, number | undefined>();
 
+  /** The attempts that may be running, with their heads, and whether the host has reported something about these since they began. */
+  readonly #begun = new Map<string, { readonly head: string; readonly isReported: boolean }>();
+
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -59,6 +62,18 @@ export class MergeAttempts {
    * `readMethods` returns those that the host permits now, if it states them.
    */
   async obstacleTo(
+    key: string,
+    subject: MergeSubject,
+    readMethods: () => Promise<readonly MergeMethod[] | undefined>,
+  ): Promise<string | undefined> {
+    const text = await this.#obstacleTo(key, subject, readMethods);
+    // An attempt that ended with an error has left its own.
+    this.#begun.delete(key);
+    if (text === undefined) this.#begun.set(key, { head: subject.head, isReported: false });
+    return text;
+  }
+
+  async #obstacleTo(
     key: string,
     subject: MergeSubject,
     readMethods: () => Promise<readonly MergeMethod[] | undefined>,
@@ -78,7 +93,9 @@ export class MergeAttempts {
   noteUnmerged(key: string, of: MergeSubject, { obstacle, text, firstMs }: UnmergedReason): number {
     const before = this.#unmerged.get(key);
     const first = firstMs ?? (obstacle === undefined ? RETRY_MS : (RETRY_OF[obstacle] ?? RETRY_MS));
-    const isSame = before !== undefined && isUnchanged(before.of, of);
+    const isReported = this.#begun.get(key)?.isReported === true;
+    this.#begun.delete(key);
+    const isSame = before !== undefined && isUnchanged(before.of, of) && !isReported;
     const delayMs = isSame ? Math.min(MAX_RETRY_MS, Math.max(first, before.delayMs * 2)) : first;
     const at = this.#clock.monotonic();
     const unknownSinceMs = obstacle === 'unknown' ? at - this.unknownMs(key, of) : undefined;
@@ -94,11 +111,20 @@ export class MergeAttempts {
     return this.#clock.monotonic() - unknownSinceMs;
   }
 
-  /** The host has reported something, which may be a check that it does not show: the next attempt need not wait for longer than the first one. */
-  noteMessage(key: string): void {
+  /**
+   * The host has reported something, at this head if given, which may be a check that it does not show: the next attempt need not wait for longer than
+   * the first one. Returns whether it is due sooner than before.
+   */
+  noteMessage(key: string, head?: string): boolean {
+    const begun = this.#begun.get(key);
+    if (begun !== undefined && (head === undefined || head === begun.head))
+      this.#begun.set(key, { ...begun, isReported: true });
     const known = this.#unmerged.get(key);
-    if (known === undefined || known.obstacle === 'method') return;
-    this.#unmerged.set(key, { ...known, until: Math.min(known.until, known.at + RETRY_MS) });
+    if (known === undefined || known.obstacle === 'method') return false;
+    if (head !== undefined && head !== known.of.head) return false;
+    const until = Math.min(known.until, known.at + RETRY_MS);
+    this.#unmerged.set(key, { ...known, until });
+    return until < known.until;
   }
 
   /** Milliseconds until the next attempt, if nothing changes before; undefined if none waits for its time. */
@@ -120,10 +146,12 @@ export class MergeAttempts {
   /** Nothing is to be merged now. What waits in the queue is still known. */
   forgetUnmerged(key: string): void {
     this.#unmerged.delete(key);
+    this.#begun.delete(key);
   }
 
   forget(key: string): void {
     this.#unmerged.delete(key);
+    this.#begun.delete(key);
     this.#queued.delete(key);
   }
 }

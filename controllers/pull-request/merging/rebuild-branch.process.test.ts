@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { headOf, hostRepository } from '../../../test/support/delivery-pull-request.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { git } from '../../../test/support/git/git-cli.ts';
@@ -114,12 +114,36 @@ test('without a decision that a merge of the host publishes, the branch is left'
   expect(at.revision(name).commit).toBe(commit);
 });
 
+test('it is left with a file that the main branch had alike, if that changes while the host is read', async () => {
+  await at.policy({ publishOn: 'merge' });
+  const { name, ref } = await at.world.draft('apps/app/w1', { 'a.yaml': 'kind: A\n' });
+  await at.world.push(at.path, { 'other.yaml': 'a: 1\n' }, ref.slice('refs/heads/'.length));
+  await at.world.push(at.path, { 'other.yaml': 'a: 1\n' });
+  await at.world.store.repository('apps').sync();
+  await at.world.store.update(name, { action: 'propose' }, ANNA);
+  await at.reconcile(name);
+  const { commit } = at.revision(name);
+  await moveMain(name, 'a: 1\n');
+  at.restart();
+  vi.spyOn(at.forge, 'mergeability').mockImplementation(async () => {
+    await moveMain(name, 'a: 2\n');
+    return 'behind';
+  });
+  await at.reconcile(name);
+  expect(at.forge.mergeability).toHaveBeenCalled();
+  expect(at.revision(name).commit).toBe(commit);
+  await at.reconcile(name);
+  expect(at.forge.checks.get(commit)?.get('sluice/ready')?.title).toContain('other.yaml');
+  expect(git(at.path, ['show', 'proposed/app/w1:other.yaml'])).toBe('a: 1');
+});
+
 test('a main branch that the mirror does not have yet is read before the branch is rebuilt', async () => {
   await at.policy({ publishOn: 'approval' });
   const name = await shown();
   const requested: string[] = [];
   const requests = {
     subscribe: () => () => undefined,
+    onCheck: () => () => undefined,
     takeReview: () => undefined,
     isAsWritten: () => undefined,
     addOwn: () => void requested.push(''),

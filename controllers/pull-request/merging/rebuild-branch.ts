@@ -3,6 +3,7 @@ import type { Source } from '../../../src/controller/source.ts';
 import type { Check, PullRequest } from '../../../src/forge/forge.ts';
 import type { Mergeability } from '../../../src/forge/forge-merging.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
+import { mergeBase } from '../../../src/git/objects/merge-base.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { revisionId } from '../../../src/package/model/revision/package-revision.ts';
 import { decisionOf } from '../../../src/package/store/approve-by-merge.ts';
@@ -11,6 +12,7 @@ import type { RevisionStore } from '../../../src/package/store/revision-store.ts
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { keyOf, type ObjectKey } from '../../../src/resource/object/object.ts';
 import { READY_CHECK } from '../checks/checks.ts';
+import { foreignFilesOf } from '../checks/host-merge-rules.ts';
 import type { ShownProposals, ShownPull } from '../shown-proposals.ts';
 
 /** Until what the host computes of a merge is read again, and until it counts as a conflict. */
@@ -127,17 +129,34 @@ function again(requeueAfter: number): ReconcileResult {
 
 /**
  * Merges the main branch, as it was last fetched, into the proposed one, with the package as it was proposed. Reviews and approvals stay: they are
- * bound to the package. Returns false if there is nothing to merge, or the package itself conflicts.
+ * bound to the package. Returns false if there is nothing to merge, the package itself conflicts, or the branch has other files: the main branch can have
+ * moved since those were looked for.
  */
 export async function rebuildOnMain(
   { store }: Pick<RebuildContext, 'store'>,
-  { revision, conflict }: Pick<RevisionEvaluation, 'revision' | 'conflict'>,
+  evaluation: Pick<RevisionEvaluation, 'revision' | 'record' | 'conflict'>,
 ): Promise<boolean> {
-  if (conflict !== undefined) return false;
+  const { revision, conflict } = evaluation;
+  if (conflict !== undefined || (await foreignFilesOf(store.repositoryOf(revision), evaluation)) !== undefined)
+    return false;
   const by = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;
   const change = { rebase: 'keep', expectedCommit: revision.commit } as const;
   const { commit } = await store.change(revisionId(revision), change, by);
   return commit !== revision.commit;
+}
+
+/**
+ * Bases a proposed branch on the main branch that contains it, as a user merged it when a merge did not publish: hosts open no pull request for a
+ * branch without commits of its own. Returns true if the branch has one now.
+ */
+export async function rebuildMerged(
+  context: Pick<RebuildContext, 'store'>,
+  evaluation: Parameters<typeof rebuildOnMain>[1],
+): Promise<boolean> {
+  const { git, index } = context.store.repositoryOf(evaluation.revision);
+  const { commit } = evaluation.revision;
+  if (index.mainHead === undefined || (await mergeBase(git, commit, index.mainHead)) !== commit) return false;
+  return rebuildOnMain(context, evaluation);
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { isPermanent } from '../../../src/forge/pause-after.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { isPermanent } from '../pause-after.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { textsOf } from '../text/opening-texts.ts';
 import { plainLine } from '../text/quote.ts';
@@ -94,19 +94,27 @@ export async function linkNext(
   }
 }
 
-/** Adds labels and reviewers. Doing it twice changes nothing. */
+/** Adds labels and reviewers. Doing it twice changes nothing. Returns the reviewers that the host refused, with the messages. */
 export async function preparePull(
   { events, signal }: OpenContext,
   object: Stored<PackageRevision>,
   pull: PullRequest,
   forge: Forge,
-  { labels, reviewers }: ReviewPolicy,
-): Promise<void> {
+  { labels, reviewers }: Pick<ReviewPolicy, 'labels' | 'reviewers'>,
+): Promise<ReadonlyMap<string, string>> {
   await forge.addLabels(pull, labels, signal);
+  const refused = new Map<string, string>();
   for (const { name, reason } of await forge.requestReviewers(pull.number, reviewers, signal)) {
-    const message = `${pull.url}: the review of ${plainLine(name)} cannot be requested: ${plainLine(reason)}; correct spec.review.reviewers`;
+    const message = refusedText(pull, name, reason);
     events.record(object, 'Warning', 'ReviewerRefused', message, `reviewer ${name}`);
+    refused.set(name, message);
   }
+  return refused;
+}
+
+/** The message about a reviewer that the host refused. */
+export function refusedText({ url }: PullRequest, name: string, reason: string): string {
+  return `${url}: the review of ${plainLine(name)} cannot be requested: ${plainLine(reason)}; correct spec.review.reviewers`;
 }
 
 function reviewersOf({ reviewers }: ReviewPolicy): number {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { BERTA, eachProposals } from '../../../test/support/proposal-bench.ts';
 
 const WANTED = { labels: ['packages'], reviewers: { users: ['carl'] } };
@@ -57,6 +58,38 @@ describe('labels and review requests of a pull request', () => {
       expect(at.forge.pulls[0]?.labels).toEqual([]);
       expect(at.forge.requested).toEqual(['carl']);
     }
+  });
+
+  test('a reviewer whom the host refuses is requested once, and a new process explains it and requests those in its place', async () => {
+    const at = open();
+    at.forge.strangers.add('no-one');
+    await at.policy({ labels: ['packages'], reviewers: { users: ['carl', 'no-one'] } });
+    const name = await at.propose();
+    await at.reconcile(name);
+    const requests = () => at.forge.calls.filter((method) => method === 'requestReviewers').length;
+    expect([requests(), at.forge.requested]).toEqual([1, ['carl']]);
+    const { body = '' } = at.forge.pulls[0] ?? {};
+    at.forge.change(1, { labels: [], body: body.replaceAll('\n', '\r\n') });
+    at.restart();
+    for (const key of ['apps', name, 'apps', name]) await at.reconcile(key);
+    expect([requests(), at.forge.requested, at.forge.pulls[0]?.labels]).toEqual([1, ['carl'], []]);
+    const { refusals } = at.world.store.repository('apps');
+    const message = expect.stringMatching(
+      /the review of no-one cannot be requested: .*; correct spec\.review\.reviewers/,
+    );
+    expect(refusals.of(name)).toMatchObject([{ reason: 'ReviewerRefused', message }]);
+
+    at.restart();
+    const reviewers = { users: ['carl', 'dora'], teams: [] };
+    const policy = { namespace: 'default', name: 'review' };
+    await at.world.client.patch(packagePolicyKind, policy, { spec: { review: { reviewers } } });
+    await expect.poll(() => at.world.policyFor(at.revision(name)).review?.reviewers).toEqual(reviewers);
+    for (const key of ['apps', name]) await at.reconcile(key);
+    expect(at.forge.requested).toContain('dora');
+    expect(refusals.of(name)).toEqual([]);
+    at.restart();
+    for (const key of ['apps', name]) await at.reconcile(key);
+    expect(requests()).toBe(2);
   });
 
   test('one request opens it with its labels, and neither reviews nor comments of it are read before it changes', async () => {

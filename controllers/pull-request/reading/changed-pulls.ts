@@ -28,7 +28,7 @@ export interface Changes {
 
 /**
  * Which pull requests of a repository have changed: what is open and what changed last at first, later what changed since. What was read is kept
- * until a call has read all that it needs, so that a failure loses nothing.
+ * until a call has read all that it needs, so that a failure loses nothing. What a call has returned, the caller has to keep until it is taken over.
  */
 export class ChangedPulls {
   readonly #forge: Pick<Forge, 'listOpen' | 'listUpdated' | 'get'>;
@@ -96,7 +96,7 @@ export class ChangedPulls {
     const known = this.#since ?? EPOCH;
     // What may have changed again in the same second has to be in the list.
     let since = known;
-    for (const { updatedAt } of this.#fresh.values()) if (updatedAt < since) since = updatedAt;
+    for (const { updatedAt } of this.#fresh.values()) if (Date.parse(updatedAt) < Date.parse(since)) since = updatedAt;
     const wanted = { since, maxAgeMs: this.#fresh.size === 0 ? maxAgeMs : 0 };
     const { pulls, readMs, isComplete } = await this.#lists.updated(this.#forge, wanted, signal);
     this.#since = nextSince(known, pulls, this.#clock.now());

@@ -9,13 +9,14 @@ export interface KnownPull {
   readonly isUnseen: boolean;
 }
 
-/** The pull requests that are known, one of each head branch: by branch and by number. */
+/** The pull requests that are known, one of each head branch and the last merged one: by branch and by number. */
 export class KnownPulls {
   readonly #byBranch = new Map<string, KnownPull>();
   /** Head branches by number. */
   readonly #branches = new Map<number, string>();
   /** Head branches of shared pull requests. */
   readonly #shared = new Set<string>();
+  readonly #merged = new Map<string, { readonly pull: PullRequest; readonly isPassedOver: boolean }>();
 
   of(branch: string): KnownPull | undefined {
     return this.#byBranch.get(branch);
@@ -40,6 +41,26 @@ export class KnownPulls {
     return [...this.#byBranch.values()].some(({ isUnseen }) => isUnseen);
   }
 
+  /** The last one of a branch that was merged, unless it was passed over. */
+  mergedOf(branch: string): PullRequest | undefined {
+    const known = this.#merged.get(branch);
+    return known?.isPassedOver === true ? undefined : known?.pull;
+  }
+
+  /** Returns whether the last one of its branch that was merged was another one before. */
+  noteMerged(pull: PullRequest): boolean {
+    const known = this.#merged.get(pull.head.branch);
+    const isSame = known?.pull.number === pull.number;
+    if (pull.state !== 'merged' || (known !== undefined && known.pull.number > pull.number)) return false;
+    this.#merged.set(pull.head.branch, { pull, isPassedOver: isSame && known.isPassedOver });
+    return !isSame;
+  }
+
+  passOver(branch: string): void {
+    const known = this.#merged.get(branch);
+    if (known !== undefined) this.#merged.set(branch, { ...known, isPassedOver: true });
+  }
+
   set(known: KnownPull): void {
     const { head, number } = known.pull;
     this.#forgetNumber(head.branch);
@@ -57,6 +78,7 @@ export class KnownPulls {
   delete(branch: string): void {
     this.#forgetNumber(branch);
     this.#byBranch.delete(branch);
+    this.#merged.delete(branch);
     this.#shared.delete(branch);
   }
 

@@ -1,6 +1,6 @@
 import type { Forge } from '../../../src/forge/forge.ts';
+import { isPermanent } from '../../../src/forge/pause-after.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import { isPermanent } from '../pause-after.ts';
 
 /** Between two reads of the rules of a branch. */
 const RULES_MS = 600_000;

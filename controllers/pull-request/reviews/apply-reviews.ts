@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Review } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { listed } from '../../../src/foundation/text/counted.ts';
 import { type QuorumStatus, quorumProblem } from '../../../src/package/kernel/approvals.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
-import type { RevisionRecord } from '../../../src/package/model/record/record.ts';
+import { isDecision, type RevisionRecord } from '../../../src/package/model/record/record.ts';
+import { refusalOf } from '../../../src/package/store/evaluate-revision.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { recordedApprovals } from '../../../src/package/store/unmet-rules.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
@@ -23,7 +25,7 @@ import { endedApprovals, withdrawReviews } from './withdraw-reviews.ts';
  * is withdrawn with its review. Returns whether it has changed the revision, which is reconciled again then.
  */
 export async function applyReviews(context: ReviewContext, proposal: ReviewedProposal): Promise<boolean> {
-  const notes = { unread: new Set<string>(), uncounted: new Set<string>() };
+  const notes: ReviewNotes = { unread: new Set<string>(), uncounted: new Set<string>() };
   const isChanged = await applyVerdicts(context, proposal, notes);
   const { revision } = proposal.evaluation;
   const repository = context.store.repositoryOf(revision);
@@ -34,9 +36,12 @@ export async function applyReviews(context: ReviewContext, proposal: ReviewedPro
     'ReviewNotCounted',
     textOf(new Set([...notes.uncounted].slice(-MAX_UNCOUNTED))),
   );
+  repository.refusals.noteReviews(revision.name, 'ApprovedByReview', isChanged ? undefined : notes.approved);
   return isChanged;
 }
 
+/** Users and gates that a message names. */
+const MAX_NAMED = 5;
 /** The last reviews that "sluice why" and the pull request explain. */
 const MAX_UNCOUNTED = 5;
 
@@ -45,6 +50,8 @@ interface ReviewNotes {
   readonly unread: Set<string>;
   /** Approving reviews that do not count, with the reason. */
   readonly uncounted: Set<string>;
+  /** The reviews that approve it, and for what it waits. */
+  approved?: string;
 }
 
 async function applyVerdicts(context: ReviewContext, proposal: ReviewedProposal, notes: ReviewNotes): Promise<boolean> {
@@ -60,16 +67,42 @@ async function applyVerdicts(context: ReviewContext, proposal: ReviewedProposal,
       events.record(object, 'Normal', 'ReviewNotCounted', message, `review of ${one.author}`);
     notes.uncounted.add(message);
   }
-  if (review.publishOn === 'merge') return false;
-  if (changesRequested.length > 0 || approvals.length === 0) return false;
-  const { enforcement } = evaluation.policy;
-  if (enforcement === 'enforce' && evaluation.gates.some(({ state }) => state !== 'Open')) return false;
-  return approve(context, proposal, approvals, notes);
+  const isByMerge = review.publishOn === 'merge';
+  const found = await approvingReviews(context, proposal, approvals, notes);
+  const closed =
+    evaluation.policy.enforcement === 'enforce' ? evaluation.gates.filter(({ state }) => state !== 'Open') : [];
+  // Its review does not count for the package that takes its place.
+  const isRefused = refusalOf(evaluation) !== undefined;
+  if (found.isEnough && !isRefused && (isByMerge || closed.length > 0))
+    notes.approved = approvedText(
+      found.candidates,
+      closed.map(({ type }) => type),
+      isByMerge,
+    );
+  if (isByMerge || changesRequested.length > 0 || !found.isEnough || closed.length > 0) return false;
+  return approve(context, proposal, found.candidates);
 }
 
-/** The approving reviews that do not count, with the reasons, as `applyReviews` has found them. */
-export function uncountedOf(repository: Pick<PackageRepository, 'refusals'>, revision: string): string | undefined {
-  return repository.refusals.of(revision).find(({ reason }) => reason === 'ReviewNotCounted')?.message;
+/** Which reviews approve a proposal, and for what it waits. */
+function approvedText(candidates: readonly Candidate[], closed: readonly string[], isByMerge: boolean): string {
+  const by = candidates.map(({ actor, review }) => `${plainLine(review.author)} (${actor.name})`);
+  const what =
+    by.length === 1 ? `the review of ${by[0]}, which counts` : `the reviews of ${listed(by, MAX_NAMED)}, which count`;
+  const waits = [
+    ...(closed.length === 0 ? [] : [`for its gates to open: ${listed(closed, MAX_NAMED)}`]),
+    ...(isByMerge ? ['for the merge of its pull request'] : []),
+  ];
+  return `it is approved by ${what}; it waits ${waits.join('; then ')}`;
+}
+
+/** The approving reviews that count and that do not, with the reasons, as `applyReviews` has found them. */
+export function shownReviews(
+  repository: Pick<PackageRepository, 'refusals'>,
+  revision: string,
+): { readonly uncounted: string | undefined; readonly approved: string | undefined } {
+  const notes = repository.refusals.of(revision);
+  const messageOf = (wanted: string) => notes.find(({ reason }) => reason === wanted)?.message;
+  return { uncounted: messageOf('ReviewNotCounted'), approved: messageOf('ApprovedByReview') };
 }
 
 export async function verdictsOf(
@@ -84,10 +117,9 @@ export async function verdictsOf(
   return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit), rest);
 }
 
-/** When a proposal was rejected whose pull request was opened again since; undefined for others. */
+/** When a proposal was rejected last: reviews from before it do not count, also in a pull request that is opened again. */
 export function rejectedAt({ steps }: Pick<RevisionRecord, 'steps'>): string | undefined {
-  const last = steps.findLast(({ action }) => action === 'propose' || action === 'reject');
-  return last?.action === 'reject' ? last.at : undefined;
+  return steps.findLast(({ action }) => action === 'reject')?.at;
 }
 
 /**
@@ -98,6 +130,8 @@ async function reportChanges(
   { object, evaluation: { revision, gates }, pull }: ReviewedProposal,
   changesRequested: readonly Review[],
 ): Promise<boolean> {
+  // No condition can be written into a Kptfile that cannot be read; the check reports that.
+  if (revision.kptfile === undefined) return false;
   const gate = gates.find(({ type }) => type === REVIEWED_TYPE);
   const before = revision.kptfile?.status?.conditions?.find(({ type }) => type === REVIEWED_TYPE);
   const isRequested = changesRequested.length > 0;
@@ -124,45 +158,44 @@ async function reportChanges(
   return true;
 }
 
+/** A review that is an approval in the name of a user. */
+interface Candidate {
+  readonly actor: Actor;
+  readonly review: Review;
+}
+
 /**
- * Records the approval of one user; the next one follows when the revision has changed by it. The user needs the same right as for an approval
- * through the API.
+ * The reviews that are approvals besides those that are recorded, and whether there are as many as are needed then. The users need the same right as
+ * for an approval through the API. `notes` gets those that do not count.
  */
-async function approve(
+async function approvingReviews(
   context: ReviewContext,
   proposal: ReviewedProposal,
   approvals: ReviewVerdicts['approvals'],
-  { unread, uncounted }: ReviewNotes,
-): Promise<boolean> {
-  const { client, events, mayApprove, signal } = context;
+  notes: ReviewNotes,
+): Promise<{ readonly candidates: readonly Candidate[]; readonly isEnough: boolean }> {
+  const { events, mayApprove, signal } = context;
   const { object, evaluation } = proposal;
   const { needed, given, barred, quorums } = recordedApprovals(evaluation);
   const counted = new Set([{ given }, ...quorums].flatMap((one) => one.given.map(({ subject }) => subject)));
+  const decisions = (evaluation.record.approvals ?? []).filter(isDecision);
   // The host merges it: what follows is not to be approved again.
-  const decided = new Set(
-    (evaluation.record.approvals ?? []).flatMap(({ mergeOf, evidence }) =>
-      mergeOf === undefined ? [] : (evidence ?? []),
-    ),
-  );
+  const decided = new Set(decisions.flatMap(({ evidence }) => evidence ?? []));
   // A later review takes the place of the one that a decision was made by, which may have been dismissed.
-  const replaceable = new Set(
-    (evaluation.record.approvals ?? []).flatMap(({ mergeOf, evidence, subject }) =>
-      mergeOf === undefined || evidence === undefined ? [] : subject,
-    ),
-  );
-  const candidates: { readonly actor: Actor; readonly review: Review }[] = [];
+  const replaceable = new Set(decisions.flatMap(({ evidence, subject }) => (evidence === undefined ? [] : subject)));
+  const candidates: Candidate[] = [];
   for (const { subject, review } of approvals) {
     if (decided.has(review.url) || (counted.has(subject) && !replaceable.has(subject))) continue;
     const refuse = (why: string) => {
       const message = `the review ${review.url} of ${plainLine(review.author)} does not count: ${why}`;
       events.record(object, 'Warning', 'ReviewNotCounted', message, `review of ${review.author}`);
-      uncounted.add(message);
+      notes.uncounted.add(message);
     };
     const by = { forge: context.teamsOf?.(proposal.forge) ?? proposal.forge, mayApprove, signal };
     const approver = await revisionApprover(by, proposal.review, review.author, keyOf(object));
     if (approver === undefined) continue;
     const { actor, problem } = approver;
-    if (problem !== '') unread.add(`the groups of ${plainLine(review.author)} may be missing${problem}`);
+    if (problem !== '') notes.unread.add(`the groups of ${plainLine(review.author)} may be missing${problem}`);
     const problems = quorums.map((quorum) => quorumProblem(quorum, actor));
     const bar = barred.find(({ name }) => name === subject);
     if (bar !== undefined) {
@@ -174,17 +207,28 @@ async function approve(
       refuse(`${noRightText([subject])}, or change the policy${problem}`);
     } else candidates.push({ actor, review });
   }
-  const [first] = candidates;
-  if (first === undefined) return false;
+  if (candidates.length === 0) return { candidates, isEnough: false };
   const together = new Set([...counted, ...candidates.map(({ actor }) => actor.name)]);
-  if (together.size < needed) return false;
   const reached = (quorum: QuorumStatus) =>
     new Set([
       ...quorum.given.map(({ subject }) => subject),
       ...candidates.flatMap(({ actor }) => (quorumProblem(quorum, actor) === undefined ? actor.name : [])),
     ]).size;
   // A quorum of another namespace is for its users.
-  if (quorums.some((one) => one.quorum.namespace === undefined && reached(one) < one.needed)) return false;
+  const isMissing = quorums.some((one) => one.quorum.namespace === undefined && reached(one) < one.needed);
+  return { candidates, isEnough: together.size >= needed && !isMissing };
+}
+
+/** Records the approval of one user; the next one follows when the revision has changed by it. */
+async function approve(
+  context: ReviewContext,
+  proposal: ReviewedProposal,
+  candidates: readonly Candidate[],
+): Promise<boolean> {
+  const { client, events, signal } = context;
+  const { object } = proposal;
+  const [first] = candidates;
+  if (first === undefined) return false;
   if (!(await isUnchanged(context, proposal, candidates))) return false;
   const { actor, review } = first;
   const reason = `review ${review.url} of ${plainLine(review.author)}`;
@@ -207,7 +251,7 @@ async function approve(
 async function isUnchanged(
   context: ReviewContext,
   proposal: ReviewedProposal,
-  candidates: readonly { readonly review: Review }[],
+  candidates: readonly Candidate[],
 ): Promise<boolean> {
   const { store } = context;
   const { evaluation, object, review, pull } = proposal;

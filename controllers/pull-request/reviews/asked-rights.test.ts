@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
-import { eachProposals } from '../../../test/support/proposal-bench.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
+import { eachProposals, GATE } from '../../../test/support/proposal-bench.ts';
 import { AskedRights } from './asked-rights.ts';
 
+const GATED = { requiredGates: [{ conditionType: GATE, approveOnly: true }] };
 const open = eachProposals();
 
 test('the check succeeds once the users whom the policy maps get the right to approve', async () => {
@@ -171,4 +173,106 @@ test('changes of roles cause no requests to the Git host', async () => {
     await rights.look({ ...repository, name: 'apps:rights' }, () => undefined, signal);
   }
   expect(asked).toEqual({ right: 3000, team: 4 });
+});
+
+test('a right to any of several packages of a pull request is noticed, since roles can name objects', async () => {
+  const clock = new ManualClock();
+  const rights = new AskedRights(
+    clock,
+    () => undefined,
+    () => 0,
+  );
+  const { signal } = new AbortController();
+  const repository = { namespace: 'default', name: 'apps' };
+  const granted = new Set(['apps.b.v1']);
+  const asking = rights.about(repository, { namespace: 'default', name: 'apps.1' });
+  const may = asking.rights(async (_, { name }) => granted.has(name));
+  for (const name of ['apps.a.v1', 'apps.b.v1']) await may?.({ name: 'bob' }, { namespace: 'default', name }, signal);
+  asking.keep();
+  granted.add('apps.a.v1');
+  const woken = new Set<string>();
+  for (let turn = 0; turn < 2; turn += 1) {
+    clock.advance(300_000);
+    await rights.look({ ...repository, name: 'apps:rights' }, ({ name }) => void woken.add(name), signal);
+  }
+  expect([...woken]).toEqual(['apps.1']);
+});
+
+test('known answers are those of one revision, until a look or a change of roles shows that they are others', async () => {
+  const clock = new ManualClock();
+  const enqueued: string[] = [];
+  const rights = new AskedRights(
+    clock,
+    ({ name }) => void enqueued.push(name),
+    () => 0,
+  );
+  const { signal } = new AbortController();
+  const repository = { namespace: 'default', name: 'apps' };
+  const item = { namespace: 'default', name: 'apps.1' };
+  const granted = new Set(['apps.a.v1']);
+  let asked: string[] = [];
+  const mayApprove = async (_: unknown, { name }: { readonly name: string }) => {
+    asked.push(name);
+    return granted.has(name);
+  };
+  const reconcile = async (fresh: readonly string[] = []) => {
+    asked = [];
+    const asking = rights.about(repository, item);
+    const ask = (name: string, may: ReturnType<typeof asking.rights>) =>
+      may?.({ name: 'bob' }, { namespace: 'default', name }, signal);
+    const answers: (boolean | undefined)[] = [];
+    for (const name of ['apps.a.v1', 'apps.b.v1']) answers.push(await ask(name, asking.knownRights(mayApprove)));
+    for (const name of fresh) await ask(name, asking.rights(mayApprove));
+    asking.keep();
+    return { answers, asked };
+  };
+  const look = () => rights.look({ ...repository, name: 'apps:rights' }, () => undefined, signal);
+  clock.advance(1);
+  expect(await reconcile()).toEqual({ answers: [true, false], asked: ['apps.a.v1', 'apps.b.v1'] });
+  expect(await reconcile()).toEqual({ answers: [true, false], asked: [] });
+  // A refusal holds up a check.
+  clock.advance(30_000);
+  expect(await reconcile()).toEqual({ answers: [true, false], asked: ['apps.b.v1'] });
+
+  // What decides is asked, and what is shown follows that.
+  granted.add('apps.b.v1');
+  enqueued.length = 0;
+  expect(await reconcile(['apps.b.v1'])).toEqual({ answers: [true, false], asked: ['apps.b.v1'] });
+  expect(enqueued).toEqual(['apps.1']);
+  expect(await reconcile(['apps.b.v1'])).toEqual({ answers: [true, true], asked: ['apps.b.v1'] });
+  expect(enqueued).toEqual(['apps.1']);
+
+  granted.clear();
+  rights.hurry();
+  expect(await reconcile()).toEqual({ answers: [false, false], asked: ['apps.a.v1', 'apps.b.v1'] });
+  // Until the change is read everywhere, no answer lasts.
+  clock.advance(1000);
+  granted.add('apps.a.v1').add('apps.b.v1');
+  expect(await reconcile()).toEqual({ answers: [true, true], asked: ['apps.a.v1', 'apps.b.v1'] });
+  clock.advance(1000);
+  expect((await reconcile()).asked).toHaveLength(2);
+  granted.delete('apps.a.v1');
+  clock.advance(269_000);
+  await look();
+  expect(await reconcile()).toEqual({ answers: [false, true], asked: ['apps.a.v1', 'apps.b.v1'] });
+});
+
+test('a reconciliation of a proposal asks for the rights of no mapped users that are known', async () => {
+  const at = open();
+  let asked = 0;
+  at.restart({
+    mayApprove: async () => {
+      asked += 1;
+      return true;
+    },
+  });
+  const approvers = Array.from({ length: 12 }, (_, number) => ({ user: `u${number}`, subject: `u${number}@acme.org` }));
+  await at.policy({ publishOn: 'merge', approvers, gateChecks: [GATE] }, GATED);
+  const name = await at.propose();
+  await at.settle();
+  expect(asked).toBeGreaterThan(0);
+  asked = 0;
+  await at.world.store.change(name, { conditions: [{ type: GATE, status: 'False' }] }, ANNA);
+  await at.reconcile(name);
+  expect(asked).toBe(0);
 });

@@ -6,6 +6,7 @@ import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { clusterRoleKind, roleKind } from '../../../src/resource/kinds/rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../../src/resource/kinds/rbac/role-binding.ts';
 import { type KubernetesObject, keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
+import type { Actor } from '../../../src/resource/object/request-context.ts';
 import type { Kind } from '../../../src/resource/schema/kind.ts';
 import type { MayApprove } from '../rights.ts';
 
@@ -14,6 +15,9 @@ const PAUSE_MS = 300_000;
 const MAX_JITTER = 0.2;
 /** After a change of roles that this process sees: what answers may see it a moment later, and many changes come together. */
 const SETTLE_MS = 1000;
+/** For so long an answer is one that is known, if no look has found another one; a refusal, which holds up a check, for less. */
+const KNOWN_MS = 300_000;
+const REFUSAL_KNOWN_MS = 30_000;
 /**
  * Users whose rights, and memberships that are asked for in one look: each membership is a request to the Git host, of which it gets 24 an hour at
  * most for a repository.
@@ -33,13 +37,19 @@ interface Question {
   readonly kind: QuestionKind;
   /** Equal for one user in all pull requests of the repository. */
   readonly id: string;
+  /** Name of the revision, since roles can name objects; empty for teams. */
+  readonly revision: string;
   readonly answer: boolean;
+  /** In milliseconds of running time. */
+  readonly askedMs: number;
   ask(signal: AbortSignal): Promise<boolean>;
 }
 
 interface Group {
-  /** By what has asked it: the questions are for different revisions. */
-  readonly questions: Map<string, Question & { readonly item: ObjectKey }>;
+  /** By what has asked it: the questions are for different revisions, of which a pull request can have several, and by their names. */
+  readonly questions: Map<string, { readonly item: ObjectKey; readonly asked: Map<string, Question> }>;
+  /** Answers until then are known no more, since one of them has changed. */
+  changedMs: number;
   /** Number of looks that have asked it. */
   looks: number;
 }
@@ -55,6 +65,8 @@ interface Asked {
 /** What one reconciliation asks, with the answers. */
 export interface Asking {
   rights(mayApprove: MayApprove | undefined): MayApprove | undefined;
+  /** The same with answers that are known, for what is only shown: in a cluster each question is a request. */
+  knownRights(mayApprove: MayApprove | undefined): MayApprove | undefined;
   teams(forge: Teams): Teams;
   /** Takes the place of what the last reconciliation asked. */
   keep(): void;
@@ -70,6 +82,8 @@ export class AskedRights {
   readonly #random: () => number;
   readonly #enqueue: (key: ObjectKey) => void;
   readonly #repositories = new Map<string, Asked>();
+  /** Answers until then are known no more, since roles have changed. */
+  #changedMs = Number.NEGATIVE_INFINITY;
 
   /** `enqueue` gets the keys for `look` into the work queue. */
   constructor(clock: Pick<Clock, 'monotonic'>, enqueue: (key: ObjectKey) => void, random: () => number = Math.random) {
@@ -81,26 +95,64 @@ export class AskedRights {
   /** Collects the questions about one pull request, or proposal, of a repository. */
   about(repository: ObjectKey, item: ObjectKey): Asking {
     const questions = new Map<string, Question>();
-    const note = (question: Question) => questions.set(question.id, question);
+    let isOutdated = false;
+    const note = (question: Question) => {
+      const key = `${question.id} ${question.revision}`;
+      // What was known before is shown.
+      if ((questions.get(key)?.answer ?? question.answer) !== question.answer) isOutdated = true;
+      questions.set(key, question);
+      return question.answer;
+    };
+    const rights: Asking['rights'] = (mayApprove) =>
+      mayApprove &&
+      (async (user, revision, signal) => {
+        const { id, askedMs } = { id: rightId(user, revision), askedMs: this.#clock.monotonic() };
+        const answer = await mayApprove(user, revision, signal);
+        const ask: Question['ask'] = (end) => mayApprove(user, revision, end);
+        return note({ kind: 'right', id, revision: revision.name, answer, askedMs, ask });
+      });
     return {
-      rights: (mayApprove) =>
-        mayApprove &&
-        (async (user, revision, signal) => {
-          const answer = await mayApprove(user, revision, signal);
-          const id = JSON.stringify(['right', user.name, user.groups ?? [], revision.namespace]);
-          note({ kind: 'right', id, answer, ask: (end) => mayApprove(user, revision, end) });
-          return answer;
-        }),
+      rights,
+      knownRights: (mayApprove) => {
+        const ask = rights(mayApprove);
+        return (
+          ask &&
+          (async (user, revision, signal) => {
+            const id = rightId(user, revision);
+            const known =
+              questions.get(`${id} ${revision.name}`) ?? this.#known(repository, { item, id, revision: revision.name });
+            return known === undefined ? ask(user, revision, signal) : note(known);
+          })
+        );
+      },
       teams: (forge) => ({
         isTeamMember: async (team, user, signal) => {
+          const askedMs = this.#clock.monotonic();
           const answer = await forge.isTeamMember(team, user, signal);
           const id = JSON.stringify(['team', team, user]);
-          note({ kind: 'team', id, answer, ask: (end) => forge.isTeamMember(team, user, end) });
-          return answer;
+          const ask: Question['ask'] = (end) => forge.isTeamMember(team, user, end);
+          return note({ kind: 'team', id, revision: '', answer, askedMs, ask });
         },
       }),
-      keep: () => this.#keep(repository, item, questions),
+      keep: () => {
+        this.#keep(repository, item, questions);
+        if (isOutdated) this.#enqueue(item);
+      },
     };
+  }
+
+  /** A question that the last reconciliation of this item has asked, if its answer is still known. */
+  #known(
+    repository: ObjectKey,
+    { item, id, revision }: { readonly item: ObjectKey; readonly id: string; readonly revision: string },
+  ): Question | undefined {
+    const group = this.#repositories.get(keyText(repository))?.groups.get(id);
+    const question = group?.questions.get(keyText(item))?.asked.get(revision);
+    if (group === undefined || question === undefined) return undefined;
+    const { answer, askedMs } = question;
+    if (askedMs <= Math.max(this.#changedMs, group.changedMs)) return undefined;
+    const isRecent = this.#clock.monotonic() - askedMs < (answer ? KNOWN_MS : REFUSAL_KNOWN_MS);
+    return isRecent ? question : undefined;
   }
 
   #keep(repository: ObjectKey, item: ObjectKey, questions: ReadonlyMap<string, Question>): void {
@@ -109,8 +161,11 @@ export class AskedRights {
     const id = keyText(repository);
     const known = this.#repositories.get(id) ?? { key: repository, groups: new Map(), dueMs: this.#begin() };
     for (const question of questions.values()) {
-      const group = known.groups.get(question.id) ?? { questions: new Map(), looks: 0 };
-      group.questions.set(keyText(item), { ...question, item });
+      const changedMs = Number.NEGATIVE_INFINITY;
+      const group = known.groups.get(question.id) ?? { questions: new Map(), changedMs, looks: 0 };
+      const own = group.questions.get(keyText(item)) ?? { item, asked: new Map<string, Question>() };
+      own.asked.set(question.revision, question);
+      group.questions.set(keyText(item), own);
       known.groups.set(question.id, group);
     }
     if (this.#repositories.has(id)) return;
@@ -154,6 +209,7 @@ export class AskedRights {
   /** Roles have changed: what depends on them is looked at soon. Teams do not depend on them, and keep their time. */
   hurry(): void {
     const soon = this.#clock.monotonic() + SETTLE_MS;
+    this.#changedMs = soon;
     for (const known of this.#repositories.values()) {
       known.dueMs.right = Math.min(known.dueMs.right, soon);
       this.#enqueue(rightsKey(known.key));
@@ -185,7 +241,7 @@ export class AskedRights {
     const left = { right: 0, team: 0 };
     for (const kind of due) left[kind] = MOST[kind];
     for (const [id, group] of [...known.groups]) {
-      const asked = [...group.questions.values()];
+      const asked = [...group.questions.values()].flatMap((one) => [...one.asked.values()]);
       const question = asked[group.looks % asked.length];
       if (question === undefined || left[question.kind] === 0) continue;
       left[question.kind] -= 1;
@@ -200,6 +256,7 @@ export class AskedRights {
         left[question.kind] = 0;
         continue;
       }
+      group.changedMs = this.#clock.monotonic();
       for (const { item } of group.questions.values()) wake(item);
     }
   }
@@ -217,6 +274,11 @@ export class AskedRights {
 /** True for the keys of looks at rights: no object has such a name. */
 export function isRightsKey({ name }: ObjectKey): boolean {
   return name.endsWith(SUFFIX);
+}
+
+/** Equal for one user in all pull requests of a repository. */
+function rightId({ name, groups = [] }: Actor, { namespace }: ObjectKey): string {
+  return JSON.stringify(['right', name, groups, namespace]);
 }
 
 function rightsKey(repository: ObjectKey): ObjectKey {

@@ -27,7 +27,12 @@ function describeWith(review: Partial<Proposal['review']>): string {
 describe('the text of a proposal', () => {
   test('lists the commands that the policy permits', () => {
     expect(describeWith({})).toContain('`/sluice approve`');
-    expect(describeWith({})).toContain('`/sluice set <condition> True|False|Unknown <message>`');
+    expect(describeWith({})).toContain('`/sluice set <condition> <True, False or Unknown> <message>`');
+    const forge = { ...REVIEW.forge, provider: 'github' } as const;
+    expect([{}, { forge }].map((one) => describeWith(one).includes('unless the webhook for comments'))).toEqual([
+      true,
+      false,
+    ]);
     const command = describeWith({ publishOn: 'approval' });
     expect(command).toContain('`/sluice why`, `/sluice reject <reason>`, `/sluice rerun`');
     expect(command).not.toMatch(/sluice (approve|set)/);

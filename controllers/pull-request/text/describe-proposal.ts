@@ -6,8 +6,10 @@ import type { diffSchema } from '../../../src/package/model/revision/revision-re
 import type { BlockingRule } from '../../../src/package/model/revision/revision-state.ts';
 import type { DeepReadonly } from '../../../src/resource/object/object.ts';
 import { USAGE } from '../commands/parse-command.ts';
+import { ALL_MAY, countedApprovers, type MappedRights, withoutRightText } from '../reviews/mapped-rights.ts';
 import { rulesTable } from './describe-rules.ts';
 import { codeBlock, inlineCode, plainLine } from './quote.ts';
+import { refusalIn } from './refusal.ts';
 import type { RenderedChanges } from './resource-changes.ts';
 
 export type PackageDiff = DeepReadonly<z.infer<typeof diffSchema>>;
@@ -18,12 +20,16 @@ export interface Proposal {
   /** The same by resource; undefined where what it is compared with cannot be read any more. */
   readonly rendered?: RenderedChanges | undefined;
   readonly review: ReviewPolicy;
+  /** Of the users whom the policy maps, who may approve it. Default: all. */
+  readonly rights?: MappedRights | undefined;
   /** What keeps it from being published now, besides gates. */
   readonly rules: readonly BlockingRule[];
   /** How many approvals its merge has, and who has to merge; undefined if that is nothing special. */
   readonly progress?: string | undefined;
   /** Approving reviews that do not count, with the reasons. */
   readonly uncounted?: string | undefined;
+  /** Which reviews approve it, and for what it waits. */
+  readonly approved?: string | undefined;
   /** Where the package was copied from; undefined if it was not. */
   readonly upstream: string | undefined;
 }
@@ -34,10 +40,14 @@ const MAX_DIFF_CHARACTERS = 40_000;
 const MAX_OTHER_CHARACTERS = 10_000;
 const MAX_FILE_CHARACTERS = 10_000;
 const MAX_FILES = 100;
-const MAX_CONFLICT_CHARACTERS = 2000;
+const MAX_REFUSAL_CHARACTERS = 2000;
 const MAX_REVIEWS_CHARACTERS = 1000;
 const MAX_GATES = 100;
 const MAX_TABLE_CHARACTERS = 12_000;
+
+/** As these hosts do not report which comments were edited. */
+const NEEDS_WEBHOOK =
+  'Those but `why` and `rerun` are refused unless the webhook for comments is set up for this repository; without it, review or close this pull request, or use `sluice rpkg condition set`.';
 
 /** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
 export function describeProposal(proposal: Proposal): string {
@@ -47,7 +57,7 @@ export function describeProposal(proposal: Proposal): string {
     gateTable(explanation.gates),
     ...blockedBy(proposal),
     ...reviewed(proposal),
-    publication(explanation, review),
+    publication(proposal),
     ...commands(review),
     ...changed(proposal, MAX_DIFF_CHARACTERS),
   ].join('\n\n');
@@ -64,18 +74,18 @@ export function describeMember(proposal: Proposal, maxCharacters: number): strin
   return [head, ...changed(proposal, Math.max(0, maxCharacters - head.length))].join('\n\n');
 }
 
-function about({ explanation, upstream }: Proposal): readonly string[] {
+function about({ explanation, upstream, review }: Proposal): readonly string[] {
   const { name, last } = explanation;
+  const refusal = refusalIn(explanation.reasons);
+  const unpublished = review.publishOn === 'merge' ? ' A merge now would publish nothing.' : '';
   const by =
     last === undefined ? '' : ` Last change: ${inlineCode(last.action)} by ${inlineCode(last.by)} at ${last.at}.`;
   const from = upstream === undefined ? '' : ` Upstream: ${inlineCode(upstream)}.`;
   return [
     `Package revision ${inlineCode(name)}.${by}${from}`,
-    ...explanation.reasons.flatMap(({ reason, message }) =>
-      reason === 'Conflicted'
-        ? `**Conflict with the main branch:** ${inlineCode(message, MAX_CONFLICT_CHARACTERS)}`
-        : [],
-    ),
+    ...(refusal === undefined
+      ? []
+      : [`**${refusal.heading}:** ${inlineCode(refusal.message, MAX_REFUSAL_CHARACTERS)}${unpublished}`]),
   ];
 }
 
@@ -83,12 +93,15 @@ function changed({ diff, rendered }: Proposal, most: number): readonly string[] 
   return rendered === undefined ? [changes(diff, most)] : renderedParts(diff.from, rendered, most);
 }
 
-/** The commands that the policy permits in comments; none where it lists no users. */
-export function commands({ approvers, publishOn }: ReviewPolicy): readonly string[] {
+/** The commands that the policy permits in comments, and `about` them; none where it lists no users. */
+export function commands({ approvers, publishOn, forge }: ReviewPolicy, about = ''): readonly string[] {
   if (approvers.length === 0) return [];
   const decides = (line: string) => /^\/sluice (approve|set)\b/.test(line);
   const lines = USAGE.filter((line) => publishOn !== 'approval' || !decides(line)).map((line) => `\`${line}\``);
-  return [`Commands, in the first line of a comment by a user whom the policy lists: ${lines.join(', ')}.`];
+  const proof = forge.provider === 'github' ? '' : ` ${NEEDS_WEBHOOK}`;
+  return [
+    `Commands, in the first line of a comment by a user whom the policy lists: ${lines.join(', ')}.${about}${proof}`,
+  ];
 }
 
 /** What the section says once the proposal has ended. */
@@ -139,10 +152,16 @@ function blockedBy({ rules, review }: Proposal, maxCharacters?: number): readonl
   return [`**${what}${bypass}:**`, rulesTable(rules, maxCharacters)];
 }
 
-/** What its reviews have brought so far. */
-function reviewed({ progress, uncounted }: Proposal): readonly string[] {
+/** What its reviews have brought so far, and whose bring nothing. */
+function reviewed({ progress, uncounted, approved, review, rights = ALL_MAY }: Proposal): readonly string[] {
+  // A rule reports it where none may.
+  const without = rights.isNone ? undefined : withoutRightText(review, rights);
   return [
+    ...(without === undefined
+      ? []
+      : [`**Users who may not approve:** ${inlineCode(without, MAX_REVIEWS_CHARACTERS)}.`]),
     ...(progress === undefined ? [] : [`**By its reviews:** ${inlineCode(progress, MAX_REVIEWS_CHARACTERS)}.`]),
+    ...(approved === undefined ? [] : [`**Approved:** ${inlineCode(approved, MAX_REVIEWS_CHARACTERS)}.`]),
     ...(uncounted === undefined
       ? []
       : [`**Reviews that do not count:** ${inlineCode(uncounted, MAX_REVIEWS_CHARACTERS)}.`]),
@@ -159,24 +178,24 @@ function approvalRules({ approvals }: Explanation): readonly string[] {
 }
 
 /** Whose reviews count where the merge publishes. */
-export function approvalsOfMerge({ approvers }: ReviewPolicy): string {
+export function approvalsOfMerge({ approvers }: Pick<ReviewPolicy, 'approvers'>): string {
   const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
   return users === ''
     ? ''
     : ` The merge and approving reviews of these users count as approvals: ${users}. Approve by a review before you schedule a merge (auto-merge), which approves nothing that changes later.`;
 }
 
-function publication(explanation: Explanation, review: ReviewPolicy): string {
-  const { publishOn, approvers } = review;
+function publication({ explanation, review: { publishOn, approvers: mapped }, rights = ALL_MAY }: Proposal): string {
+  const approvers = countedApprovers(mapped, rights);
   const { name } = explanation;
   const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
   const sentences = [
     publishOn === 'merge'
-      ? `A merge publishes it, if all gates are open and its approvals suffice; otherwise what is merged is out of band, and is not delivered.${approvalsOfMerge(review)}`
+      ? `A merge publishes it, if all gates are open and its approvals suffice; otherwise what is merged is out of band, and is not delivered.${approvalsOfMerge({ approvers })}`
       : publishOn === 'approval'
         ? `To publish it: ${inlineCode(`sluice rpkg approve ${name}`)}.`
         : users === ''
-          ? 'No review publishes it, since the policy lists no approvers.'
+          ? `No review publishes it, since the policy lists no approvers${mapped.length === 0 ? '' : ' who may approve it'}.`
           : `An approving review publishes it once all gates are open. Reviews of these users count: ${users}.`,
     ...approvalRules(explanation),
     `Closing this pull request rejects the proposal.${publishOn === 'merge' ? '' : ' A merge here does not publish it.'}`,

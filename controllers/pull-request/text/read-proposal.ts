@@ -35,7 +35,7 @@ export async function readProposal(
   { client, store }: DescriptionContext,
   object: Stored<PackageRevision>,
   { revision: { kptfile }, content, record }: Pick<RevisionEvaluation, 'revision' | 'content' | 'record'>,
-  about: Pick<Proposal, 'explanation' | 'review' | 'rules' | 'progress' | 'uncounted'>,
+  about: Pick<Proposal, 'explanation' | 'review' | 'rights' | 'rules' | 'progress' | 'uncounted' | 'approved'>,
   signal: AbortSignal,
 ): Promise<Proposal> {
   const read = await client.subResource('diff').get(packageRevisionKind, keyOf(object), {}, { signal });

@@ -93,3 +93,28 @@ test('one file of thousands of equal documents is counted, while other work goes
   const ended = renderedChanges(new Map(), files({ 'a.yaml': text }), AbortSignal.timeout(1));
   await expect(ended).rejects.toThrow(/aborted/);
 });
+
+test('a document that takes long to be read as a resource is compared as a file', async () => {
+  const long = (value: string) =>
+    configMap('a', value) + Array.from({ length: 5000 }, (_, at) => `  k${at}: ${value}\n`).join('');
+  // Its brackets are mistakes, each of them.
+  const broken = (value: string) => `${configMap('b', value)}  brackets: ${']'.repeat(12_000)}\n`;
+  const at = (value: string) => files({ 'long.yaml': long(value), 'broken.yaml': broken(value) });
+  let [turns, isOver] = [0, false];
+  const others = () => {
+    turns += 1;
+    if (!isOver) setImmediate(others);
+  };
+  setImmediate(others);
+  const changes = await renderedChanges(at('a'), at('b'), NO_SIGNAL);
+  isOver = true;
+  expect(changes.resources.files).toEqual([]);
+  expect(changes.files.files.map(({ path }) => path)).toEqual(['broken.yaml', 'long.yaml']);
+  expect(turns).toBeGreaterThan(5);
+});
+
+test('a file that is too large to be compared is not searched for Secrets', async () => {
+  const large = (value: string) => files({ 'large.yaml': secret(`data:\n  a: ${value.repeat(1024 * 1024)}\n`) });
+  const { files: changed } = await renderedChanges(large('YWFh'), large('YmJi'), NO_SIGNAL);
+  expect(changed.files).toEqual([{ path: 'large.yaml', change: 'Modified', truncated: true, patch: '' }]);
+});

@@ -1,11 +1,12 @@
 import { stringify } from 'yaml';
 import { createPacer } from '../../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { yamlProblem } from '../../../src/function/lint/yaml-problem.ts';
 import { Resource } from '../../../src/function/resource/resource.ts';
 import { isResourcePath } from '../../../src/function/resource/resource-path.ts';
 import { isBlankDocument, splitDocuments } from '../../../src/package/merge/split-documents.ts';
 import { filesInMemory } from '../../../src/package/model/diff/compared-files.ts';
-import { type FileChanges, fileChanges } from '../../../src/package/model/diff/file-diff.ts';
+import { type FileChanges, fileChanges, MAX_COMPARED_FILE_BYTES } from '../../../src/package/model/diff/file-diff.ts';
 
 /** The files of a package, by path below its folder. */
 export type PackageFiles = ReadonlyMap<string, Buffer>;
@@ -18,7 +19,9 @@ export interface RenderedChanges {
   readonly files: FileChanges;
 }
 
-const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_FILE_BYTES = MAX_COMPARED_FILE_BYTES;
+/** Bytes of a document of a file that is read as resources: each is read at once, a kibibyte in some milliseconds. */
+const MAX_DOCUMENT_BYTES = 16 * 1024;
 /** Bytes of differing files of one side that are read as resources, in this process; the others are compared as files. */
 const MAX_PARSED_BYTES = 4 * 1024 * 1024;
 const BUDGET = { patchBytes: 64 * 1024, listBytes: 64 * 1024 };
@@ -78,7 +81,8 @@ async function contentsOf(
     }
     left -= data.length;
     const documents = left < 0 ? undefined : await documentsOf(path, data, pause);
-    if (documents === undefined) files.set(path, unlessSecretIn(data));
+    // No larger one is compared.
+    if (documents === undefined) files.set(path, data.length > MAX_FILE_BYTES ? data : unlessSecretIn(data));
     for (const document of documents ?? []) resources.set(freeId(resources, counts, document.resource), document);
     await pause();
   }
@@ -89,7 +93,7 @@ function isKptfile(path: string): boolean {
   return path === 'Kptfile' || path.endsWith('/Kptfile');
 }
 
-/** Undefined unless all documents of a file are resources. */
+/** Undefined unless all documents of a file are resources, and small. */
 async function documentsOf(
   path: string,
   data: Buffer,
@@ -98,8 +102,11 @@ async function documentsOf(
   if (!isResourcePath(path) || data.length > MAX_FILE_BYTES) return undefined;
   try {
     const parts = splitDocuments(data.toString('utf8')).filter((part) => !isBlankDocument(part));
+    if (parts.some((part) => part.length > MAX_DOCUMENT_BYTES)) return undefined;
     const documents: Document[] = [];
     for (const [index, text] of parts.entries()) {
+      // It ends at the first mistake, while the reader of resources looks for all of them, which can take seconds.
+      if (yamlProblem(text) !== undefined) return undefined;
       documents.push({ text, resource: Resource.parse(text, { file: path, index }) });
       await pause();
     }

@@ -39,7 +39,9 @@ export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptReq
   return comments.toReversed().flatMap((comment) => {
     const { author, body, url } = comment;
     const found = COMMAND.exec(body);
-    return found === null || isEdited(comment) ? [] : [{ author, commit: found[1], url, comment }];
+    return found === null || isEdited(comment) || !/^\d{1,30}$/.test(comment.id)
+      ? []
+      : [{ author, commit: found[1], url, comment }];
   });
 }
 

@@ -1,26 +1,28 @@
-import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
-import { keyOf, type Stored } from '../../../src/resource/object/object.ts';
+import { keyOf, type ObjectKey, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { authorshipOf, waitFor } from '../../pull-request/commands/edited-comments.ts';
 import type { MayCreate } from '../../pull-request/rights.ts';
 import { inlineCode, plainLine } from '../../pull-request/text/quote.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
+import type { ReadComments } from '../commands/comments.ts';
 import type { JudgedPull, PulledPackage } from '../describe-user-pull.ts';
-import { keyAt, type PulledHead } from '../read-user-pull.ts';
-import type { UserPulls } from '../user-pulls.ts';
+import { keyAt, type PulledHead } from '../judging/read-user-pull.ts';
+import type { UserPulls } from '../reading/user-pulls.ts';
+import type { Written } from '../reading/written.ts';
+import type { Registration } from '../registrations/registrations.ts';
 import { type AdoptRequest, adoptPackages, adoptRequestsIn, authorizeAdoption, type PolicyPackages } from './adopt.ts';
 
-/** A comment with a command counts so long. */
-const COMMAND_AGE_MS = 60 * 60_000;
 /** Requests for the adoption of one pull request that are checked besides the last one. */
 const MAX_EARLIER = 19;
-const MAX_COMMENTS = 200;
 const TOPIC = 'adopt';
+/** Where the reply keeps the last comment whose request was carried out or refused, for later processes: after its first line, which is the topic. */
+const HANDLED = /^.*\n<!-- sluice:handled comment=(\d+) -->/;
 const UNKNOWN_REQUESTER =
   'This host does not report whether another user has edited the request, and no webhook with the event of comments has shown how its author wrote it. Set up that webhook, so that only requests as their authors wrote them count (docs/webhooks.md).';
 
@@ -38,10 +40,12 @@ export interface AdoptionContext {
 export interface Adoptable {
   /** That whose controller replies. */
   readonly object: Stored<Repository>;
+  readonly registrations: readonly Pick<Registration, 'key'>[];
   readonly pulls: UserPulls;
   readonly pull: PullRequest;
   readonly head: PulledHead;
   readonly read: Pick<JudgedPull, 'packages' | 'unread'>;
+  readonly comments: ReadComments;
 }
 
 /** What was done, for the comment. */
@@ -50,7 +54,7 @@ interface Reply {
   /** In Markdown; empty if all packages are drafts now. */
   readonly problems: readonly string[];
   readonly note?: string | undefined;
-  /** Address of the last request, once it is carried out or refused. */
+  /** Id of the comment with the last request, once it is carried out or refused. */
   readonly handled?: string;
 }
 
@@ -69,9 +73,12 @@ export async function applyAdoption(context: AdoptionContext, about: Adoptable):
   if (replies.length === 0) return false;
   const problems = replies.flatMap((one) => one.problems).slice(0, 20);
   const lines = problems.length === 0 ? ['The packages are adopted as drafts.'] : problems;
+  const memory = pulls.writtenOf(pull.number);
+  const handled = onRequest?.handled ?? memory.handled;
   const text = [...lines, ...replies.flatMap(({ note }) => note ?? [])].join('\n\n');
-  await pulls.forge.setComment(pull.number, TOPIC, text, context.signal);
-  if (onRequest?.handled !== undefined) pulls.writtenOf(pull.number).handled = onRequest.handled;
+  const kept = handled === undefined ? text : `<!-- sluice:handled comment=${handled} -->\n\n${text}`;
+  await pulls.forge.setComment(pull.number, TOPIC, kept, context.signal);
+  if (handled !== undefined) memory.handled = handled;
   return replies.some(({ isDone }) => isDone);
 }
 
@@ -91,18 +98,18 @@ async function adoptAutomatically(
 /** Undefined if there is no request, or one that waits for a webhook. */
 async function adoptOnRequest(
   context: AdoptionContext,
-  { object, pulls, pull, head, read: { unread } }: Adoptable,
+  { object, registrations, pulls, pull, head, read: { unread }, comments }: Adoptable,
   packages: readonly PulledPackage[],
 ): Promise<Reply | undefined> {
   const { store, events, clock, requests, signal } = context;
   if (packages.every(({ review }) => review.approvers.length === 0)) return undefined;
-  const since = new Date(Date.parse(pull.updatedAt) - COMMAND_AGE_MS).toISOString();
-  const comments = await pulls.forge.comments(pull.number, since, MAX_COMMENTS, signal);
-  const [last, ...earlier] = adoptRequestsIn(comments);
   const memory = pulls.writtenOf(pull.number);
-  if (last === undefined || memory.handled === last.url) return undefined;
+  const [last, ...earlier] = await requestsSince(memory, adoptRequestsIn(await comments()), async () =>
+    HANDLED.exec((await pulls.forge.findComment(pull.number, TOPIC, signal))?.body ?? '')?.at(1),
+  );
+  if (last === undefined) return undefined;
   const rules = { isRestricted: !head.isPushed, teamsOf: context.teamsOf, mayCreate: context.mayCreate };
-  const source = { forge: pulls.forge, requests, repository: keyOf(object) };
+  const source = { forge: pulls.forge, asShown: shownBy(requests, keyOf(object), registrations) };
   const wanted = byPolicy(packages);
   let isAwaited = false;
   const decide = async (one: AdoptRequest) => {
@@ -130,7 +137,7 @@ async function adoptOnRequest(
     const message = `the request ${request.url} of ${plainLine(request.author, 100)} to adopt ${pull.url} does not count: ${refusal}`;
     events.record(object, 'Warning', 'NotAdopted', message, adoptTopic(pull.number));
     const problems = [`The request of ${inlineCode(request.author)} does not count: ${inlineCode(refusal, 500)}`];
-    return { isDone: false, problems, handled: last.url };
+    return { isDone: false, problems, handled: last.comment.id };
   }
   // The policies of all packages decide whether any is adopted.
   if (unread.length > 0) {
@@ -143,7 +150,36 @@ async function adoptOnRequest(
     const as = { actor, face: 'api', reason, signal } as const;
     problems.push(...(await adoptPackages({ store, repository, pull, packages: names, context: as })));
   }
-  return { isDone: true, problems, note: decision.note, handled: last.url };
+  return { isDone: true, problems, note: decision.note, handled: last.comment.id };
+}
+
+/** Those after the last one that was carried out or refused: a repetition would bring back a draft that was deleted since. */
+async function requestsSince(
+  memory: Pick<Written, 'handled'>,
+  all: readonly AdoptRequest[],
+  readHandled: () => Promise<string | undefined>,
+): Promise<readonly AdoptRequest[]> {
+  if (all.length === 0) return all;
+  const handled = memory.handled ?? (await readHandled());
+  if (handled === undefined) return all;
+  memory.handled = handled;
+  return all.filter(({ comment }) => BigInt(comment.id) > BigInt(handled));
+}
+
+/**
+ * What the webhooks of all Repositories have shown of a comment: each can show that it was edited. That it is as it was written counts from the
+ * namespace alone whose controller reads the comment, since others can sign what they like.
+ */
+export function shownBy(
+  requests: AdoptionContext['requests'],
+  { namespace }: Pick<ObjectKey, 'namespace'>,
+  registrations: readonly Pick<Registration, 'key'>[],
+): (comment: Comment) => boolean | undefined {
+  return (comment) => {
+    const shown = registrations.map(({ key }) => ({ key, is: requests?.isAsWritten(key, comment) }));
+    if (shown.some(({ is }) => is === false)) return false;
+    return shown.some(({ key, is }) => is === true && key.namespace === namespace) || undefined;
+  };
 }
 
 function byPolicy(packages: readonly PulledPackage[]): readonly PolicyPackages[] {

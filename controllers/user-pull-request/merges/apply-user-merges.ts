@@ -1,31 +1,39 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
-import { isSluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
+import { wasPublished } from '../../../src/package/plan/create/merged-package.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
 import type { Repository } from '../../../src/resource/kinds/porch/repository.ts';
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
-import { awaitMerge, untilNextAttempt } from '../../pull-request/ending/awaited-merge.ts';
-import { hostMerges } from '../../pull-request/ending/host-merges.ts';
+import { awaitMerge, untilNextAttempt } from '../../pull-request/merged/awaited-merge.ts';
+import { hostMerges } from '../../pull-request/merged/host-merges.ts';
+import { eventsOfMerge } from '../../pull-request/merged/reported-merges.ts';
+import { isGone } from '../../pull-request/reading/deleted-pulls.ts';
 import { inlineCode } from '../../pull-request/text/quote.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
-import type { MergedUserPull, UserPulls } from '../user-pulls.ts';
-import { describeUserMerge } from './describe-user-merge.ts';
+import { keyAt } from '../judging/read-user-pull.ts';
+import type { UserPulls } from '../reading/user-pulls.ts';
+import { describeUserMerge, UNKNOWN_PACKAGES } from './describe-user-merge.ts';
+import { MAX_UNREPORTED_MS, type MergedUserPull } from './merged-user-pull.ts';
 import { type PackageMerge, publishUserMerge, type UserMerge, type UserMergeContext } from './publish-user-merge.ts';
+import { reportEndedMerge } from './report-ended-merge.ts';
 
 /** Until a merge is looked for again in what was fetched: at first, and later, where it takes another fetch. */
 const FETCH_MS = 1000;
 const RETRY_MS = 10_000;
+/** Until a merged pull request is looked for again that the host does not find. */
+const GONE_MS = 60_000;
 /** After that, a merge whose commit is not on the main branch does not hold up later ones: the branch may have been rewritten, or be another one. */
 const MAX_WAIT_MS = 600_000;
 /** Such merges that are kept, the last ones. */
 const MAX_OVERDUE = 500;
-/** Merges of which a new process reads from the host whether they were reported: so many, and none that is older. */
+/** Merges of which a new process reads whether they were reported: so many. */
 const MAX_SEARCHED = 50;
-const MAX_UNREPORTED_MS = 7 * 86_400_000;
+const UNKNOWN_REPORT = 'not all packages of the merge of';
 
 export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPublished'> {
   readonly client: Client;
@@ -39,6 +47,7 @@ export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPub
  * the lower number. What was published is found in Git, so that a repetition publishes nothing twice.
  */
 export async function applyUserMerges(context: ApplyContext, pulls: UserPulls): Promise<ReconcileResult | undefined> {
+  for (const pull of pulls.proposals.unreported()) await reportEndedMerge(context, pulls, pull);
   const overdue = await findOverdue(context, pulls);
   const wait = await publishInOrder(context, pulls, overdue);
   noteOverdue(context, pulls, overdue);
@@ -54,13 +63,37 @@ async function publishInOrder(
   overdue: Overdue,
 ): Promise<ReconcileResult | undefined> {
   const wanted = pulls.merged().filter((one) => !overdue.all.has(one) || overdue.found.has(one));
-  for (const merged of await inMergeOrder(context, wanted)) {
+  const ordered = await inMergeOrder(context, wanted);
+  for (const [at, merged] of ordered.entries()) {
     const { pull } = merged;
     merged.attempts += 1;
     const onPublished = (one: PackageMerge) => reportPackage(context, pull, one);
     const isOfUser = (one: PullRequest) => pulls.isOfUser(one);
-    const merge = await publishUserMerge({ ...context, isOfUser, onPublished }, pull);
-    if (merge !== undefined) {
+    let merge: Awaited<ReturnType<typeof publishUserMerge>>;
+    try {
+      merge = await publishUserMerge({ ...context, isOfUser, onPublished }, pull, merged);
+    } catch (error) {
+      if (!isSluiceError(error, 'NotFound') || !(await isGone(context.forge, pull.number, context.signal))) throw error;
+      if (merged.isGone !== true) {
+        // A host that works badly for a moment must not lose a merge.
+        merged.isGone = true;
+        return { requeueAfter: GONE_MS, reason: `the host does not find ${pull.url}` };
+      }
+      reportGone(context, pull);
+      pulls.settle(pull);
+      continue;
+    }
+    delete merged.isGone;
+    if (merge === 'waits') {
+      // The later ones wait for it and for no commit, and must not be passed over as overdue when it is done.
+      for (const one of ordered.slice(at)) delete one.waitsSince;
+      // Their time runs too: it would add up otherwise, and later ones of proposals wait for each only so long.
+      for (const one of ordered.slice(at + 1))
+        if (one.foundMs === undefined && (await context.repository.index.isOnMain(one.pull.merged?.commit ?? '')))
+          one.foundMs = context.clock.monotonic();
+      return lookAgain(context, merged, merged.foundMs);
+    }
+    if (merge !== 'missing') {
       await report(context, pulls, merged, merge);
       pulls.settle(pull);
     } else if (overdue.all.has(merged)) reportMissing(context, merged);
@@ -99,6 +132,12 @@ function noteOverdue({ clock }: ApplyContext, pulls: UserPulls, { all, found, of
   for (const { pull } of left.slice(0, -MAX_OVERDUE)) pulls.settle(pull);
 }
 
+function reportGone(context: ApplyContext, { number, url }: PullRequest): void {
+  hostMerges.publish({ origin: 'user', result: 'not_published' });
+  const message = `${url} was merged, and its packages are not published, since it was deleted on the host before its reviews were read; change them in another pull request to publish them`;
+  record(context, 'MergeNotPublished', message, number);
+}
+
 /** Once. What a process finds at its start may have been removed from the main branch long ago. */
 function reportMissing(context: ApplyContext, merged: MergedUserPull): void {
   if (merged.isMissed || merged.isReported === true) return;
@@ -130,21 +169,29 @@ async function inMergeOrder(
   }
 }
 
-/** Requests a sync now and then, which wakes this controller too. */
-function awaitCommit(
-  { clock, requests, repository }: ApplyContext,
-  pulls: UserPulls,
-  merged: MergedUserPull,
-): ReconcileResult {
-  const now = clock.monotonic();
+function awaitCommit(context: ApplyContext, pulls: UserPulls, merged: MergedUserPull): ReconcileResult {
+  const now = context.clock.monotonic();
   // Later ones wait as well, so that many that never arrive take no longer than one.
   for (const one of pulls.merged()) one.waitsSince ??= now;
-  const { waitsSince = now, syncedAt = Number.NEGATIVE_INFINITY } = merged;
+  return lookAgain(context, merged, merged.waitsSince);
+}
+
+/** Requests a sync now and then, which wakes this controller too. `sinceMs`: when the wait began. */
+function lookAgain(
+  { clock, requests, repository }: ApplyContext,
+  merged: MergedUserPull,
+  sinceMs: number | undefined,
+): ReconcileResult {
+  const now = clock.monotonic();
+  const { syncedAt = Number.NEGATIVE_INFINITY } = merged;
   if (now - syncedAt >= RETRY_MS) {
     merged.syncedAt = now;
     requests?.addOwn({ namespace: repository.namespace, name: repository.repository }, 'branches');
   }
-  return { requeueAfter: now - waitsSince < RETRY_MS ? FETCH_MS : RETRY_MS, reason: 'the main branch has to be read' };
+  return {
+    requeueAfter: now - (sinceMs ?? now) < RETRY_MS ? FETCH_MS : RETRY_MS,
+    reason: 'the main branch has to be read',
+  };
 }
 
 async function report(
@@ -155,39 +202,66 @@ async function report(
 ): Promise<void> {
   const text = describeUserMerge(merge);
   // That what was published or deleted long ago is not published now is no news after a start, unless no process has reported the merge.
-  const mayBeOld = isMissed && merge.packages.some(({ result }) => result === 'not_published');
-  const isOld = mayBeOld && !(await isUnreportedMerge(context, pulls, pull));
-  const isNews = ({ result }: PackageMerge) => result !== 'removed' && !(isOld && result === 'not_published');
+  const isUnpublished = !merge.isComplete || merge.packages.some(isMissing);
+  const isOld = isMissed && isUnpublished ? await oldReports(context, pulls, pull) : () => false;
+  const isNews = (one: PackageMerge) => one.result !== 'removed' && !(isMissing(one) && isOld(one));
   const news = merge.packages.filter(isNews);
   // An earlier attempt can have ended before it reported what it had published.
   const isUnreported = merge.known.length > 0 && attempts > 1;
   if (pulls.isReported(pull.number, text)) return;
-  if (news.length === 0 && !isUnreported) {
+  const hasUnknown = !merge.isComplete && !isOld(undefined);
+  if (news.length === 0 && !isUnreported && !hasUnknown) {
     // So can an earlier process. Since each merge is reported before the next one is published, only its last one can lack the comment.
     const isPublished = merge.known.length > 0 && merge.packages.every(({ result }) => result === 'removed');
     if (isMissed && isPublished) pulls.unreported = { number: pull.number, text };
     return;
   }
-  for (const one of news) if (one.result === 'not_published') await reportPackage(context, pull, one);
+  for (const one of news) if (isMissing(one)) await reportPackage(context, pull, one);
+  if (hasUnknown) {
+    hostMerges.publish({ origin: 'user', result: 'not_published' });
+    const message = `${UNKNOWN_REPORT} ${pull.url} are known, and those are not published: ${UNKNOWN_PACKAGES}`;
+    record(context, 'MergeNotPublished', message, pull.number);
+  }
   await comment(context, pulls, pull.number, text);
 }
 
-/** Whether no process has reported a merge from before the start: of the last ones, the host knows. */
-async function isUnreportedMerge(
-  { forge, clock, repository, signal }: ApplyContext,
+const MISSING: ReadonlySet<PackageMerge['result']> = new Set(['not_published', 'left_out']);
+
+/** Whether a merge should have brought more to its package. */
+function isMissing({ result }: PackageMerge): boolean {
+  return MISSING.has(result);
+}
+
+/**
+ * Of a merge from before the start, whether a process has reported what is missing of a package, or without one that not all are known; so it has if the
+ * package was published, and deleted since. Comments on the host do not show it, as users change them.
+ */
+async function oldReports(
+  { client, clock, repository, signal }: ApplyContext,
   pulls: UserPulls,
-  { number, closedAt }: PullRequest,
-): Promise<boolean> {
+  { url, closedAt, merged }: PullRequest,
+): Promise<(one: PackageMerge | undefined) => boolean> {
   const isLate = closedAt === undefined || clock.now() - Date.parse(closedAt) > MAX_UNREPORTED_MS;
-  if (isLate || pulls.searched >= MAX_SEARCHED) return false;
+  if (isLate || pulls.searched >= MAX_SEARCHED) return () => true;
   pulls.searched += 1;
-  return (await unlessMissing(forge.findComment(number, topicOf(repository), signal))) === undefined;
+  const reports = await eventsOfMerge(client, { namespace: repository.namespace, url }, signal);
+  return (one) => {
+    if (one === undefined) return reports.some(({ message }) => message.startsWith(UNKNOWN_REPORT));
+    const { package: name } = keyAt({ repository, workspace: '' }, one.path);
+    if (reports.some(({ message }) => message.includes(`the merge of ${one.path} by ${url}`))) return true;
+    return one.result === 'not_published' && wasPublished(repository, name, merged?.commit ?? '');
+  };
 }
 
 async function reportPackage(context: ApplyContext, { url, number, merged }: PullRequest, one: PackageMerge) {
   const { client, events, repository, signal } = context;
   const where = `${one.path} by ${url}`;
   if (one.result === 'removed') return;
+  if (one.result === 'left_out') {
+    hostMerges.publish({ origin: 'user', result: 'not_published' });
+    record(context, 'MergeNotPublished', `the merge of ${where} is not complete: ${one.reason}`, number);
+    return;
+  }
   hostMerges.publish({ origin: 'user', result: one.result });
   if (one.result === 'not_published') {
     record(context, 'MergeNotPublished', `the merge of ${where} is not published: ${one.reason}`, number);
@@ -223,6 +297,8 @@ async function comment(
   number: number,
   text: string,
 ): Promise<void> {
+  // A failure can follow the effect.
+  pulls.noteReported(number, '');
   try {
     await forge.setComment(number, topicOf(repository), text, signal);
   } catch (error) {

@@ -5,7 +5,7 @@ import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.t
 import type { Rendering } from '../../../src/package/plan/ports/renderer.ts';
 import { changesRequestedBy } from '../../pull-request/reviews/verdicts.ts';
 import { plainLine } from '../../pull-request/text/quote.ts';
-import type { JudgedPackage } from '../judge-package.ts';
+import type { JudgedPackage } from '../judging/judge-package.ts';
 
 const MAX_MESSAGE_CHARACTERS = 1000;
 
@@ -31,9 +31,10 @@ export function countedRendering(rendering: Rendering | undefined): Rendering | 
   return (rendering?.edits?.size ?? 0) === 0 ? rendering : undefined;
 }
 
-function reviewedStatus(
+/** `changesRequested` is undefined where there are too many reviews to know it: then it is unknown. */
+export function reviewedStatus(
   changesRequested: readonly Review[] | undefined,
-): Pick<IssuedCondition, 'status' | 'reason' | 'message'> {
+): Pick<IssuedCondition, 'status'> & { readonly reason: string; readonly message: string } {
   if (changesRequested === undefined)
     return { status: 'Unknown', reason: 'NotRead', message: 'the pull request has too many reviews to read them' };
   if (changesRequested.length === 0)

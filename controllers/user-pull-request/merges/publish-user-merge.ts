@@ -10,14 +10,15 @@ import { mergedPackageProblem, mergeWorkspace } from '../../../src/package/plan/
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import { awaitedMerges, otherMerges } from '../../pull-request/merged/earlier-merges.ts';
+import { isMergedBefore } from '../../pull-request/merged/merge-publication.ts';
 import {
   type MergeAttempt,
   mergedProposal,
   mergeText,
   publishInName,
   requestInName,
-} from '../../pull-request/ending/publish-in-name.ts';
-import { isMergedBefore } from '../../pull-request/merging/merge-publication.ts';
+} from '../../pull-request/merged/publish-in-name.ts';
 import {
   approvalsAtMerge,
   mergeAsApproval,
@@ -29,11 +30,12 @@ import {
 import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
-import { type JudgedPackage, judgePackage } from '../judge-package.ts';
-import { mergePackage } from '../merge-package.ts';
-import { isChecked, keyAt } from '../read-user-pull.ts';
+import { type JudgedPackage, judgePackage } from '../judging/judge-package.ts';
+import { mergePackage } from '../judging/merge-package.ts';
+import { isChecked, keyAt } from '../judging/read-user-pull.ts';
 import { countedRendering, mergedConditions } from './merged-package-facts.ts';
 import { type PackageAtMerge, packagesAtMerge } from './merged-packages.ts';
+import type { MergedUserPull } from './merged-user-pull.ts';
 
 export interface UserMergeContext {
   readonly store: Pick<RevisionStore, 'publishMerged'>;
@@ -61,6 +63,7 @@ export type PackageMerge = { readonly path: string } & (
   | { readonly result: 'published'; readonly revision: PackageRevision }
   | { readonly result: 'out_of_band'; readonly revision: PackageRevision; readonly refusal: string }
   | { readonly result: 'not_published'; readonly reason: string }
+  | { readonly result: 'left_out'; readonly reason: string }
   | { readonly result: 'removed' }
 );
 
@@ -69,6 +72,7 @@ export interface UserMerge {
   readonly packages: readonly PackageMerge[];
   /** Those that were published before. */
   readonly known: readonly PackageMerge[];
+  /** False if packages that a policy may let it publish are not known, since it changes too many folders. */
   readonly isComplete: boolean;
 }
 
@@ -79,24 +83,40 @@ function mergeWorkspaceOf(number: number): string {
 
 /**
  * Publishes the packages of a merged pull request at the commit of its merge, each by itself: a closed gate of one of them marks that one as out of
- * band. Those that were published before stay as they are, so that it can be repeated. Undefined if the mirror does not have the commit yet.
+ * band. Those that were published before stay as they are, so that it can be repeated. Returns `missing` if the main branch of the mirror does not have
+ * the commit yet, and `waits` if it waits for earlier merges of proposals. `wait`: when the commit was found, which it notes there.
  */
-export async function publishUserMerge(context: UserMergeContext, listed: PullRequest): Promise<UserMerge | undefined> {
-  const { repository, forge, signal } = context;
+export async function publishUserMerge(
+  context: UserMergeContext,
+  listed: PullRequest,
+  wait: Pick<MergedUserPull, 'foundMs'>,
+): Promise<UserMerge | 'missing' | 'waits'> {
+  const { repository, forge, clock, signal } = context;
   // By a policy that was just written the merge may publish: otherwise it would be settled without that.
   await repository.refreshPolicies();
-  const read = await packagesAtMerge(repository, listed, signal);
+  const merges = async () =>
+    new Set((await otherMerges(forge, listed.number, signal)).flatMap(({ merged }) => merged?.commit ?? []));
+  const read = await packagesAtMerge(repository, listed, merges, signal);
   const commit = listed.merged?.commit ?? '';
-  if (read === undefined || !(await repository.index.isOnMain(commit))) return undefined;
+  if (read === undefined || !(await repository.index.isOnMain(commit))) return 'missing';
+  wait.foundMs ??= clock.monotonic();
+  const waitedMs = clock.monotonic() - wait.foundMs;
   // The commits of a shared branch may have been fetched just now, which has ended before this process began.
   if (!(await context.isOfUser(listed))) return { packages: [], known: [], isComplete: true };
   const wanted: (PackageAtMerge & Publication)[] = [];
   const known: PackageMerge[] = [];
   for (const one of read.packages) {
     const before = publishedAt(repository, listed.number, one.path, commit);
-    const how = before === undefined ? await publicationOf(context, one, commit) : undefined;
+    const how = before === undefined ? await publicationOf(context, one, { ...listed, commit }) : undefined;
     if (before !== undefined) known.push(before);
     else if (how !== undefined) wanted.push({ ...one, ...how });
+  }
+  const counts = async (one: PullRequest) => !(await context.isOfUser(one));
+  for (const { path, after } of wanted) {
+    if (after === undefined) continue;
+    const { package: name } = keyAt({ repository, workspace: '' }, path);
+    const at = { package: name, path, commit, number: listed.number };
+    if ((await awaitedMerges(repository, forge, at, { waitedMs, counts, signal })).length > 0) return 'waits';
   }
   const outcomes: PackageMerge[] = [];
   let pull: PullRequest | undefined;
@@ -117,7 +137,7 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
     else {
       if (pull === undefined || state === undefined) {
         pull = await forge.get(listed.number, signal);
-        if (pull.merged?.commit !== commit) return undefined;
+        if (pull.merged?.commit !== commit) return 'missing';
         state = await readState(forge, pull, signal);
       }
       outcome = await publishPackage(context, { ...one, after: one.after, key }, pull, state, read.isPushed);
@@ -134,7 +154,17 @@ export async function publishUserMerge(context: UserMergeContext, listed: PullRe
     if (before === undefined) packages.push(one);
     else known.push(before);
   }
-  return { packages, known, isComplete: read.isComplete };
+  for (const { path, isThere, what } of read.leftOut) {
+    const how = await publicationOf(
+      context,
+      { path, after: undefined, hasKptfile: isThere, isShown: true },
+      { ...listed, commit },
+    );
+    const reason = `the host has left out ${what} of its branch; open another pull request with what is missing`;
+    if (how !== undefined) packages.push({ path, result: 'left_out', reason });
+  }
+  const isComplete = read.isComplete || !(await mayPublish(context, { ...listed, commit }));
+  return { packages, known, isComplete };
 }
 
 function publishedAt(
@@ -163,33 +193,45 @@ interface Publication {
   readonly problem?: string;
 }
 
+const NOT_SHOWN =
+  'commits that changed it on the main branch have the times of commits of the branch, which does not make their changes, so that they can be of another user; change it in another pull request, or propose a draft of it';
+const NO_FILE = 'its Kptfile is a symbolic link or a submodule, so that it is no package; replace it by a file';
+
+/** Whether one of the policies lets merges publish since before this one. */
+async function mayPublish(
+  { repository, allMergesSince }: Pick<UserMergeContext, 'repository' | 'allMergesSince'>,
+  pull: PullRequest & { readonly commit: string },
+): Promise<boolean> {
+  for (const since of allMergesSince) if (!(await isMergedBefore(repository, pull, since))) return true;
+  return false;
+}
+
 /**
  * Undefined if no policy lets the merge publish the package, or none did when it was merged. Where it is unknown which policy applies, as labels in
  * the Kptfile can effect, the merge must not pass unseen.
  */
 async function publicationOf(
-  { repository, mergesSince, allMergesSince }: UserMergeContext,
-  { path, after }: PackageAtMerge,
-  commit: string,
+  context: UserMergeContext,
+  { path, after, hasKptfile, isShown }: Pick<PackageAtMerge, 'path' | 'after' | 'hasKptfile' | 'isShown'>,
+  pull: PullRequest & { readonly commit: string },
 ): Promise<Publication | undefined> {
+  const { repository, mergesSince } = context;
   const { git } = repository;
-  const [file] = after === undefined ? [] : await git.readObjects([`${commit}:${path}/Kptfile`]);
+  const [file] = !hasKptfile ? [] : await git.readObjects([`${pull.commit}:${path}/Kptfile`]);
   const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
   const { review, reviewProblem } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
-  const isLater = async (since: ReviewPolicy['mergesSince']) =>
-    since !== undefined && !(await isMergedBefore(repository, commit, since));
   if (review !== undefined) {
-    const isPublishing = review.publishOn !== 'approval' && isChecked(review);
-    return isPublishing && (await isLater(mergesSince(review))) ? {} : undefined;
+    const since = review.publishOn !== 'approval' && isChecked(review) ? mergesSince(review) : undefined;
+    if (since === undefined || (await isMergedBefore(repository, pull, since))) return undefined;
+    if (!isShown) return { problem: NOT_SHOWN };
+    return after === undefined || hasKptfile ? {} : { problem: NO_FILE };
   }
-  if (reviewProblem === undefined) return undefined;
-  for (const since of allMergesSince) if (await isLater(since)) return { problem: reviewProblem };
-  return undefined;
+  return reviewProblem !== undefined && (await mayPublish(context, pull)) ? { problem: reviewProblem } : undefined;
 }
 
 async function publishPackage(
   context: UserMergeContext,
-  { path, before, after, key }: PackageAtMerge & { readonly after: string; readonly key: RevisionKey },
+  { path, before, after, isOfHead, key }: PackageAtMerge & { readonly after: string; readonly key: RevisionKey },
   pull: PullRequest,
   state: UserMergeState,
   isPushed: boolean,
@@ -199,7 +241,7 @@ async function publishPackage(
   const { commit = '' } = pull.merged ?? {};
   // Only the merged files are judged: what the main branch had before is no longer there.
   const judged = await judgePackage(await mergePackage(git, { base: before, main: before, head: after }), {
-    ...{ namespace, mayIssue: isPushed, now: clock.now(), signal },
+    ...{ namespace, mayIssue: isPushed, isOfHead, now: clock.now(), signal },
     renderer: isPushed ? context.renderer : context.restrictedRenderer,
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
@@ -207,7 +249,7 @@ async function publishPackage(
   const reason = mergeText(pull);
   const facts = {
     conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
-    ...{ rendering: countedRendering(judged.rendering), mayIssue: isPushed },
+    ...{ rendering: countedRendering(judged.rendering), mayIssue: isPushed, isOfHead },
   };
   const publish = (attempt: MergeAttempt) => {
     const { by: approver } = attempt;

@@ -11,7 +11,7 @@ import {
   TESTED,
   type UserPullBench,
 } from '../../../test/support/user-pull-bench.ts';
-import { type HostMerge, hostMerges } from '../../pull-request/ending/host-merges.ts';
+import { type HostMerge, hostMerges } from '../../pull-request/merged/host-merges.ts';
 
 describe('merges of pull requests that users open, rare cases', () => {
   const open = eachUserPulls();
@@ -285,6 +285,20 @@ describe('merges of pull requests that users open, rare cases', () => {
     at.restart();
     await at.poll();
     expect(at.comment(2, 'merged')).toBe(said);
+  });
+
+  test('that publish nothing are reported, although a user has edited a comment of Sluice to be that report', async () => {
+    await at.policy({ publishOn: 'merge' });
+    await at.world.push(at.path, { 'web/Kptfile': KPTFILE() });
+    await at.world.store.repository('apps').refresh();
+    for (const number of [1, 2]) await at.pull({ [`web/${number}.yaml`]: MAP }, { branch: `branch-${number}` });
+    for (const number of [1, 2]) await at.merge(number, 'bob');
+    at.forge.change(1, { closedAt: '2100-01-01T00:00:00Z' });
+    await at.forge.setComment(1, 'merged', 'thanks');
+    at.restart();
+    await at.poll();
+    expect((await at.world.events('apps')).filter((text) => text.startsWith('MergeNotPublished'))).toHaveLength(1);
+    expect(at.comment(1, 'merged')).toContain('`web` is **not published**');
   });
 
   test('and checks read the policies again, so that a slow watch of them loses no publication', async () => {

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
+import { ANNA } from '../../../test/support/fixture.ts';
 import { mergeOnHost } from '../../../test/support/git/merge-on-host.ts';
 import { eachUserPulls, GATE, GATES, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
-import { type HostMerge, hostMerges } from '../../pull-request/ending/host-merges.ts';
+import { type HostMerge, hostMerges } from '../../pull-request/merged/host-merges.ts';
 import { SyncRequests } from '../../repository/sync-requests.ts';
 
 describe('merges of pull requests that users open', () => {
@@ -298,6 +299,27 @@ describe('merges of pull requests that users open', () => {
     expect(await tags()).toEqual(['db/v1']);
   });
 
+  test('wait for the earlier merge of a proposal of the same package, which gets the lower number', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const { name } = await at.world.draft('apps/web/w1');
+    await at.world.store.update(name, { action: 'propose' }, ANNA);
+    const { commit: tip } = at.world.store.get(name);
+    const branch = 'proposed/web/w1';
+    await at.forge.open({ head: branch, base: 'main', title: '', body: '' });
+    const { commit } = mergeOnHost(at.path, tip, 'squash', 1);
+    const head = { branch, commit: tip, isSameRepository: true };
+    at.forge.change(1, { state: 'merged', head, merged: { commit, by: 'bob' } });
+    await at.world.store.repository('apps').refresh();
+    await at.pull({ 'web/a.yaml': MAP });
+    await at.merge(2, 'bob');
+    await at.poll();
+    await at.poll();
+    expect(await tags()).toEqual([]);
+    await at.world.store.update(name, { action: 'approve', merged: { commit, recordBypass: true } }, ANNA);
+    await at.poll();
+    expect([name, 'apps.web.merge-2'].map((one) => revision(one)?.revision)).toEqual([1, 2]);
+  });
+
   test('since the creation of the policy count, although it is read later', async () => {
     await at.policy({ publishOn: 'merge' });
     await at.pull({ 'web/Kptfile': KPTFILE() });
@@ -306,7 +328,7 @@ describe('merges of pull requests that users open', () => {
     expect(await tags()).toEqual(['web/v1']);
     const { metadata } = await at.world.client.get(packagePolicyKind, { namespace: 'default', name: 'review' });
     const { status } = await at.world.client.get(repositoryKind, { namespace: 'default', name: 'apps' });
-    expect(status?.mergePublication).toEqual([{ policy: 'review', uid: metadata.uid, publishOn: 'merge' }]);
+    expect(status?.mergePublication).toMatchObject([{ policy: 'review', uid: metadata.uid, publishOn: 'merge' }]);
   });
 
   test('with publishOn: approval publish nothing', async () => {

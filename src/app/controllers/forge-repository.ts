@@ -45,6 +45,21 @@ export function forgeProblem(address: string, api: string, field: string): strin
   }
 }
 
+/**
+ * Why an API is none of the kind that a policy or target names: some responses of Gitea have the form of those of GitHub, and mean other things.
+ * `field` as in `repositoryAt`. Undefined if it can be.
+ */
+export function providerProblem(provider: string, api: string, field: string): string | undefined {
+  const path = URL.parse(api)?.pathname.replace(/\/+$/, '') ?? '';
+  const isOfGitHub = provider === 'github';
+  const found = /\/api\/v(\d)$/.exec(path)?.[1];
+  const isOther = isOfGitHub ? found === '1' : found === '3';
+  if (!isOther) return undefined;
+  const what = isOfGitHub ? 'Gitea and Forgejo' : 'GitHub';
+  const of = (name: string) => field.replace('.secretRef', `.${name}`);
+  return `${of('api')} ends with /api/v${found}, as that of ${what} does, and ${of('provider')} is ${provider}; change forge.api or forge.provider`;
+}
+
 /** The host of the repositories of an API: GitHub's own services have one of its own for that, GitHub Enterprise Server has not. */
 function gitHostOf(api: string): string {
   const { hostname } = new URL(api);

@@ -9,6 +9,7 @@ import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { MemoryStorage } from '../../resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
+import { providerProblem, repositoryAt } from './forge-repository.ts';
 import { openForges } from './forges.ts';
 
 const NO_SIGNAL = new AbortController().signal;
@@ -101,16 +102,13 @@ test.each<[string, () => Readonly<Record<string, string>>, RegExp]>([
 });
 
 test.each([
-  ['https://github.com/acme/packages.git', 'https://api.github.com', 'https://api.github.com/repos/acme/packages'],
-  ['git@github.com:acme/packages.git', 'https://api.github.com/', 'https://api.github.com/repos/acme/packages'],
-  ['https://acme.ghe.com/acme/packages', 'https://api.acme.ghe.com', 'https://api.acme.ghe.com/repos/acme/packages'],
-  [
-    'https://ghe.example.com/acme/packages',
-    'https://ghe.example.com/api/v3',
-    'https://ghe.example.com/api/v3/repos/acme/packages',
-  ],
-])('the repository %s is on the host of %s', async (address, api, expected) => {
-  expect((await open({ token: 'x' }, address, api)).address).toBe(expected);
+  ['https://github.com/acme/packages.git', 'https://api.github.com'],
+  ['git@github.com:acme/packages.git', 'https://api.github.com/'],
+  ['https://acme.ghe.com/acme/packages', 'https://api.acme.ghe.com'],
+  ['https://ghe.example.com/acme/packages', 'https://ghe.example.com/api/v3'],
+])('the repository %s is on the host of %s', async (address, api) => {
+  await open({ token: 'x' }, address, api);
+  expect(repositoryAt(address, api, 'spec.review.forge')).toEqual({ owner: 'acme', name: 'packages' });
 });
 
 test.each([
@@ -127,4 +125,23 @@ test('no token is sent in plain text for a repository with an https:// address',
   await expect(
     open({ token: 'x' }, 'https://git.example.com/acme/packages', 'http://git.example.com/api/v1'),
   ).rejects.toThrow(/spec\.review\.forge\.api of policy reviewed is not an https:\/\/ address/);
+});
+
+test.each([
+  ['github', 'https://git.example.com/api/v1', true],
+  ['github', 'https://git.example.com/gitea/api/v1/', true],
+  ['github', 'https://api.github.com', false],
+  ['github', 'https://git.example.com/api/v3', false],
+  ['gitea', 'https://git.example.com/api/v3', true],
+  ['forgejo', 'https://git.example.com/api/v1', false],
+])('the API of a kind of host is not read as that of another one: %s, %s', (provider, api, isOther) => {
+  const problem = providerProblem(provider, api, 'spec.review.forge.secretRef of policy review');
+  expect(problem !== undefined).toBe(isOther);
+  if (isOther) expect(problem).toContain(`spec.review.forge.provider of policy review is ${provider}`);
+});
+
+test('nothing is requested from the API of another kind of host', async () => {
+  await expect(open({ token: 'x' }, `${server.url}/acme/packages`, `${server.url}/api/v1`)).rejects.toThrow(
+    /ends with \/api\/v1, as that of Gitea and Forgejo does/,
+  );
 });

@@ -12,7 +12,7 @@ import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { ReviewPolicy } from '../../package/model/policy/review-policy.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
-import { repositoryAt } from './forge-repository.ts';
+import { providerProblem, repositoryAt } from './forge-repository.ts';
 import { githubCredentials } from './github-credentials.ts';
 
 export interface ForgesOptions {
@@ -52,8 +52,11 @@ export function openForges({ client, network, clock }: ForgesOptions): Forges {
     mayMerge,
     usesTeams = false,
   }: Place): Forge => {
+    const at = repositoryAt(address, api, field);
+    const problem = providerProblem(provider, api, field);
+    if (problem !== undefined) throw new SluiceError('InvalidInput', problem);
     const options = {
-      ...repositoryAt(address, api, field),
+      ...at,
       ...{ api, network },
       tokenName: `Secret ${namespace}/${secretRef.name}`,
     };

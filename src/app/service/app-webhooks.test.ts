@@ -9,7 +9,7 @@ import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import type { KubernetesObject, ObjectKey } from '../../resource/object/object.ts';
+import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { startTestServer, type TestServer } from '../../server/testing.ts';
 import { SeenFile } from '../../server/webhooks/seen/seen-file.ts';
@@ -131,7 +131,6 @@ test('an App reports on the repositories that it reviews, in the namespace of it
   expect(await post('github-app/default/github', suspended, { event: 'installation' })).toBe('202 accepted');
   expect(reported).toEqual([
     `default/infra undefined {"rerun":"${COMMIT}"}`,
-    'target default/edge',
     'default/apps undefined "merge-queue"',
     'default/apps branches undefined',
     'default/apps undefined undefined',
@@ -163,8 +162,12 @@ test('the webhook of a repository reports on that one alone, whichever repositor
 });
 
 test('an App reports on the targets that it delivers to, whether or not it reviews', async () => {
-  expect(await post('github-app/default/deliveries', repository('site'))).toBe('202 accepted');
-  expect(await post('github-app/default/deliveries', repository('infra'))).toBe('202 accepted');
+  const head = { ref: 'sluice/delivery/site', sha: COMMIT, repo: { id: 1 } };
+  const pull = { pull_request: { number: 7, head, base: { repo: { id: 1 } } } };
+  for (const name of ['site', 'infra']) {
+    const of = { ...pull, ...repository(name) };
+    expect(await post('github-app/default/deliveries', of, { event: 'pull_request' })).toBe('202 accepted');
+  }
   expect(reported).toEqual(['target default/site']);
 });
 
@@ -187,12 +190,14 @@ test('checks that Sluice has set lead to no search, and those of others to one i
   expect(places).toEqual([]);
   expect(await post('github-app/default/github', check('build'))).toBe('202 accepted');
   expect(places).toEqual(Array(2).fill('default at github.com/acme/infra'));
-  expect(reported).toEqual(['default/infra undefined undefined', 'target default/edge']);
+  expect(reported).toEqual(['default/infra undefined undefined']);
 });
 
 test('the webhook of a repository reports on targets of its namespace that deliver to it by pull requests', () => {
-  expect(targetsIn(readers, { namespace: 'default', name: 'infra' })).toEqual([{ namespace: 'default', name: 'edge' }]);
-  for (const name of ['apps', 'missing']) expect(targetsIn(readers, { namespace: 'default', name })).toEqual([]);
+  const targets = (name: string) =>
+    targetsIn(readers, { namespace: 'default', name }).map((one) => keyText(keyOf(one)));
+  expect(targets('infra')).toEqual(['default/edge']);
+  for (const name of ['apps', 'missing']) expect(targets(name)).toEqual([]);
 });
 
 test('a message acts on no repository that it is not about, and none without the secret of a used App counts', async () => {

@@ -1,28 +1,34 @@
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import type { ObjectReader } from '../../controller/object-reader.ts';
 import type { ReviewPolicy } from '../../package/model/policy/review-policy.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { type KubernetesObject, keyOf, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import { placeOf } from '../../server/webhooks/host/host-event.ts';
 import type { AppWebhookOptions, WebhookOptions } from '../../server/webhooks/webhook-endpoint.ts';
 import { addressKey, BY_PLACE, placeKey } from '../policies/host-places.ts';
 import type { ObjectReaders } from '../policies/object-readers.ts';
+import { targetsOf } from './reported-targets.ts';
 
 type Readers = Pick<ObjectReaders, 'policies' | 'repositories' | 'targets'>;
 
-/** What genuine messages wake: who reads a repository and its pull requests, and the targets that deliver to it by pull requests. */
+/** What genuine messages wake: who reads a repository and its pull requests, and those targets with pull requests in it that they are about. */
 export function webhookReceivers(
   readers: Readers,
   { requests, targetRequests }: { readonly requests: SyncRequests; readonly targetRequests: SyncRequests },
 ): Required<Pick<WebhookOptions, 'onMessage' | 'onTarget' | 'apps'>> {
   return {
     onMessage: (repository, scope, event) => {
+      const isCheckReport = event?.isCheckReport === true && scope === undefined;
       // Sluice writes the most of them itself.
-      if (event?.isCheckReport === true && scope === undefined) return;
+      if (isCheckReport && event.isOwnCheck) return;
+      if (event !== undefined)
+        for (const target of targetsOf(event, targetsIn(readers, repository))) targetRequests.wake(target);
+      if (event?.checked !== undefined) requests.addCheck(repository, event.checked);
+      if (isCheckReport) return;
       if (event?.written !== undefined) requests.addWritten(repository, event.written);
       if (event?.pull !== undefined) requests.addReview(repository, { pull: event.pull });
       if (event?.hint !== undefined) requests.addReview(repository, event.hint);
       requests.add(repository, scope);
-      for (const target of targetsIn(readers, repository)) targetRequests.wake(target);
     },
     onTarget: (target) => targetRequests.wake(target),
     apps: appWebhooks(readers),
@@ -43,10 +49,13 @@ export function appWebhooks({ policies, repositories, targets }: Readers): AppWe
     isUsed: (secret) => isReviewed(secret) || isDelivered(secret),
     repositories: (secret, event) =>
       isReviewed(secret) ? foundAt(repositories, secret, placeOf(event)).map(keyOf) : [],
-    targets: (secret, event) =>
-      foundAt(targets, secret, placeOf(event))
-        .filter(({ spec }) => isForge(spec.pullRequest?.forge, secret.name))
-        .map(keyOf),
+    targets: (secret, event) => {
+      const delivered = foundAt(targets, secret, placeOf(event)).filter(({ spec }) =>
+        isForge(spec.pullRequest?.forge, secret.name),
+      );
+      // An event of an installation: none of its repositories can be read any more, or again.
+      return event.repository === undefined ? delivered.map(keyOf) : targetsOf(event, delivered);
+    },
   };
 }
 
@@ -54,10 +63,10 @@ export function appWebhooks({ policies, repositories, targets }: Readers): AppWe
 export function targetsIn(
   { repositories, targets }: Pick<ObjectReaders, 'repositories' | 'targets'>,
   repository: ObjectKey,
-): ObjectKey[] {
+): Stored<DeliveryTarget>[] {
   const address = repositories.get(repository)?.spec.git?.repo;
   if (address === undefined) return [];
-  return targets.byIndex(BY_PLACE, addressKey(repository.namespace, address)).map(keyOf);
+  return targets.byIndex(BY_PLACE, addressKey(repository.namespace, address));
 }
 
 function foundAt<T extends KubernetesObject>(

@@ -21,7 +21,8 @@ import { repositoryPlaces, targetPlaces } from '../policies/host-places.ts';
 import { webhookReceivers } from './app-webhooks.ts';
 
 const EVENTS = [
-  ...['pull_request', 'pull_request_review', 'check_run', 'issue_comment', 'merge_group', 'installation', 'push'],
+  ...['pull_request', 'pull_request_review', 'issue_comment', 'merge_group', 'installation', 'push'],
+  ...['check_run', 'check_suite', 'status'],
 ];
 const [SECRET, APP_SECRET] = ['the secret of a repository', 'the secret of the App'];
 /** Registered repositories of the documented payloads; those of others are in them too. */
@@ -38,6 +39,8 @@ interface Effect {
   readonly review?: ReviewRequest | undefined;
 }
 const NOTHING: Effect = { woken: [], targets: [] };
+/** The pull request of the target `edge` is the documented one; that of `coast` is another one. Both have checks of the same commit. */
+const EDGE_PULL = 2;
 
 let server: TestServer;
 let clock: ManualClock;
@@ -68,12 +71,14 @@ beforeEach(async () => {
   const policies = [
     await client.create(packagePolicyKind, { metadata: { name: 'review' }, spec: { review: { forge } as never } }),
   ];
-  const delivery = [
-    await client.create(deliveryTargetKind, {
-      metadata: { name: 'edge' },
-      spec: { selector: {}, git: { repo: ADDRESSES.hello ?? '' }, pullRequest: { forge } as never },
-    }),
-  ];
+  const target = async (name: string, number: number, directory: string) => {
+    const git = { repo: ADDRESSES.hello ?? '', branch: 'master', directory };
+    const spec = { selector: {}, git, pullRequest: { forge, merge: 'automatic' } as never };
+    const made = await client.create(deliveryTargetKind, { metadata: { name }, spec });
+    const status = { pullRequest: { number, url: '', state: 'Open', commit: 'f'.repeat(40) } } as const;
+    return { ...made, status };
+  };
+  const delivery = [await target('edge', EDGE_PULL, ''), await target('coast', 9, 'clusters/coast')];
   await client.create(secretKind, { metadata: { name: 'hook' }, stringData: { token: SECRET } });
   await client.create(secretKind, { metadata: { name: 'github' }, stringData: { githubAppWebhookSecret: APP_SECRET } });
   const reader = <T extends KubernetesObject>(objects: readonly T[], placesOf: (one: T) => string[] = () => []) =>
@@ -115,26 +120,30 @@ async function post(path: string, secret: string, event: string, payload: unknow
 
 /** What a payload has to wake of a registered repository, by its documentation. */
 function effectOf(event: string, payload: DocumentedPayload, repository: string): Effect {
-  const { action = '', ref = '', issue, check_run: run, pull_request: pull } = payload;
-  const effect: Effect = {
-    ...{ woken: [`default/${repository}`], targets: repository === 'hello' ? ['default/edge'] : [] },
-    ...{ scope: undefined, review: undefined },
-  };
+  const { action = '', ref = '', issue, check_run: run, check_suite: suite, pull_request: pull } = payload;
+  const effect: Effect = { woken: [`default/${repository}`], targets: [], scope: undefined, review: undefined };
   const none = { reruns: new Set<string>(), mergeQueue: false, pulls: new Map() };
   const ofPull = (number: number, more: object) => ({
     ...effect,
+    targets: number === EDGE_PULL ? ['default/edge'] : [],
     review: { ...none, pulls: new Map([[number, { number, isReview: false, isComment: false, ...more }]]) },
   });
   switch (event) {
     case 'push':
-      return { ...effect, scope: ref.startsWith('refs/heads/') ? 'branches' : 'everything' };
+      if (!ref.startsWith('refs/heads/')) return { ...effect, scope: 'everything' };
+      // The file that is changed is in the directory of the one, and not in that of the other.
+      return { ...effect, scope: 'branches', targets: ['default/edge'] };
     case 'merge_group':
       return { ...effect, review: { ...none, mergeQueue: true } };
     case 'check_run':
-      // What was created or completed is not read: Sluice has mostly written it itself.
+    case 'check_suite':
+    case 'status':
+      // What was created or completed is not read. None of the documented ones is of a commit that waits for its merge.
       return ['rerequested', 'requested_action'].includes(action)
-        ? { ...effect, review: { ...none, reruns: new Set([run?.head_sha ?? '']) } }
-        : { ...NOTHING, targets: effect.targets };
+        ? { ...effect, review: { ...none, reruns: new Set([(run ?? suite)?.head_sha ?? '']) } }
+        : NOTHING;
+    case 'installation':
+      return { ...effect, targets: repository === 'hello' ? ['default/edge', 'default/coast'] : [] };
     case 'issue_comment':
       return issue?.pull_request === undefined ? effect : ofPull(issue.number, { isComment: true });
     case 'pull_request':
@@ -192,8 +201,8 @@ describe.each(EVENTS)('each documented payload of %s', (event) => {
     for (const payload of about) {
       const name = registered(payload) ?? '';
       const all = effectOf(event, payload, name);
-      // Who delivers to it has a webhook of an App for checks.
-      const expected = all.woken.length === 0 ? NOTHING : all;
+      // Only Apps have installations.
+      const expected = event === 'installation' ? { ...all, targets: [] } : all;
       expect(await post(`git/default/${name}`, SECRET, event, payload), payload.action).toEqual([202, expected]);
       for (const path of ['git/default/missing', 'git/missing/hello'])
         expect(await post(path, SECRET, event, payload), payload.action).toEqual([401, NOTHING]);

@@ -1,7 +1,7 @@
 import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import { repositoryIdOf } from '../../package/model/revision/package-revision.ts';
-import { isMergeOfDecision, isProposedOnMain } from '../../package/store/approve-by-merge.ts';
+import { isMergeOfDecision, isPublishedByMerge } from '../../package/store/approve-by-merge.ts';
 import type { Session } from '../session/session.ts';
 import type { LogEntry } from './log-entry.ts';
 import { MergeAlarms } from './merge-alarms.ts';
@@ -26,7 +26,7 @@ export function logChanges(
   const alarms = new MergeAlarms({
     clock,
     find: (id) => store.find(id),
-    isAwaited: (onMain) => isProposedOnMain(onMain, repositoryOf(onMain)),
+    isAwaited: (onMain) => isPublishedByMerge(onMain, repositoryOf(onMain)),
     onStaying: (change) => say([change]),
   });
   const unsubscribe = store.subscribe((changes) => {

@@ -1,6 +1,6 @@
 import { doraResults } from '../../../controllers/dora/dora-controller.ts';
 import { notificationAttempts } from '../../../controllers/notification/notification-controller.ts';
-import { hostMerges } from '../../../controllers/pull-request/ending/host-merges.ts';
+import { hostMerges } from '../../../controllers/pull-request/merged/host-merges.ts';
 import { syncTriggers } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';

@@ -9,7 +9,7 @@ const HOLD_MS = 60_000;
 export interface MergeAlarmsOptions {
   readonly clock: Pick<Clock, 'schedule'>;
   find(id: string): PackageRevision | undefined;
-  /** True for a package on the main branch with what an open proposal has, whose merge publishes it. */
+  /** True for a package on the main branch that is published in a moment if a merge brought it there. */
   isAwaited(onMain: PackageRevision): boolean;
   /** Called with what was held and stays. */
   onStaying(change: IndexChange): void;
@@ -17,7 +17,7 @@ export interface MergeAlarmsOptions {
 
 /**
  * Holds the alarms about packages on the main branch that a merge has brought there: the host merges a moment before Sluice reads that and
- * publishes it. What stays is said after a minute, or as soon as no open proposal has it any more.
+ * publishes it. What stays is said after a minute, or as soon as no merge can publish it any more.
  */
 export class MergeAlarms {
   readonly #options: MergeAlarmsOptions;

@@ -47,7 +47,7 @@ test('a merge that Sluice has the host make is no alarm; another change of the m
 
 describe('a merge with the button', () => {
   /** A published package with a further proposal, whose merge publishes it, and the alarms. */
-  async function proposed() {
+  async function proposed(userPullRequests: 'check' | 'ignore' = 'ignore') {
     const at = open();
     const alarms: string[] = [];
     const session = { clock: at.clock, store: at.world.store, note: () => undefined, wasKnown: () => false };
@@ -56,7 +56,7 @@ describe('a merge with the button', () => {
     const end = logChanges(session, log, () => undefined);
     const first = await at.propose();
     await at.world.store.update(first, { action: 'approve' }, { actor: { name: 'carla' }, face: 'cli' });
-    await at.policy({ publishOn: 'merge' });
+    await at.policy({ publishOn: 'merge', userPullRequests });
     const by = { actor: { name: 'berta' }, face: 'cli' } as const;
     const source = { type: 'copy', source: first } as const;
     const { name } = await at.world.store.create('apps', { package: 'app', workspace: 'w2', source }, by);
@@ -113,6 +113,14 @@ describe('a merge with the button', () => {
   test('is one at once where it brings other content', async () => {
     const { alarms, merge } = await proposed();
     await merge({ 'app/a.yaml': 'kind: C\n' });
+    expect(alarms).toEqual([alarm]);
+  });
+
+  test('of a user is one after a minute where merges of users publish', async () => {
+    const { at, alarms, merge } = await proposed('check');
+    await merge({ 'app/a.yaml': 'kind: C\n' });
+    expect(alarms).toEqual([]);
+    at.clock.advance(60_000);
     expect(alarms).toEqual([alarm]);
   });
 });

@@ -11,6 +11,7 @@ import { gateExplainer } from '../../../controllers/revision/explain-gates.ts';
 import { obstacleExplainer } from '../../../controllers/revision/explain-obstacles.ts';
 import { resolverExplainer } from '../../../controllers/revision/explain-resolvers.ts';
 import { waveExplainer } from '../../../controllers/wave-plan/explain-wave.ts';
+import { holdingPlan } from '../../../controllers/wave-plan/holding-plan.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { permittedSetting } from '../../git/network/remote-url.ts';
 import { explainRevision } from '../../package/api/explain/explain-revision.ts';
@@ -39,7 +40,11 @@ export class RevisionExplanations {
       gateExplainer,
       proposalExplainer,
       waveExplainer(options),
-      approvalExplainer,
+      approvalExplainer({
+        store: options.store,
+        shown,
+        isHeld: async (revision) => (await holdingPlan(revision, options)) !== undefined,
+      }),
       pullRequestExplainer(options.store, shown),
       resolverExplainer(BUILT_IN_RESOLVERS),
     ];

@@ -38,6 +38,7 @@ test('push warns of a field that kpt rejects; why recommends the repair, and not
 test('get -o wide shows why kpt rejects a Kptfile, with the gates before it where there are some', async () => {
   const reason = async () => {
     const [, row = ''] = (await cli.run('rpkg', 'get', '-o', 'wide', '--workspace', 'v1')).stdout.split('\n');
+    expect(row.slice(row.search(/(?<= )(?:kpt|tested) /)).length).toBeLessThanOrEqual(160);
     return row.replace(/^.* packages +/, '').replace(/^(\S+ +(?:\d\/\d)?) +\d+\w+ +/, '$1 ');
   };
   const problem =

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { ledgerPath } from '../../app/trust/open-trust.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { commandLine } from '../../foundation/text/command-line.ts';
 import { trimEndsOf } from '../../foundation/text/trim-characters.ts';
 import type { GitRepository } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
@@ -37,6 +38,8 @@ export interface VerifyOptions extends DataOptions {
   readonly id?: string;
 }
 
+/** An address of a Git host, with or without a scheme. */
+const ADDRESS = /^(?:[a-z][a-z0-9+.-]*:\/\/|[^/:]+@[^/:]+:)/i;
 /** A line of a hook's input has 150 bytes. */
 const PUSH_LINE = /^([0-9a-f]{40}) ([0-9a-f]{40}) (\S.*)$/;
 
@@ -47,7 +50,11 @@ export async function verify(
   invocation: Invocation,
 ): Promise<CommandResult> {
   const place = path ?? (options.preReceive === true ? (invocation.environment.GIT_DIR ?? '.') : undefined);
-  if (place === undefined) throw new SluiceError('InvalidInput', 'name the repository, or a clone of it');
+  if (place === undefined)
+    throw new SluiceError(
+      'InvalidInput',
+      'name the repository, or a clone of it, such as: sluice verify packages.git --allowed-signers allowed-signers',
+    );
   const git = await open(place, options, invocation);
   try {
     return await withKeys(options, invocation, async (ledger, stored) => {
@@ -179,6 +186,7 @@ function parseSigners(file: string, content: string) {
 }
 
 async function open(path: string, { preReceive }: VerifyOptions, { environment }: Invocation): Promise<GitRepository> {
+  if (ADDRESS.test(path) && !existsSync(path)) throw notLocal(path);
   const place = pathOf(path);
   const quarantine = preReceive === true ? quarantineOf(environment) : undefined;
   try {
@@ -187,6 +195,16 @@ async function open(path: string, { preReceive }: VerifyOptions, { environment }
     if (!isSluiceError(error, 'NotFound')) throw error;
     throw new SluiceError('InvalidInput', error.message, { cause: error });
   }
+}
+
+/** The next step for an address, without a password in it. */
+function notLocal(address: string): SluiceError {
+  const shown = address.replace(/(?<=:\/\/)[^/@]*@/, '');
+  const folder = `${/([^/:]+?)(?:\.git)?\/*$/.exec(shown)?.[1] ?? 'repository'}.git`;
+  return new SluiceError(
+    'InvalidInput',
+    `${shown} is an address, and a repository on this machine is verified: ${commandLine(['git', 'clone', '--mirror', shown, folder])}, then ${commandLine(['sluice', 'verify', folder])}`,
+  );
 }
 
 function pathOf(place: string): string {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { hostFailures, secretCommand } from './host-access.ts';
+import { editStep, hostFailures, secretCommand } from './host-access.ts';
 
 const EXPLANATION = {
   ...{ repository: 'apps', package: 'db', workspace: 'v1', lifecycle: 'Proposed', revision: 0, latest: false },
@@ -30,4 +30,15 @@ test('the command for a new token is one for a Secret that is missing, and for o
   expect(secretCommand('default', { name: 'forge', key: 'token' })).toBe(
     'kubectl create secret generic forge --namespace default --from-file=token=TOKEN_FILE --dry-run=client -o yaml | kubectl apply -f -',
   );
+  expect(secretCommand('default', { name: 'forge', key: 'token' }, true)).toContain(
+    ' --from-literal=username=USER --from-file=token=TOKEN_FILE ',
+  );
+});
+
+test('a step to change a policy names the command, or the file of a repository', () => {
+  const metadata = { name: 'review', namespace: 'default' } as const;
+  const what = 'change spec.review';
+  expect(editStep({ metadata } as never, what)).toBe(`${what}: kubectl edit packagepolicy review --namespace default`);
+  const origin = { name: 'review', file: 'policies/p.yaml', commit: 'c', repository: 'apps', branch: 'main' };
+  expect(editStep({ metadata, origin } as never, what)).toBe(`${what} in policies/p.yaml of Repository apps`);
 });

@@ -1,5 +1,6 @@
 import { commandLine } from '../../foundation/text/command-line.ts';
 import { explainSchema } from '../../package/model/revision/revision-readings.ts';
+import type { SourcedPolicy } from '../../package/store/policies/effective-policy.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Access } from '../access/access.ts';
 import { unlessUnreadable } from './unless-unreadable.ts';
@@ -36,8 +37,20 @@ export async function hostFailures(
 export function secretCommand(
   namespace: string,
   { name, key }: { readonly name: string; readonly key: string },
+  /** The Secret is for Git too, which needs a user. */
+  withUser = false,
 ): string {
   const create = ['kubectl', 'create', 'secret', 'generic', name, '--namespace', namespace];
-  const file = [`--from-file=${key}=TOKEN_FILE`, '--dry-run=client', '-o', 'yaml'];
+  const user = withUser ? ['--from-literal=username=USER'] : [];
+  const file = [...user, `--from-file=${key}=TOKEN_FILE`, '--dry-run=client', '-o', 'yaml'];
   return `${commandLine([...create, ...file])} | kubectl apply -f -`;
+}
+
+/** How a user changes a policy, which is an object, or in a file of a repository. */
+export function editStep(
+  { metadata: { name, namespace = '' }, origin }: Pick<SourcedPolicy, 'metadata' | 'origin'>,
+  what: string,
+): string {
+  if (origin !== undefined) return `${what} in ${origin.file} of Repository ${origin.repository}`;
+  return `${what}: ${commandLine(['kubectl', 'edit', 'packagepolicy', name, '--namespace', namespace])}`;
 }

@@ -116,7 +116,9 @@ function contributorText({ name, face }: Explanation['contributors'][number]): s
 function printGate(terminal: Terminal, gate: GateExplanation, now: number): void {
   const word = terminal.style(gate.open ? 'green' : 'yellow', gate.open ? 'open  ' : 'closed');
   const status = gate.condition?.status ?? 'not set';
-  const sinceText = gate.since === undefined ? '' : `, since ${printable(gate.since)} (${age(gate.since, now)})`;
+  // The condition of an expired verdict is as before.
+  const isOfCondition = gate.since !== undefined && gate.state !== 'Expired';
+  const sinceText = !isOfCondition ? '' : `, since ${printable(gate.since)} (${age(gate.since, now)})`;
   terminal.line(`  ${word}  ${terminal.style('bold', printable(gate.type))}`);
   const detail = (label: string, text: string) => terminal.line(`          ${label.padEnd(11)} ${printable(text)}`);
   const message = [gate.condition?.reason, gate.condition?.message].filter((text) => text !== undefined && text !== '');

@@ -81,7 +81,7 @@ test('a plan, its targets that wait, a run of an analysis, and a policy are expl
   expect(policy.stdout).toMatch(/permits approvals only in its windows: .*leap days\), until \S+Z; resolved by users/);
   expect(policy.stdout).toContain('  - required gates: example.com/Tested\n');
   expect(policy.stdout).toContain('  - it requires 2 approvals by ben, carla\n');
-  expect(policy.stdout).toContain(`  - it selects 0 drafts, and 1 proposed revisions: ${name}\n`);
+  expect(policy.stdout).toContain(`  - it selects 0 drafts, and 1 proposed revision: ${name}\n`);
   const run = await cli.run('why', 'analysisruns/errors');
   expect(run.stdout).toContain(
     'it measures the metrics of AnalysisTemplate error-rate for wave all of WavePlan waves\n',

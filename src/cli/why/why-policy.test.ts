@@ -48,6 +48,14 @@ test('names that nothing has and a missing Secret are reasons, and the status ha
     /^sluice up/,
   );
 
+  // No proposal waits.
+  expect(await reasons()).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^no proposal waits by which it would be seen/),
+      expect.stringMatching(/^the last failure that Repository packages reported is: remote .* is not a URL/),
+    ]),
+  );
+
   expect((await reasons()).join('\n')).not.toContain('it selects none');
   await register(POLICY.replace('spec:\n', 'spec:\n  selector: {packages: [wep]}\n'));
   expect(await reasons()).toContain('it selects none of the 1 package of its namespace: is spec.selector right?');
@@ -56,6 +64,29 @@ test('names that nothing has and a missing Secret are reasons, and the status ha
   expect((await reasons()).join('\n')).toContain('Secret forge of spec.review.forge.secretRef has neither token nor');
   await register(secret('token'));
   expect((await reasons()).join('\n')).not.toContain('Secret');
+
+  // Some responses of one kind of host have the form of those of another one.
+  await register(POLICY.replace('provider: gitea', 'provider: github'));
+  const other = JSON.parse((await cli.run('why', 'packagepolicy/strict', '-o', 'json')).stdout);
+  expect(other).toMatchObject({
+    state: 'in force, but pull requests cannot be opened or read',
+    commands: [expect.stringMatching(/^check spec.review.forge.api and spec.review.forge.provider: kubectl edit/)],
+  });
+  expect(other.reasons.join('\n')).toMatch(
+    /spec.review.forge.api of policy strict ends with \/api\/v1, as that of Gitea and Forgejo does, and .*provider.* is github/,
+  );
+  await register(POLICY);
+
+  // A second policy with reviews for the same packages.
+  await register(`${POLICY}---\n${POLICY.replace('strict', 'strict-too')}`);
+  const clash = JSON.parse((await cli.run('why', 'packagepolicy/strict-too', '-o', 'json')).stdout);
+  expect(clash.state).toBe('in force, but pull requests cannot be opened or read');
+  expect(clash.reasons).toContain(
+    'the policies strict, strict-too all have spec.review for packages such as packages/web, so that none of them applies there, and no pull request is opened or read',
+  );
+  expect(clash.commands).toEqual([
+    'remove spec.review from all but one of them, or change their selectors: kubectl edit packagepolicy strict-too --namespace default',
+  ]);
 
   const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
   const policy = await objects

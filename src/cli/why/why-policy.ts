@@ -1,14 +1,21 @@
-import { describePolicy, selectedRepositories } from '../../../controllers/approval/describe-policy.ts';
-import { APPROVERS_PERMITTED } from '../../../controllers/package-policy/approver-rights.ts';
+import {
+  describePolicy,
+  reviewClash,
+  type SelectedFrom,
+  selectedRepositories,
+} from '../../../controllers/approval/describe-policy.ts';
+import { APPROVERS_PERMITTED, permitCommands } from '../../../controllers/package-policy/approver-rights.ts';
 import { boundGroups } from '../../../controllers/package-policy/bound-groups.ts';
 import { unknownGroups, unknownTypes } from '../../../controllers/package-policy/policy-names.ts';
 import { QUORUM_REACHABLE } from '../../../controllers/package-policy/quorum-rights.ts';
 import type { ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
 import { readUnknownNames } from '../../../controllers/unknown-names.ts';
-import { forgeProblem } from '../../app/controllers/forge-repository.ts';
+import { forgeProblem, providerProblem } from '../../app/controllers/forge-repository.ts';
+import { isAboutApi, isAboutCredentialsOfApp, isAboutSecret } from '../../forge/http/error-texts.ts';
 import { unlessMissing } from '../../foundation/sluice-error.ts';
 import { listed } from '../../foundation/text/counted.ts';
 import type { SourcedPolicy } from '../../package/store/policies/effective-policy.ts';
+import { type Event, eventKind } from '../../resource/kinds/core/event.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
@@ -25,7 +32,7 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { withStatus } from '../access/repository-status.ts';
 import { missingObject } from './expect-object.ts';
-import { type HostFailures, hostFailures, secretCommand } from './host-access.ts';
+import { editStep, type HostFailures, hostFailures, secretCommand } from './host-access.ts';
 import { unlessUnreadable } from './unless-unreadable.ts';
 
 /** Repositories that are named. */
@@ -86,12 +93,26 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
   const groups = await unlessUnreadable(boundGroups(client, namespace));
   const missing = await missingSecret(access, policy.spec);
   const failures = policy.spec.review === undefined ? NO_FAILURES : await hostFailures(access, explanation.next);
+  const clash = await clashOf(access, policy, from);
+  const otherHost = otherHostOf(policy);
   // An App has no token that a command could replace.
-  const ofToken = failures.messages.filter((message) => !message.includes('App'));
-  const commands = secretCommands(namespace, policy.spec, [...missing, ...ofToken]);
-  // With the access of the host those that report that it is missing can go on.
-  const waiting = commands.length === 0 ? [] : failures.revisions;
-  const isFailing = missing.length + failures.messages.length > 0;
+  const ofToken = failures.messages.filter((message) => !isAboutCredentialsOfApp(message));
+  const commands = [
+    ...(clash === undefined
+      ? []
+      : [editStep(policy, 'remove spec.review from all but one of them, or change their selectors')]),
+    ...(otherHost.length > 0 || failures.messages.some(isAboutApi)
+      ? [editStep(policy, 'check spec.review.forge.api and spec.review.forge.provider')]
+      : []),
+    ...(object === undefined ? [] : permitCommands(object)),
+    ...secretCommands(namespace, policy.spec, {
+      ...{ isMissing: missing.length > 0, messages: ofToken },
+      repositories: all.items,
+    }),
+  ];
+  // Those that report that the host is not accessible have no other explanation, and lead here.
+  const waiting = failures.revisions;
+  const isFailing = missing.length + otherHost.length + failures.messages.length > 0 || clash !== undefined;
   return {
     ...explanation,
     state: isFailing ? `${explanation.state}, but pull requests cannot be opened or read` : explanation.state,
@@ -105,7 +126,10 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
       ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
       ...rightsNotes(object),
       ...foreignRepositories(policy, selectedRepositories(policy, from), all.items),
+      ...(clash === undefined ? [] : [clash]),
       ...missing,
+      ...otherHost,
+      ...(explanation.next.length === 0 ? await untriedNotes(access, policy, from) : []),
       ...failures.messages.map(
         (message) =>
           `${message}; this is tried again within a minute, and reported by ${listed(failures.revisions, MAX_NAMED)}`,
@@ -122,6 +146,46 @@ function rightsNotes(policy: PackagePolicy | undefined): string[] {
     const message = findCondition(policy?.status?.conditions, type)?.message ?? '';
     return message === '' ? [] : [message];
   });
+}
+
+/** Without a proposal nothing shows whether the host gives access, but what its Repositories report of the pull requests of users. */
+async function untriedNotes(
+  { client, namespace }: Access,
+  policy: SourcedPolicy,
+  from: SelectedFrom,
+): Promise<string[]> {
+  if (policy.spec.review === undefined) return [];
+  const notes = ['no proposal waits by which it would be seen whether the Git host lets Sluice open pull requests'];
+  for (const repository of selectedRepositories(policy, from).slice(0, MAX_NAMED)) {
+    const fieldSelector = `involvedObject.name=${repository},reason=PullRequestsNotChecked`;
+    const events = await unlessUnreadable(client.list(eventKind, { namespace, fieldSelector }));
+    const timeOf = ({ lastTimestamp, metadata }: Stored<Event>) => lastTimestamp ?? metadata.creationTimestamp ?? '';
+    const [last] = [...(events?.items ?? [])].sort((a, b) => timeOf(b).localeCompare(timeOf(a)));
+    if (last !== undefined) notes.push(`the last failure that Repository ${repository} reported is: ${last.message}`);
+  }
+  return notes;
+}
+
+/** That the API is not of the kind of host that the policy names, so that nothing is read there. */
+function otherHostOf({ metadata: { name }, spec: { review } }: SourcedPolicy): string[] {
+  if (review === undefined) return [];
+  const { provider, api } = review.forge;
+  return [providerProblem(provider, api, `spec.review.forge.secretRef of policy ${name}`) ?? []].flat();
+}
+
+/** The policies that have spec.review for the same packages, so that none of them applies there. */
+async function clashOf(
+  { client, namespace }: Access,
+  policy: SourcedPolicy,
+  from: SelectedFrom,
+): Promise<string | undefined> {
+  if (policy.spec.review === undefined) return undefined;
+  const { items } = await client.list(packagePolicyKind, { namespace });
+  const others = items.filter(({ metadata }) => metadata.uid !== policy.metadata.uid);
+  const clash = reviewClash(policy, others, from);
+  if (clash === undefined) return undefined;
+  const names = listed([policy.metadata.name, ...clash.policies].sort(), MAX_NAMED);
+  return `the policies ${names} all have spec.review for packages such as ${clash.package}, so that none of them applies there, and no pull request is opened or read`;
 }
 
 /** Types of the conditions and gates of a revision. */
@@ -169,17 +233,26 @@ async function missingSecret(
   ];
 }
 
-/** What mends problems with the Secret of the policy; none for others. */
+/** What mends problems with the Secret of the policy, which is missing or which messages of the host name; none for others. */
 function secretCommands(
   namespace: string,
   { review }: Pick<SourcedPolicy['spec'], 'review'>,
-  problems: readonly string[],
+  {
+    isMissing,
+    messages,
+    repositories,
+  }: {
+    readonly isMissing: boolean;
+    readonly messages: readonly string[];
+    readonly repositories: readonly Repository[];
+  },
 ): string[] {
   if (review === undefined) return [];
   const { secretRef } = review.forge;
-  const names = [`Secret ${secretRef.name} `, `Secret ${namespace}/${secretRef.name}`];
-  const isOfSecret = problems.some((problem) => names.some((name) => problem.includes(name)));
-  return isOfSecret ? [secretCommand(namespace, secretRef)] : [];
+  const isOfSecret = isMissing || messages.some((message) => isAboutSecret(message, namespace, secretRef.name));
+  // One that is there keeps its other keys.
+  const isForGit = repositories.some(({ spec }) => spec.git?.secretRef?.name === secretRef.name);
+  return isOfSecret ? [secretCommand(namespace, secretRef, isMissing && isForGit)] : [];
 }
 
 function reference({ repository, policy }: Found): string {

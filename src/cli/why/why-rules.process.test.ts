@@ -34,7 +34,7 @@ test('a policy in a file of a repository is explained, with its place and the st
     `  - it is in policies/strict.yaml of Repository guard as of commit ${commit}; users who may push to branch main can change it, and it can only restrict\n`,
   );
   expect(found.stdout).toContain('  - it requires 2 approvals by ben, cleo\n');
-  expect(found.stdout).toContain(`  - it selects 0 drafts, and 1 proposed revisions: ${name}\n`);
+  expect(found.stdout).toContain(`  - it selects 0 drafts, and 1 proposed revision: ${name}\n`);
   expect((await cli.run('why', 'packagepolicy/guard/strict')).stdout).toBe(found.stdout);
   expect((await cli.run('why', 'packagepolicy/strickt')).stderr).toContain(
     'did you mean "sluice why packagepolicy/strict"?',

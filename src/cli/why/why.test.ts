@@ -56,6 +56,17 @@ test('why reports a commit that was pushed after the proposal', async () => {
     reason: 'PushedAfterProposal',
     message: expect.stringContaining(`a push brought commit ${commit.slice(0, 12)}`),
   });
+  // What Sluice commits on top of it is no push.
+  expect((await cli.run('rpkg', 'condition', 'set', name, 'example.com/Tested', 'True')).code).toBe(0);
+  const tip = cli.git('packages.git', 'rev-parse', 'proposed/web/v1');
+  expect(tip).not.toBe(commit);
+  const author = cli.git('packages.git', 'log', '-1', '--format=%an', commit);
+  expect(await reasons(name)).toContainEqual({
+    reason: 'PushedAfterProposal',
+    message: expect.stringMatching(
+      `^a push brought commit ${commit.slice(0, 12)} at .* \\(says: ${author}\\), on which there are later commits up to ${tip.slice(0, 12)};`,
+    ),
+  });
 });
 
 test('content that an unknown user pushed needs two approvals, and each approval reports the count', async () => {

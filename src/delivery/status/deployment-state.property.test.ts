@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { runs } from '../../../test/support/runs.ts';
+import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
 import { type ConfirmedHealth, coveringReports, deploymentState, type TreeAt } from './deployment-state.ts';
 import type { EngineReport } from './engine-report.ts';
 import { interpretApplication } from './interpret-application.ts';
@@ -192,7 +192,7 @@ test('no sequence of reports makes a content healthy that the engine did not rep
     { numRuns: runs(1000) },
   );
   // The property is not true for lack of cases.
-  expect(healthy).toBeGreaterThan(0);
+  if (ALL_RUNS) expect(healthy).toBeGreaterThan(0);
 });
 
 test('no value makes an interpretation throw, whatever its form', () => {

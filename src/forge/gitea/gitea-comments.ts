@@ -1,9 +1,15 @@
 import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { cleanAddress } from '../clean-address.ts';
+import {
+  commentsAbout,
+  commentText,
+  type HostComment,
+  setTopicComment,
+  withoutOwner,
+} from '../comments/topic-comment.ts';
 import type { Comment, ForgeErrorDetails } from '../forge.ts';
 import type { ForgeHttp } from '../http/forge-http.ts';
 import { readPages } from '../read-pages.ts';
-import { commentsAbout, commentText, type HostComment, setTopicComment, withoutOwner } from '../topic-comment.ts';
 import {
   commentSchema,
   commentsSchema,

@@ -1,7 +1,6 @@
 import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { annotationLink } from '../annotation-link.ts';
-import type { BudgetUsage } from '../budget-usage.ts';
-import { closingOf } from '../closing-comment.ts';
+import { closingOf } from '../comments/closing-comment.ts';
 import {
   type Check,
   type Closing,
@@ -16,19 +15,14 @@ import {
   type Review,
 } from '../forge.ts';
 import type { ForgeIssues } from '../forge-issues.ts';
-import {
-  type BranchRules,
-  MAX_ENDED,
-  type Mergeability,
-  type MergeMethod,
-  type MergeOutcome,
-  type MergeRequest,
-} from '../forge-merging.ts';
+import type { BranchRules, Mergeability, MergeMethod, MergeOutcome, MergeRequest } from '../forge-merging.ts';
 import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
-import { lastVerdicts } from '../last-verdicts.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
-import { type Reviewers, requestReviewers } from '../request-reviewers.ts';
+import { withRequestsAtMerge } from '../reviews/dismissed-reviews.ts';
+import { lastVerdicts } from '../reviews/last-verdicts.ts';
+import { type Reviewers, requestReviewers } from '../reviews/request-reviewers.ts';
+import { isSameName } from '../same-name.ts';
 import { shorten } from '../shorten.ts';
 import { teamName } from '../team-name.ts';
 import { GiteaComments } from './gitea-comments.ts';
@@ -43,6 +37,7 @@ import {
   type CommitStatus,
   combinedStatusSchema,
   type GiteaPull,
+  type GiteaReview,
   manualMergesSchema,
   memberSchema,
   methodsSchema,
@@ -53,9 +48,12 @@ import {
   teamsSchema,
   timelineSchema,
 } from './gitea-schemas.ts';
+import { GiteaSearch, type SearchRequests } from './gitea-search.ts';
 
 /** The default maximum of Gitea. The operator may set a lower one, so that only an empty page is the end. */
 const PAGE = 50;
+/** Changed last first. */
+const LAST_CHANGED = 'sort=recentupdate';
 /** Gitea has columns of 255 characters. */
 const MAX_TITLE_CHARACTERS = 255;
 /** Pages of one pull request's conversation around its end, and of the statuses of one commit; what is on further ones does not count. */
@@ -68,12 +66,12 @@ export interface GiteaForgeOptions extends ForgeHttpOptions {
 
 /** A repository on Gitea or Forgejo, through its REST API. */
 export class GiteaForge implements Forge {
-  readonly address: string;
   readonly opensWithLabels = true;
   readonly batchesReads = false;
   /** Through the API; its page requires the branch. */
   readonly reopensWithoutBranch = true;
   readonly issues: ForgeIssues;
+  readonly #address: string;
   readonly #http: ForgeHttp;
   readonly #path: string;
   /** Its page for users. */
@@ -82,6 +80,7 @@ export class GiteaForge implements Forge {
   readonly #comments: GiteaComments;
   readonly #labels: GiteaLabels;
   readonly #opening: GiteaOpening;
+  readonly #search: GiteaSearch;
 
   constructor({ owner, name, ...options }: GiteaForgeOptions) {
     this.#http = new ForgeHttp(options);
@@ -90,22 +89,29 @@ export class GiteaForge implements Forge {
     this.#labels = new GiteaLabels(this.#http, this.#path);
     this.issues = new GiteaIssues(this.#http, this.#path, this.#labels);
     this.#opening = new GiteaOpening(this.#openingRequests(), this.#labels);
+    this.#search = new GiteaSearch(this.#searchRequests());
     const api = options.api.replace(/\/+$/, '');
-    this.address = `${api}${this.#path}`;
+    this.#address = `${api}${this.#path}`;
     this.#page = `${api.replace(/\/api\/v1$/, '')}${this.#path.slice('/repos'.length)}`;
   }
 
-  budget(): BudgetUsage | undefined {
-    return this.#http.usage;
-  }
-
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
-    return this.#list('open', limit, (pull) => (pull.base.branch === base ? 'wanted' : 'other'), signal);
+    return this.#list(
+      `state=open&${LAST_CHANGED}`,
+      limit,
+      (pull) => (pull.base.branch === base ? 'wanted' : 'other'),
+      signal,
+    );
   }
 
   listUpdated(since: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
     const from = Date.parse(since);
-    return this.#list('all', limit, ({ updatedAt }) => (Date.parse(updatedAt) >= from ? 'wanted' : 'last'), signal);
+    return this.#list(
+      `state=all&${LAST_CHANGED}`,
+      limit,
+      ({ updatedAt }) => (Date.parse(updatedAt) >= from ? 'wanted' : 'last'),
+      signal,
+    );
   }
 
   async get(number: number, signal: AbortSignal): Promise<PullRequest> {
@@ -131,22 +137,36 @@ export class GiteaForge implements Forge {
     return { pull, reviews };
   }
 
-  async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
+  reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
+    return this.#lastReviews(number, reviewOf, signal);
+  }
+
+  #lastReviews(number: number, map: typeof reviewOf, signal: AbortSignal): Promise<readonly Review[]> {
     const path = `${this.#path}/pulls/${number}/reviews`;
-    return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) => {
+    return lastVerdicts(`pull request ${this.#address}/pulls/${number}`, async (page) => {
       const { entries, total } = await this.#http.page(reviewsSchema, `${path}?page=${page}&limit=${PAGE}`, { signal });
-      return { reviews: entries.map(reviewOf), total };
+      return { reviews: entries.map(map), total };
     });
   }
 
-  async mergedState({ number }: PullRequest, signal: AbortSignal): Promise<MergedState> {
+  async mergedState({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<MergedState> {
     // Without the number of a page, Gitea returns all entries: a part of them would hide a push.
     const path = `${this.#path}/issues/${number}/timeline`;
-    const [reviews, entries, repository] = await Promise.all([
-      this.reviews(number, signal),
+    const requests = new Set<string>();
+    const noteRequest = (review: GiteaReview) => {
+      if (review.state === 'REQUEST_CHANGES') requests.add(String(review.id));
+      return reviewOf(review);
+    };
+    const [read, entries, repository] = await Promise.all([
+      this.#lastReviews(number, noteRequest, signal),
       this.#http.json(timelineSchema, 'GET', path, { signal }),
       this.#http.json(manualMergesSchema, 'GET', this.#path, { signal }),
     ]);
+    const dismissals = entries.flatMap(({ type, review_id: id, created_at: at }) => {
+      const review = String(id ?? '');
+      return type === 'dismiss_review' ? { review, at: at ?? '', wasRequest: requests.has(review) } : [];
+    });
+    const reviews = withRequestsAtMerge(read, dismissals, closedAt);
     const scheduled = scheduledIn(entries);
     const unsureMerger = unsureMergerOf(repository);
     return {
@@ -232,18 +252,8 @@ export class GiteaForge implements Forge {
     }
   }
 
-  async find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined> {
-    const sort = (pull: PullRequest) =>
-      pull.head.branch === head && pull.head.isSameRepository && pull.base.branch === base ? 'wanted' : 'other';
-    const [open] = await this.#list('open', 1, sort, signal);
-    if (open !== undefined) return open;
-    let read = 0;
-    const limited = (pull: PullRequest) => {
-      read += 1;
-      return read > MAX_ENDED ? 'last' : sort(pull);
-    };
-    const ended = await this.#list('closed', Number.POSITIVE_INFINITY, limited, signal);
-    return ended.sort((a, b) => b.number - a.number)[0];
+  find(head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined> {
+    return this.#search.find(head, base, signal);
   }
 
   merge(number: number, wanted: MergeRequest, signal: AbortSignal): Promise<MergeOutcome> {
@@ -256,11 +266,11 @@ export class GiteaForge implements Forge {
     );
   }
 
-  /** Gitea has one value for a conflict and for a check that has not ended; rules it states only to who tries to merge. */
   async dequeue(): Promise<'absent'> {
     return 'absent';
   }
 
+  /** Gitea has one value for a conflict and for a check that has not ended; rules it states only to users who try to merge. */
   async mergeability(number: number, signal: AbortSignal): Promise<Mergeability> {
     const path = `${this.#path}/pulls/${number}`;
     const { mergeable, draft } = await this.#http.json(pullSchema, 'GET', path, { signal });
@@ -298,7 +308,7 @@ export class GiteaForge implements Forge {
     const { organization, name } = teamName(team);
     const search = `/orgs/${encodeURIComponent(organization)}/teams/search?limit=50&q=${encodeURIComponent(name)}`;
     const { data } = await this.#http.json(teamsSchema, 'GET', search, { signal });
-    const found = data?.find((one) => one.name.toLowerCase() === name.toLowerCase());
+    const found = data?.find((one) => isSameName(one.name, name));
     if (found === undefined)
       throw new SluiceError('NotFound', `${organization} has no team ${name} that the token can read`);
     const member = `/teams/${found.id}/members/${encodeURIComponent(user)}`;
@@ -320,13 +330,28 @@ export class GiteaForge implements Forge {
         const body = { ...wanted, title: shorten(title, MAX_TITLE_CHARACTERS) };
         return this.#pullOf(await this.#http.json(pullSchema, 'POST', `${this.#path}/pulls`, { body, signal }));
       },
+      get: (number, signal) => this.get(number, signal),
       listOpen: (base, limit, signal) => this.listOpen(base, limit, signal),
       listOpenSince: (since) => {
         const sort = ({ updatedAt }: PullRequest) => (Date.parse(updatedAt) < since ? 'last' : 'wanted');
         // Those that wait for the list share it, so that none of them may end it; each request has a timeout.
-        return this.#list('open', Number.POSITIVE_INFINITY, sort, new AbortController().signal);
+        return this.#list(`state=open&${LAST_CHANGED}`, Number.POSITIVE_INFINITY, sort, new AbortController().signal);
       },
       update: (number, change, signal) => this.update(number, change, signal),
+    };
+  }
+
+  #searchRequests(): SearchRequests {
+    return {
+      anyOf: async (head, base, signal) => {
+        const branches = [encodeURIComponent(base), ...head.split('/').map(encodeURIComponent)].join('/');
+        return this.#pullOf(await this.#http.json(pullSchema, 'GET', `${this.#path}/pulls/${branches}`, { signal }));
+      },
+      first: async ({ state, base }, sort, signal) => {
+        // Without a sort, the ones that were opened last come first.
+        const query = `state=${state}&base_branch=${encodeURIComponent(base)}`;
+        return (await this.#list(query, 1, sort, signal))[0];
+      },
     };
   }
 
@@ -334,15 +359,15 @@ export class GiteaForge implements Forge {
     return this.#mergedBy.complete(pullOf(pull));
   }
 
-  /** Wanted pull requests in the order of their last changes, up to the first one behind which there are none. */
+  /** Wanted pull requests in the order of the list, up to the first one behind which there are none. */
   async #list(
-    state: 'open' | 'closed' | 'all',
+    query: string,
     limit: number,
     sort: (pull: PullRequest) => 'wanted' | 'other' | 'last',
     signal: AbortSignal,
   ): Promise<PullRequest[]> {
     const found = new Map<number, PullRequest>();
-    const path = `${this.#path}/pulls?state=${state}&sort=recentupdate`;
+    const path = `${this.#path}/pulls?${query}`;
     const pulls = readPages({ size: PAGE, end: 'empty page' }, (page, size) =>
       this.#http.page(pullsSchema, `${path}&page=${page}&limit=${size}`, { signal }),
     );
@@ -355,9 +380,4 @@ export class GiteaForge implements Forge {
     }
     return [...found.values()].slice(0, limit);
   }
-}
-
-/** Names of teams are case-insensitive. */
-function isSameName(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase();
 }

@@ -1,11 +1,12 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanAddress } from '../clean-address.ts';
+import { MAX_COMMENT_CHARACTERS } from '../comments/topic-comment.ts';
 import type { ForgeIssues, Issue, IssueChange, IssueTopic, NewIssue } from '../forge-issues.ts';
 import type { ForgeHttp } from '../http/forge-http.ts';
 import { bounded, findTopic, type HostIssues, openTopic, readTopic, withTopic } from '../issue-topics.ts';
 import { readPages } from '../read-pages.ts';
+import { isAmong } from '../same-name.ts';
 import { shorten } from '../shorten.ts';
-import { MAX_COMMENT_CHARACTERS } from '../topic-comment.ts';
 import type { GiteaLabels } from './gitea-labels.ts';
 import { type GiteaIssue, issueSchema, issuesSchema, ownUserSchema, usersSchema } from './gitea-schemas.ts';
 
@@ -119,11 +120,6 @@ export class GiteaIssues implements ForgeIssues {
     const changed = await this.#http.json(issueSchema, 'PATCH', path, { body, signal });
     return issueOf(changed, await this.#login(signal));
   }
-}
-
-/** Names of users are case-insensitive. */
-function isAmong(users: readonly string[], name: string): boolean {
-  return users.some((user) => user.toLowerCase() === name.toLowerCase());
 }
 
 function issueOf(issue: GiteaIssue, login: string | undefined): Issue {

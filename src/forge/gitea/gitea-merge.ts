@@ -47,11 +47,9 @@ function conflictOrHead(message: string): MergeObstacle {
   return /head out of date/i.test(message) ? 'unknown' : 'conflict';
 }
 
-/** A branch that the user may not push to is protected. Whether heads have to be up to date only administrators can read. */
+/** What protection of a branch requires only administrators can read. */
 export function branchRulesOf(branch: z.infer<typeof branchSchema>): BranchRules {
-  if (!branch.protected) return { requiresPullRequest: false, requiresUpToDate: false, hasMergeQueue: false };
-  const { user_can_push: mayPush } = branch;
-  return { hasMergeQueue: false, ...(typeof mayPush === 'boolean' ? { requiresPullRequest: !mayPush } : {}) };
+  return branch.protected ? {} : { requiresUpToDate: false };
 }
 
 export function methodsOf(repository: z.infer<typeof methodsSchema>): readonly MergeMethod[] {

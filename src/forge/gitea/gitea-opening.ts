@@ -3,6 +3,7 @@ import { SharedCall } from '../../foundation/concurrency/shared-call.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Forge, NewPullRequest, PullRequest } from '../forge.ts';
 import type { GiteaLabels } from './gitea-labels.ts';
+import { isFor } from './gitea-pull.ts';
 
 /** Requests at the same time end within this. */
 const RACE_MS = 60_000;
@@ -10,7 +11,7 @@ const RACE_MS = 60_000;
 const MAX_OPENING_MS = 5000;
 
 /** The requests that opening pull requests of a repository takes. */
-export interface OpeningRequests extends Pick<Forge, 'listOpen' | 'update'> {
+export interface OpeningRequests extends Pick<Forge, 'get' | 'listOpen' | 'update'> {
   create(
     wanted: Omit<NewPullRequest, 'labels'> & { readonly labels?: readonly number[] },
     signal: AbortSignal,
@@ -52,31 +53,54 @@ export class GiteaOpening {
     } catch (error) {
       if (!isSluiceError(error, 'Conflict')) throw error;
       const open = await this.#requests.listOpen(wanted.base, Number.POSITIVE_INFINITY, signal);
-      const found = open.find((pull) => pull.head.branch === wanted.head && pull.head.isSameRepository);
+      const [found, ...others] = open.filter(isFor(wanted.head, wanted.base));
       if (found === undefined) throw error;
-      return found;
+      // Several, if a process ended before it had looked for others.
+      return this.#keepFirst([found, ...others], signal);
     }
   }
 
   /**
    * Gitea opens one for each of several requests at the same time. Another process may have opened one a moment ago, which is then among those
-   * that changed last: the one with the lowest number stays. The other is closed without its text, so that this is no decision about it. All
-   * that are opened at the same time share one list, which is read after each of them was opened: Gitea opens one after the other.
+   * that changed last. All that are opened at the same time share one list, which is read after each of them was opened: Gitea opens one after
+   * the other.
    */
   async #onlyOne(opened: PullRequest, signal: AbortSignal): Promise<PullRequest> {
-    const { head, base } = opened;
-    const isSame = (pull: PullRequest) =>
-      pull.head.isSameRepository && pull.head.branch === head.branch && pull.base.branch === base.branch;
     const others = Promise.allSettled(this.#opening);
     await Promise.race([others, delay(MAX_OPENING_MS, undefined, { ref: false, signal })]);
     // After the wait: a list that others read during it would take this one, and the next list would not go back far enough.
     this.#opened.push(opened);
     await this.#readRecent.call();
-    const [first] = this.#recent.filter(isSame).sort((one, other) => one.number - other.number);
-    if (first === undefined || first.number >= opened.number) return opened;
+    const isSame = isFor(opened.head.branch, opened.base.branch);
+    const found = this.#recent.filter((pull) => isSame(pull) && pull.number !== opened.number);
+    return this.#keepFirst([opened, ...found], signal);
+  }
+
+  /**
+   * Returns the one with the lowest number, which stays, and closes the others: what opened them may have ended. Without their text, so that
+   * this is no decision about them.
+   */
+  async #keepFirst(
+    pulls: readonly [PullRequest, ...(readonly PullRequest[])],
+    signal: AbortSignal,
+  ): Promise<PullRequest> {
+    const first = pulls.reduce((one, other) => (other.number < one.number ? other : one));
     const body = `Another process has opened #${first.number} for the same branch.`;
-    await this.#requests.update(opened.number, { state: 'closed', body }, signal);
+    for (const { number } of pulls) {
+      if (number !== first.number) await this.#close(number, body, signal);
+    }
     return first;
+  }
+
+  /** Of two processes that close one at the same time Gitea returns the status 500 to the later one. */
+  async #close(number: number, body: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#requests.update(number, { state: 'closed', body }, signal);
+    } catch (error) {
+      if (!isSluiceError(error, 'Unavailable')) throw error;
+      const { state } = await this.#requests.get(number, signal);
+      if (state === 'open') throw error;
+    }
   }
 
   async #listRecent(): Promise<void> {

@@ -1,5 +1,6 @@
 import { cleanAddress } from '../clean-address.ts';
 import type { PullRequest, Review } from '../forge.ts';
+import { unsureMergerOf } from './gitea-merge.ts';
 import type { GiteaPull, GiteaReview } from './gitea-schemas.ts';
 
 const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
@@ -11,6 +12,7 @@ const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
 export function pullOf(pull: GiteaPull): PullRequest {
   const { merged, merge_commit_sha: commit, merged_by: by, closed_at: closedAt, head, base, comments } = pull;
   const { created_at: createdAt, updated_at: updatedAt, merge_base: before } = pull;
+  const unsureMerger = unsureMergerOf(base.repo ?? {});
   return {
     number: pull.number,
     url: cleanAddress(pull.html_url),
@@ -24,9 +26,11 @@ export function pullOf(pull: GiteaPull): PullRequest {
       commit: head.sha,
       isSameRepository: head.repo_id === base.repo_id && head.label !== '',
     },
-    base: { branch: base.ref },
+    base: { branch: base.ref, ...(unsureMerger === undefined ? {} : { unsureMerger }) },
     labels: (pull.labels ?? []).map(({ name }) => name),
-    ...(merged ? { merged: { commit: commit ?? '', by: by?.login, ...(before ? { base: before } : {}) } } : {}),
+    ...(merged
+      ? { merged: { commit: commit ?? '', by: by?.login, ...(before ? { base: before, isMergeBase: true } : {}) } }
+      : {}),
     ...(closedAt === undefined || closedAt === null ? {} : { closedAt }),
     ...(typeof comments === 'number' ? { hasComments: comments > 0 } : {}),
     ...{ createdAt, updatedAt },
@@ -46,4 +50,10 @@ export function reviewOf({ id, user, state, dismissed, ...review }: GiteaReview)
     url: cleanAddress(url),
     submittedAt: submittedAt ?? '',
   };
+}
+
+/** Selects the pull requests from a branch of the repository itself to another one. */
+export function isFor(head: string, base: string) {
+  return (pull: PullRequest): boolean =>
+    pull.head.isSameRepository && pull.head.branch === head && pull.base.branch === base;
 }

@@ -7,6 +7,12 @@ const user = z.object({ login: z.string() });
 export const labelSchema = z.object({ id: z.int(), name: z.string() });
 export const labelsSchema = z.array(labelSchema);
 
+/** How a pull request can be merged without a merge by the host. Forgejo and earlier versions report none of it. */
+export const manualMergesSchema = z.object({
+  allow_manual_merge: z.boolean().nullish(),
+  autodetect_manual_merge: z.boolean().nullish(),
+});
+
 export const pullSchema = z.object({
   number: z.int().positive(),
   html_url: z.string(),
@@ -30,7 +36,7 @@ export const pullSchema = z.object({
   /** Of the conversation; whether reviews count depends on the version. */
   comments: z.int().nullish(),
   head: z.object({ label: z.string(), sha: z.string(), repo_id: z.int() }),
-  base: z.object({ ref: z.string(), repo_id: z.int() }),
+  base: z.object({ ref: z.string(), repo_id: z.int(), repo: manualMergesSchema.nullish() }),
 });
 export const pullsSchema = z.array(pullSchema);
 export type GiteaPull = z.infer<typeof pullSchema>;
@@ -52,6 +58,8 @@ const timelineEntrySchema = z.object({
   user: user.nullish(),
   body: z.string().nullish(),
   created_at: z.string().nullish(),
+  /** Of the review that was dismissed. */
+  review_id: z.int().nullish(),
 });
 export const timelineSchema = z
   .array(timelineEntrySchema)
@@ -117,15 +125,10 @@ const statusSchema = z.object({
 export const combinedStatusSchema = z.object({ statuses: z.array(statusSchema).nullish() });
 export type CommitStatus = z.infer<typeof statusSchema>;
 
-export const branchSchema = z.object({ protected: z.boolean(), user_can_push: z.boolean().nullish() });
+export const branchSchema = z.object({ protected: z.boolean() });
 /** Methods of merging that a repository permits. */
 export const methodsSchema = z.object({
   allow_merge_commits: z.boolean(),
   allow_squash_merge: z.boolean(),
   allow_rebase: z.boolean(),
-});
-/** How a pull request can be merged without a merge by the host. Forgejo and earlier versions report none of it. */
-export const manualMergesSchema = z.object({
-  allow_manual_merge: z.boolean().nullish(),
-  autodetect_manual_merge: z.boolean().nullish(),
 });

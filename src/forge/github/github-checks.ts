@@ -62,7 +62,7 @@ export async function setCheckRuns(
     const isSame = run !== undefined && (run.external_id ?? '') === id && (id !== '' || !hasAnnotations(run));
     if (isSame && stateOf(run) === state && run.output.title === title && hasText) continue;
     const content = {
-      ...{ name, output: { title, summary: title, ...(text === '' && hasText ? {} : { text }) } },
+      ...{ name, output: { title, summary: summaryOf(title), ...(text === '' && hasText ? {} : { text }) } },
       ...(state === 'pending'
         ? { status: 'in_progress' as const }
         : { status: 'completed' as const, conclusion: state }),
@@ -93,6 +93,12 @@ function runAnnotation({ path, line, level, title, message }: Annotation) {
     title: shorten(title, MAX_TITLE_CHARACTERS),
     message: shorten(message, MAX_MESSAGE_CHARACTERS),
   };
+}
+
+/** GitHub shows a title as it is, and a summary as Markdown. The title can have names of files, which strangers choose: it is code there. */
+function summaryOf(title: string): string {
+  const line = title.replaceAll(/\s+/g, ' ').replaceAll('`', 'ˋ').trim();
+  return line === '' ? '' : `\`${line}\``;
 }
 
 /** Without what hosts change in texts. */

@@ -1,15 +1,14 @@
 import type { Octokit } from 'octokit';
-import type { ZodType } from 'zod';
+import type { ZodType, z } from 'zod';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../../foundation/text/clean-text.ts';
-import type { BudgetUsage } from '../budget-usage.ts';
 import { checkedForm } from '../http/checked-form.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
 import { tokenAccount } from '../http/token-account.ts';
 import { TokenCache } from '../http/token-cache.ts';
 import { callGitHub, octokitOptions, type Send } from './github-call.ts';
 import { type AccountToken, githubFetch } from './github-fetch.ts';
-import { graphqlSchema } from './github-schemas.ts';
+import { type graphqlErrorSchema, graphqlSchema } from './github-schemas.ts';
 import { type AppCredentials, InstallationTokens } from './installation-tokens.ts';
 
 /** What Sluice authenticates with: a token of a user, or an App that is installed in the repository. */
@@ -24,7 +23,7 @@ export interface GitHubClientOptions extends ForgeTransportOptions {
   readonly mayMerge?: boolean;
   /** True where it reads teams, which an App needs a further permission for. */
   readonly usesTeams?: boolean;
-  /** True where it opens issues, which an App needs a further permission for. */
+  /** True where it opens issues, which an App needs a further permission for: what opens them has to set it. */
   readonly usesIssues?: boolean;
 }
 
@@ -76,8 +75,8 @@ export class GitHubClient {
     const { data, errors } = await this.call(graphqlSchema, signal, (_rest, options, request) =>
       request({ method: 'POST', url, query, variables, ...options }),
     );
-    const failed = (errors ?? []).filter(({ type }) => !partial.includes(type ?? ''));
-    if (failed.length > 0) throw graphqlError(name, failed);
+    const [failed, ...others] = (errors ?? []).filter(({ type }) => !partial.includes(type ?? ''));
+    if (failed !== undefined) throw graphqlError(name, failed, others);
     return checkedForm(schema, data, name);
   }
 
@@ -85,11 +84,6 @@ export class GitHubClient {
   async app(signal: AbortSignal): Promise<number | undefined> {
     const credentials = await this.#credentials.read(signal);
     return 'app' in credentials ? credentials.app.id : undefined;
-  }
-
-  /** See `ForgeTransport`. */
-  get usage(): BudgetUsage | undefined {
-    return this.#transport.usage;
   }
 
   close(): Promise<void> {
@@ -117,9 +111,12 @@ const GRAPHQL_CODES: Readonly<Record<string, ErrorCode>> = {
   FORBIDDEN: 'Refused',
   INSUFFICIENT_SCOPES: 'Refused',
   NOT_FOUND: 'NotFound',
-  RATE_LIMITED: 'TooManyRequests',
+  /** One query asks for too much. */
+  RESOURCE_LIMITS_EXCEEDED: 'LimitExceeded',
 };
 const MAX_GRAPHQL_MESSAGE_CHARACTERS = 300;
+
+type GraphqlError = z.infer<typeof graphqlErrorSchema>;
 
 /** GitHub Enterprise Server has it beside the REST API. */
 function graphqlUrl(api: string): string {
@@ -128,11 +125,13 @@ function graphqlUrl(api: string): string {
   return `${origin}${path}/graphql`;
 }
 
-function graphqlError(
-  name: string,
-  errors: readonly { readonly type?: string | null | undefined; readonly message: string }[],
-): SluiceError {
-  const code = GRAPHQL_CODES[errors[0]?.type ?? ''] ?? 'InvalidInput';
-  const text = cleanText(errors.map(({ message }) => message).join('; ')).replaceAll(/\s+/g, ' ');
-  return new SluiceError(code, `${name}: ${text.slice(0, MAX_GRAPHQL_MESSAGE_CHARACTERS)}`);
+function graphqlError(name: string, first: GraphqlError, others: readonly GraphqlError[]): SluiceError {
+  const text = cleanText([first, ...others].map(({ message }) => message).join('; ')).replaceAll(/\s+/g, ' ');
+  return new SluiceError(graphqlCode(first), `${name}: ${text.slice(0, MAX_GRAPHQL_MESSAGE_CHARACTERS)}`);
+}
+
+/** An error without a type is a failure of GitHub itself, unless it explains what is wrong with the query. */
+function graphqlCode({ type, extensions }: GraphqlError): ErrorCode {
+  if (type !== undefined && type !== null) return GRAPHQL_CODES[type] ?? 'InvalidInput';
+  return extensions === undefined ? 'Unavailable' : 'InvalidInput';
 }

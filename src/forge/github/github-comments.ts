@@ -1,8 +1,14 @@
 import { unlessMissing } from '../../foundation/sluice-error.ts';
 import { cleanAddress } from '../clean-address.ts';
+import {
+  commentsAbout,
+  commentText,
+  type HostComment,
+  setTopicComment,
+  withoutOwner,
+} from '../comments/topic-comment.ts';
 import type { Comment } from '../forge.ts';
 import { readPages } from '../read-pages.ts';
-import { commentsAbout, commentText, type HostComment, setTopicComment, withoutOwner } from '../topic-comment.ts';
 import { type Account, readAccount } from './github-account.ts';
 import type { GitHubClient } from './github-client.ts';
 import {

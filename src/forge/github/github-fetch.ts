@@ -1,6 +1,7 @@
 import { LruCache } from '../../foundation/lru-cache.ts';
 import type { ForgeResponse, Method } from '../http/forge-response.ts';
 import { type ForgeTransport, requestName } from '../http/forge-transport.ts';
+import { isRateLimit } from '../http/rate-limit.ts';
 
 const API_VERSION = '2022-11-28';
 /** Of the responses that are kept for conditional requests. */
@@ -61,8 +62,10 @@ export function githubFetch(
     const secret = authorization?.split(' ').at(-1) || undefined;
     const response = await transport.send({ url, method, headers, body, secret, account, signal: limit });
     if (response.status === 304 && known !== undefined) return responseOf(url, known);
-    // Octokit takes a redirect for a success.
-    if (response.status >= 300 && response.status < 400) throw transport.errorOf(requestName(method, url), response);
+    const isRedirect = response.status >= 300 && response.status < 400;
+    // What octokit takes for a success: a redirect, and a limit that GraphQL reports.
+    if (isRedirect || (response.status === 200 && isRateLimit(response)))
+      throw transport.errorOf(requestName(method, url), response);
     const { etag } = response.headers;
     if (method === 'GET' && response.status === 200 && typeof etag === 'string')
       kept.set(url, { ...response, etag }, response.text.length);

@@ -293,7 +293,8 @@ describe('failures of GitHub', () => {
   });
 
   test('the rules for Git hosts apply, and nothing is sent to a refused one', async () => {
-    const { name } = await start().then(({ forge }) => ({ name: forge.address.split('/').at(-1) ?? '' }));
+    const { repository } = await start();
+    const { name } = repository;
     const before = server.requests.length;
     const refused = {
       owner: OWNER,
@@ -358,7 +359,7 @@ describe('a GitHub App', () => {
     await forge.listOpen('main', 10, NO_SIGNAL);
     expect(created().map(({ body }) => body)).toEqual([
       {
-        repositories: [forge.address.split('/').at(-1)],
+        repositories: [expect.stringMatching(/^installed-/)],
         permissions: { checks: 'write', contents: 'read', pull_requests: 'write' },
       },
     ]);
@@ -383,7 +384,11 @@ describe('a GitHub App', () => {
   });
 
   test.each<[string, Partial<{ id: number; privateKey: string; installation: number }>, RegExp]>([
-    ['a key of another App', { privateKey: rsaKey() }, /^Unauthenticated: .*is one of App 4242.*docs\/github-app\.md/],
+    [
+      'a key of another App',
+      { privateKey: rsaKey() },
+      /^Unauthenticated: (?!.*the token).*githubAppPrivateKey\) is one of App 4242.*docs\/github-app\.md/,
+    ],
     ['no key', { privateKey: 'secret words' }, /^InvalidInput: .*Secret default\/github is no RSA key in PEM/],
     ['a key of another kind', { privateKey: ellipticKey() }, /^InvalidInput: .*no RSA key/],
     ['another id', { id: 17 }, /^Unauthenticated: /],
@@ -438,6 +443,27 @@ function abortSoon(reason: Error): AbortSignal {
   setTimeout(() => controller.abort(reason), 50);
   return controller.signal;
 }
+
+test('names that strangers choose are code in the summary of a check run, which GitHub shows as Markdown', async () => {
+  const { forge, commit, close } = await open('app');
+  const before = server.requests.length;
+  const title =
+    '1 error: db/[Approved](https:evil.example) ![i](https:evil.example/p.png) @octocat <b>`x`</b>.yaml:2: no';
+  try {
+    await forge.setChecks(
+      await commit('proposed/shop/v1'),
+      [{ name: 'sluice/ready', state: 'failure', title }],
+      NO_SIGNAL,
+    );
+  } finally {
+    await close();
+  }
+  const [run] = server.requests.slice(before).filter(({ url }) => url.endsWith('/check-runs'));
+  expect((run?.body as { output?: object } | undefined)?.output).toMatchObject({
+    title,
+    summary: `\`${title.replaceAll('`', 'ˋ')}\``,
+  });
+});
 
 test('the page that users create their App by has exactly the permissions that it needs', async () => {
   const { connectWith, names, commit, close, join } = await open('app');

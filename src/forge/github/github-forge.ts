@@ -1,7 +1,6 @@
 import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
-import type { BudgetUsage } from '../budget-usage.ts';
 import { cleanAddress } from '../clean-address.ts';
-import { closingOf } from '../closing-comment.ts';
+import { closingOf } from '../comments/closing-comment.ts';
 import {
   type Check,
   type Closing,
@@ -24,11 +23,12 @@ import {
   type MergeOutcome,
   type MergeRequest,
 } from '../forge-merging.ts';
-import { lastVerdicts } from '../last-verdicts.ts';
 import type { MergeQueue } from '../merge-queue.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
-import { type Reviewers, requestReviewers } from '../request-reviewers.ts';
+import { withRequestsAtMerge } from '../reviews/dismissed-reviews.ts';
+import { lastVerdicts } from '../reviews/last-verdicts.ts';
+import { type Reviewers, requestReviewers } from '../reviews/request-reviewers.ts';
 import { shorten } from '../shorten.ts';
 import { teamName } from '../team-name.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
@@ -49,6 +49,7 @@ import {
   pullsSchema,
   reviewsSchema,
 } from './github-schemas.ts';
+import { reviewStateOf } from './github-state-names.ts';
 import { GitHubStates } from './github-states.ts';
 
 const PAGE = 100;
@@ -56,20 +57,14 @@ const PAGE = 100;
 const MAX_PAGES = 20;
 const MAX_TITLE_CHARACTERS = 256;
 
-const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
-  APPROVED: 'approved',
-  CHANGES_REQUESTED: 'changes-requested',
-  DISMISSED: 'dismissed',
-};
-
 /** A repository on GitHub or GitHub Enterprise Server, through the REST API. */
 export class GitHubForge implements Forge {
-  readonly address: string;
   readonly opensWithLabels = false;
   readonly batchesReads = true;
   readonly reopensWithoutBranch = false;
   readonly mergeQueue: MergeQueue;
   readonly issues: ForgeIssues;
+  readonly #address: string;
   readonly #client: GitHubClient;
   readonly #repository: { readonly owner: string; readonly repo: string };
   readonly #mergedBy = new MergedBy();
@@ -87,12 +82,8 @@ export class GitHubForge implements Forge {
     this.#states = new GitHubStates(this.#client, this.#repository);
     this.#labels = new GitHubLabels(this.#client, this.#repository);
     this.issues = new GitHubIssues(this.#client, this.#repository, this.#labels);
-    this.address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+    this.#address = `${this.#client.api}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     this.#merging = new GitHubMerging(this.#client, this.#repository, (number, signal) => this.get(number, signal));
-  }
-
-  budget(): BudgetUsage | undefined {
-    return this.#client.usage;
   }
 
   listOpen(base: string, limit: number, signal: AbortSignal): Promise<readonly PullRequest[]> {
@@ -147,10 +138,10 @@ export class GitHubForge implements Forge {
     return { ...state, pull: this.#mergedBy.complete(pull), reviews: reviews ?? (await this.reviews(number, signal)) };
   }
 
-  async mergedState({ number }: PullRequest, signal: AbortSignal): Promise<MergedState> {
-    const { scheduled, reviews, unsureMerger } = await this.#states.merged(number, signal);
+  async mergedState({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<MergedState> {
+    const { scheduled, reviews, dismissals, unsureMerger } = await this.#states.merged(number, signal);
     return {
-      reviews: reviews ?? (await this.reviews(number, signal)),
+      reviews: withRequestsAtMerge(reviews ?? (await this.reviews(number, signal)), dismissals, closedAt),
       ...(scheduled === undefined ? {} : { scheduled }),
       ...(unsureMerger === undefined ? {} : { unsureMerger }),
     };
@@ -158,7 +149,7 @@ export class GitHubForge implements Forge {
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
     const of = { ...this.#repository, pull_number: number, per_page: PAGE };
-    return lastVerdicts(`pull request ${this.address}/pulls/${number}`, async (page) => {
+    return lastVerdicts(`pull request ${this.#address}/pulls/${number}`, async (page) => {
       const reviews = await this.#client.call(reviewsSchema, signal, ({ pulls }, options) =>
         pulls.listReviews({ ...of, page, ...options }),
       );
@@ -341,7 +332,7 @@ function pullOf(pull: GitHubPull): PullRequest {
 }
 
 function reviewOf({ id, user, state, ...review }: GitHubReview): Review | undefined {
-  const verdict = REVIEW_STATES[state];
+  const verdict = reviewStateOf(state);
   if (verdict === undefined || user === undefined || user === null) return undefined;
   return {
     ...{ id: String(id), author: user.login, state: verdict },

@@ -44,7 +44,6 @@ async function open() {
 test('where the branch has a merge queue the pull request is put there once, with its head', async () => {
   const { repository, forge, head, number, merge } = await open();
   repository.protections.set('main', { hasQueue: true });
-  expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({ requiresPullRequest: true, hasMergeQueue: true });
   expect(await forge.mergeability(number, NO_SIGNAL)).toBe('mergeable');
   expect((await forge.state(number, NO_SIGNAL)).isQueued).toBe(false);
   expect(await merge()).toEqual({ state: 'queued' });
@@ -127,7 +126,6 @@ test('what classic protection requires is left out of the rules, and is found by
   const { repository, forge, head, number, merge } = await open();
   const rules = { check: 'sluice/ready', isStrict: true };
   repository.protections.set('main', { ...rules, isClassic: true });
-  // Not even that there is no merge queue.
   expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({});
   expect(await merge()).toMatchObject({
     state: 'refused',
@@ -138,9 +136,7 @@ test('what classic protection requires is left out of the rules, and is found by
   expect(await forge.mergeability(number, NO_SIGNAL)).toBe('behind');
   expect(await merge()).toMatchObject({ state: 'refused', obstacle: 'behind' });
   repository.protections.set('main', rules);
-  expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({
-    ...{ requiresPullRequest: true, requiresUpToDate: true, hasMergeQueue: false },
-  });
+  expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({ requiresUpToDate: true });
   repository.protections.set('main', { check: 'sluice/ready', isClassic: true });
   await forge.setChecks(head, [{ name: 'sluice/ready', state: 'success', title: 'ready' }], NO_SIGNAL);
   expect(await merge()).toMatchObject({ state: 'merged' });

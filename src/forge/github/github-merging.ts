@@ -1,13 +1,6 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { ForgeErrorDetails, PullRequest } from '../forge.ts';
-import type {
-  BranchRules,
-  Mergeability,
-  MergeMethod,
-  MergeObstacle,
-  MergeOutcome,
-  MergeRequest,
-} from '../forge-merging.ts';
+import type { BranchRules, MergeMethod, MergeObstacle, MergeOutcome, MergeRequest } from '../forge-merging.ts';
 import type { GitHubClient } from './github-client.ts';
 import {
   anySchema,
@@ -21,6 +14,7 @@ import {
   queuedSchema,
   queueEntrySchema,
 } from './github-schemas.ts';
+import { mergeabilityOf } from './github-state-names.ts';
 
 /** Texts of GitHub's refusals, in the order in which they are looked for. The first ones are reports of an old state. */
 const OBSTACLES: readonly (readonly [RegExp, MergeObstacle])[] = [
@@ -30,11 +24,6 @@ const OBSTACLES: readonly (readonly [RegExp, MergeObstacle])[] = [
   [/head branch (?:is|was) (?:out of date|behind)|not up to date|must be up.to.date/i, 'behind'],
   [/required status check|approving review|protected branch|rule violation|changes? must be/i, 'blocked'],
 ];
-/** `mergeable_state`, of which `blocked` and `behind` may not hold for an App that may bypass rules. */
-const STATES: Readonly<Record<string, Mergeability>> = {
-  ...{ clean: 'mergeable', unstable: 'mergeable', has_hooks: 'mergeable' },
-  ...{ dirty: 'conflict', behind: 'behind', blocked: 'blocked', draft: 'draft' },
-};
 const RULES_PER_PAGE = 100;
 const METHODS = ['merge', 'squash', 'rebase'] as const;
 
@@ -116,19 +105,13 @@ export class GitHubMerging {
 
   /** Rules of rulesets are open to readers; of classic protections only that there is one. */
   async branchRules(branch: string, signal: AbortSignal): Promise<BranchRules> {
-    const { protected: isProtected, protection } = await this.#client.call(branchSchema, signal, ({ repos }, options) =>
+    const { protected: isProtected } = await this.#client.call(branchSchema, signal, ({ repos }, options) =>
       repos.getBranch({ ...this.#repository, branch, ...options }),
     );
-    if (!isProtected) return { requiresPullRequest: false, requiresUpToDate: false, hasMergeQueue: false };
+    if (!isProtected) return { requiresUpToDate: false };
     const rules = await this.#rules(branch, signal);
-    const isClassic = rules.length === 0 || protection?.enabled === true;
-    const has = (type: string) => rules.some((rule) => rule.type === type);
     const isStrict = rules.some(({ parameters }) => parameters?.strict_required_status_checks_policy === true);
-    return {
-      ...(has('pull_request') || has('merge_queue') ? { requiresPullRequest: true } : {}),
-      ...(isStrict ? { requiresUpToDate: true } : {}),
-      ...(has('merge_queue') || !isClassic ? { hasMergeQueue: has('merge_queue') } : {}),
-    };
+    return isStrict ? { requiresUpToDate: true } : {};
   }
 
   /** Those of the repository that no ruleset excludes; GitHub states them to users and Apps that may push. */
@@ -189,7 +172,9 @@ export class GitHubMerging {
   async #obstacleOf(number: number, { message }: SluiceError, signal: AbortSignal): Promise<MergeObstacle> {
     const found = OBSTACLES.find(([pattern]) => pattern.test(message))?.[1];
     if (found !== undefined) return found;
-    const state = mergeabilityOf(await this.#state(number, signal));
+    const { draft, mergeable, mergeable_state: stated } = await this.#state(number, signal);
+    // Null while GitHub finds out, with any state.
+    const state = mergeabilityOf(stated, draft === true, typeof mergeable === 'boolean');
     if (state === 'mergeable' || state === 'queued') return /not mergeable/i.test(message) ? 'unknown' : 'blocked';
     return state;
   }
@@ -198,13 +183,6 @@ export class GitHubMerging {
 /** An App has an ending in its own name that it does not have as an actor. */
 function nameOf(login: string | undefined): string | undefined {
   return login?.replace(/\[bot\]$/, '').toLowerCase();
-}
-
-function mergeabilityOf({ draft, mergeable, mergeable_state: state }: MergeState): Mergeability {
-  if (draft === true) return 'draft';
-  // Null while GitHub finds out, with any state.
-  if (typeof mergeable !== 'boolean') return 'unknown';
-  return STATES[state] ?? 'unknown';
 }
 
 function statusOf({ details }: SluiceError): number {

@@ -141,11 +141,8 @@ export const methodsSchema = z.object({
   allow_rebase_merge: z.boolean().nullish(),
 });
 
-/** `protection` is the classic one; `protected` is set for rulesets too. */
-export const branchSchema = z.object({
-  protected: z.boolean(),
-  protection: z.object({ enabled: z.boolean().nullish() }).nullish(),
-});
+/** `protected` is set for classic protection, and for rulesets. */
+export const branchSchema = z.object({ protected: z.boolean() });
 
 export const queuedSchema = z.object({
   repository: z.object({ pullRequest: z.object({ isInMergeQueue: z.boolean() }).nullish() }).nullish(),
@@ -167,8 +164,16 @@ export const editedSchema = z.object({
   node: z.object({ body: z.string().optional(), lastEditedAt: z.string().nullish() }).nullish(),
 });
 
+export const graphqlErrorSchema = z.object({
+  type: z.string().nullish(),
+  message: z.string(),
+  /** Of an error in the query or its variables: what is wrong there. */
+  extensions: z.unknown().optional(),
+});
+
 /** The response of GraphQL, which has the status 200 for failures too. */
 export const graphqlSchema = z.object({
-  data: z.unknown(),
-  errors: z.array(z.object({ type: z.string().nullish(), message: z.string() })).nullish(),
+  /** Missing where GitHub has not executed the query. */
+  data: z.unknown().optional(),
+  errors: z.array(graphqlErrorSchema).nullish(),
 });

@@ -4,8 +4,10 @@ import { BatchedReads } from '../batched-reads.ts';
 import { cleanAddress } from '../clean-address.ts';
 import type { PullRequest, PullState, Review, ScheduledMerge } from '../forge.ts';
 import type { Mergeability } from '../forge-merging.ts';
+import type { Dismissal } from '../reviews/dismissed-reviews.ts';
 import type { GitHubClient } from './github-client.ts';
 import { SCHEDULE, scheduledIn, scheduleSchema } from './github-schedule.ts';
+import { mergeabilityOf, reviewStateOf } from './github-state-names.ts';
 
 /** Pull requests of one query: GitHub ends a query after ten seconds, and a response with the longest texts is not too long. */
 const MAX_PULLS = 20;
@@ -17,6 +19,9 @@ const STATE = `number url state title body author { ...Login } headRefName headR
   comments { totalCount } isInMergeQueue
   reviews(last: ${MAX_REVIEWS}, states: [APPROVED, CHANGES_REQUESTED, DISMISSED]) {
     totalCount nodes { fullDatabaseId author { ...Login } state commit { oid } url submittedAt }
+  }`;
+const DISMISSALS = `dismissals: timelineItems(last: ${MAX_REVIEWS}, itemTypes: [REVIEW_DISMISSED_EVENT]) {
+    nodes { ... on ReviewDismissedEvent { createdAt previousReviewState review { fullDatabaseId } } }
   }`;
 const LOGIN = 'fragment Login on Actor { __typename login }';
 const MERGEABILITY = 'isDraft mergeable mergeStateStatus isInMergeQueue';
@@ -30,6 +35,19 @@ const reviewSchema = z.object({
   commit,
   url: z.string(),
   submittedAt: z.string().nullish(),
+});
+const dismissalsSchema = z.object({
+  nodes: z
+    .array(
+      z
+        .object({
+          createdAt: z.string(),
+          previousReviewState: z.string(),
+          review: reviewSchema.pick({ fullDatabaseId: true }).nullish(),
+        })
+        .nullish(),
+    )
+    .nullish(),
 });
 const stateSchema = z.object({
   number: z.int().positive(),
@@ -61,16 +79,6 @@ const mergeabilitySchema = z.object({
 });
 
 const STATES = { OPEN: 'open', CLOSED: 'closed', MERGED: 'merged' } as const;
-const REVIEW_STATES: Readonly<Record<string, Review['state']>> = {
-  APPROVED: 'approved',
-  CHANGES_REQUESTED: 'changes-requested',
-  DISMISSED: 'dismissed',
-};
-/** Of which `BLOCKED` and `BEHIND` may not hold for an App that may bypass rules. */
-const MERGE_STATES: Readonly<Record<string, Mergeability>> = {
-  ...{ CLEAN: 'mergeable', UNSTABLE: 'mergeable', HAS_HOOKS: 'mergeable' },
-  ...{ DIRTY: 'conflict', BEHIND: 'behind', BLOCKED: 'blocked', DRAFT: 'draft' },
-};
 
 /** A state of which `reviews` is undefined where it has not all of them. */
 type ReadState = Pick<PullState, 'pull' | 'isQueued'> & { readonly reviews: readonly Review[] | undefined };
@@ -78,6 +86,7 @@ type ReadState = Pick<PullState, 'pull' | 'isQueued'> & { readonly reviews: read
 /** As a `ReadState`. */
 interface ReadMerge {
   readonly reviews: readonly Review[] | undefined;
+  readonly dismissals: readonly Dismissal[];
   readonly scheduled: ScheduledMerge | undefined;
   readonly unsureMerger: string | undefined;
 }
@@ -104,14 +113,14 @@ export class GitHubStates {
     this.#client = client;
     this.#repository = repository;
     const state = { fields: STATE, fragment: LOGIN, schema: stateSchema, map: stateOf };
-    const fields = `${STATE} ${SCHEDULE}`;
+    const fields = `${STATE} ${SCHEDULE} ${DISMISSALS}`;
     const merged = {
       fields,
       fragment: LOGIN,
-      schema: stateSchema.extend({ timelineItems: scheduleSchema }),
+      schema: stateSchema.extend({ timelineItems: scheduleSchema, dismissals: dismissalsSchema }),
       map: mergeOf,
     };
-    const merge = { fields: MERGEABILITY, fragment: '', schema: mergeabilitySchema, map: mergeabilityOf };
+    const merge = { fields: MERGEABILITY, fragment: '', schema: mergeabilitySchema, map: queuedOrMergeable };
     this.#states = new BatchedReads(MAX_PULLS, (numbers) => this.#read(numbers, state));
     this.#merges = new BatchedReads(MAX_PULLS, (numbers) => this.#read(numbers, merged));
     this.#mergeabilities = new BatchedReads(MAX_PULLS, (numbers) => this.#read(numbers, merge));
@@ -188,8 +197,12 @@ function stateOf(read: z.infer<typeof stateSchema>): ReadState {
 
 function mergeOf({
   timelineItems,
+  dismissals: { nodes },
   ...state
-}: z.infer<typeof stateSchema> & { readonly timelineItems: z.infer<typeof scheduleSchema> }): ReadMerge {
+}: z.infer<typeof stateSchema> & {
+  readonly timelineItems: z.infer<typeof scheduleSchema>;
+  readonly dismissals: z.infer<typeof dismissalsSchema>;
+}): ReadMerge {
   const { pull, reviews } = stateOf(state);
   const merge = { mergedAt: pull.closedAt ?? '', head: pull.head.commit };
   // Each method of merging of GitHub makes commits of its own. The head itself is in the branch by a push, or by the merge of another pull request.
@@ -197,11 +210,19 @@ function mergeOf({
   const unsureMerger = isIndirect
     ? 'the commits came to the branch by a push, or by the merge of another pull request, whose last state that user may have seen alone'
     : undefined;
-  return { reviews, scheduled: scheduledIn(timelineItems, merge), unsureMerger };
+  const dismissals = (nodes ?? []).flatMap((one) =>
+    one === undefined || one === null
+      ? []
+      : {
+          review: String(one.review?.fullDatabaseId ?? ''),
+          ...{ at: one.createdAt, wasRequest: one.previousReviewState === 'CHANGES_REQUESTED' },
+        },
+  );
+  return { reviews, dismissals, scheduled: scheduledIn(timelineItems, merge), unsureMerger };
 }
 
 function reviewOf(review: z.infer<typeof reviewSchema>): Review | undefined {
-  const state = REVIEW_STATES[review.state];
+  const state = reviewStateOf(review.state);
   const author = loginOf(review.author);
   if (state === undefined || author === undefined) return undefined;
   const { fullDatabaseId: id, commit: of, url, submittedAt } = review;
@@ -217,9 +238,8 @@ function loginOf(of: z.infer<typeof actor>): string | undefined {
   return of.__typename === 'Bot' && !of.login.endsWith('[bot]') ? `${of.login}[bot]` : of.login;
 }
 
-function mergeabilityOf(read: z.infer<typeof mergeabilitySchema>): Mergeability {
-  if (read.isDraft) return 'draft';
-  if (read.isInMergeQueue) return 'queued';
-  // While GitHub finds out, with any state.
-  return read.mergeable === 'UNKNOWN' ? 'unknown' : (MERGE_STATES[read.mergeStateStatus] ?? 'unknown');
+function queuedOrMergeable(read: z.infer<typeof mergeabilitySchema>): Mergeability {
+  const { isDraft, isInMergeQueue, mergeable, mergeStateStatus } = read;
+  if (isInMergeQueue && !isDraft) return 'queued';
+  return mergeabilityOf(mergeStateStatus, isDraft, mergeable !== 'UNKNOWN');
 }

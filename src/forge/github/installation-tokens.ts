@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import type { z } from 'zod';
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { invalidTokenText } from '../http/error-texts.ts';
 import type { ForgeTransport } from '../http/forge-transport.ts';
 import { callGitHub, octokitOptions } from './github-call.ts';
 import { githubFetch } from './github-fetch.ts';
@@ -143,7 +144,7 @@ function readableKey(text: string, tokenName: string): string {
 /** Says of what an App lacks how to give it that. */
 function explained(error: unknown, id: number, repository: string, tokenName: string): unknown {
   const next: Record<string, string> = {
-    Unauthenticated: `check that the private key in ${tokenName} is one of App ${id}, and the time of this machine`,
+    Unauthenticated: `check that the private key in ${tokenName} (githubAppPrivateKey) is one of App ${id}, and the time of this machine`,
     NotFound: `install App ${id} in ${repository}`,
     Refused: `check the installation of App ${id} in ${repository}`,
     InvalidInput: `install App ${id} in ${repository} with the permissions that it needs`,
@@ -151,7 +152,9 @@ function explained(error: unknown, id: number, repository: string, tokenName: st
   if (!isSluiceError(error)) return error;
   const step = next[error.code];
   if (step === undefined) return error;
-  const { code, message, details } = error;
+  const { code, details } = error;
+  // Octokit signs with the key itself.
+  const message = error.message.replace(invalidTokenText(tokenName), 'the host does not accept the App');
   // What is missing is the installation, and nothing that a caller asked for.
   return new SluiceError(code === 'NotFound' ? 'Unauthenticated' : code, `${message}; ${step}, ${DOCUMENTATION}`, {
     details,

@@ -16,13 +16,14 @@ function start(content?: { perMinute: number; perHour: number }) {
   const clock = new ManualClock();
   const options = { clock, host: 'git.example.com', name: 'Secret default/forge', account: 'user' };
   const budget = new ForgeBudget({ ...options, ...(content === undefined ? {} : { content: { ...content, counts } }) });
+  const pausedMs = () => budget.usage.resources[0]?.pausedMs ?? 0;
   let sent = 0;
   const send = (response: ForgeResponse | Promise<ForgeResponse> = DONE, method: Method = 'GET', signal = NO_SIGNAL) =>
     budget.run({ what: 'GET /pulls', url: 'https://git.example.com/pulls', method, signal }, async () => {
       sent += 1;
       return response;
     });
-  return { clock, budget, send, sent: () => sent };
+  return { clock, budget, pausedMs, send, sent: () => sent };
 }
 
 async function failure(call: Promise<unknown>): Promise<SluiceError<ForgeErrorDetails>> {
@@ -35,25 +36,25 @@ async function failure(call: Promise<unknown>): Promise<SluiceError<ForgeErrorDe
 }
 
 test('one limit pauses all requests of the account for the time that the host requires, and sends none', async () => {
-  const { clock, budget, send, sent } = start();
+  const { clock, pausedMs, send, sent } = start();
   expect((await send({ status: 429, headers: { 'retry-after': '7' }, text: '' })).status).toBe(429);
   clock.advance(2000);
   const { code, details, message } = await failure(send());
   expect([code, details]).toEqual(['TooManyRequests', { retryAfterMs: 5000 }]);
   expect(message).toBe('GET /pulls: not sent, as the host limits Secret default/forge; it is repeated in 5 s');
-  expect([sent(), budget.usage.pausedMs]).toEqual([1, 5000]);
+  expect([sent(), pausedMs()]).toEqual([1, 5000]);
   clock.advance(5000);
   expect(await send()).toBe(DONE);
-  expect(budget.usage.pausedMs).toBe(0);
+  expect(pausedMs()).toBe(0);
 });
 
 test('a wall clock that was set ahead and back makes neither a pause nor a limit of content longer', async () => {
-  const { clock, budget, send } = start({ perMinute: 1, perHour: 10 });
+  const { clock, pausedMs, send } = start({ perMinute: 1, perHour: 10 });
   clock.setBy(86_400_000);
   await send(DONE, 'POST');
   await send({ status: 429, headers: { 'retry-after': '7' }, text: '' });
   clock.setBy(-86_400_000);
-  expect(budget.usage.pausedMs).toBe(7000);
+  expect(pausedMs()).toBe(7000);
   expect((await failure(send())).details).toEqual({ retryAfterMs: 7000 });
   clock.advance(7000);
   expect(await send()).toBe(DONE);
@@ -87,23 +88,23 @@ test('after a pause one request goes first, and the others follow only if the li
 });
 
 test('a limit without a time doubles the pause, up to an hour, and a success ends that', async () => {
-  const { clock, budget, send } = start();
+  const { clock, pausedMs, send } = start();
   const pauses: number[] = [];
   for (let turn = 0; turn < 8; turn += 1) {
     await send(LIMITED);
-    pauses.push(budget.usage.pausedMs / 60_000);
-    clock.advance(budget.usage.pausedMs);
+    pauses.push(pausedMs() / 60_000);
+    clock.advance(pausedMs());
   }
   expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
   await send();
   await send(LIMITED);
-  expect(budget.usage.pausedMs).toBe(60_000);
+  expect(pausedMs()).toBe(60_000);
 });
 
 test('requests in progress that report the same limit lengthen it once', async () => {
-  const { budget, send } = start();
+  const { pausedMs, send } = start();
   await Promise.all(Array.from({ length: 8 }, () => send(LIMITED)));
-  expect(budget.usage.pausedMs).toBe(60_000);
+  expect(pausedMs()).toBe(60_000);
 });
 
 test('a failure of the first request after a pause does not block the others', async () => {
@@ -122,7 +123,9 @@ test('the primary limit pauses before the host has to refuse', async () => {
     'x-ratelimit-reset': String(clock.now() / 1000 + 90),
   });
   await send({ ...DONE, headers: headers(1) });
-  expect(budget.usage).toMatchObject({ rate: { remaining: 1, limit: 5000 }, pausedMs: 0 });
+  expect(budget.usage.resources).toMatchObject([
+    { resource: 'core', rate: { remaining: 1, limit: 5000 }, pausedMs: 0 },
+  ]);
   await send({ ...DONE, headers: headers(0) });
   expect((await failure(send())).details?.retryAfterMs).toBe(90_000);
   expect(sent()).toBe(2);
@@ -163,6 +166,22 @@ test('requests that create content wait for their turn, and for a longer time ar
   await send(DONE, 'POST');
 });
 
+test('requests that a pause or the end of the caller keeps from being sent do not count as those that created content', async () => {
+  const { budget, send } = start({ perMinute: 20, perHour: 20 });
+  const limited = Promise.withResolvers<ForgeResponse>();
+  const running = Array.from({ length: 10 }, () => send(limited.promise, 'POST'));
+  const controller = new AbortController();
+  const others = [...Array.from({ length: 4 }, () => failure(send(DONE, 'POST')))];
+  const ended = send(DONE, 'POST', controller.signal).catch(() => undefined);
+  await settle();
+  expect(budget.usage.content.minute).toBe(15);
+  controller.abort(new Error('the caller ends'));
+  await ended;
+  limited.resolve(LIMITED);
+  await Promise.all([...running, ...others]);
+  expect(budget.usage.content).toEqual({ minute: 10, hour: 10 });
+});
+
 test('a caller that ends does not wait for its turn', async () => {
   const { clock, send, sent } = start({ perMinute: 1, perHour: 500 });
   await send(DONE, 'POST');
@@ -200,5 +219,8 @@ test('requests are published with their outcome', async () => {
   end();
   expect(seen).toEqual(['not_modified', 'answered', 'delayed', 'failed', 'limited']);
   clock.advance(1000);
-  expect(last?.usage()).toEqual({ rate: undefined, content: { minute: 1, hour: 1 }, pausedMs: 59_000 });
+  expect(last?.usage()).toEqual({
+    resources: [{ resource: 'core', rate: undefined, pausedMs: 59_000 }],
+    content: { minute: 1, hour: 1 },
+  });
 });

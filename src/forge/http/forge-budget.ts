@@ -3,10 +3,11 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { measurement } from '../../foundation/time/measurement.ts';
-import type { BudgetUsage, Rate } from '../budget-usage.ts';
+import type { BudgetUsage, LimitedResource, Rate } from '../budget-usage.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
 import type { ForgeResponse, Method } from './forge-response.ts';
-import { isRateLimit, rateOf, retryAfter, UNKNOWN_LIMIT_MS } from './rate-limit.ts';
+import { LimitPause } from './limit-pause.ts';
+import { isRateLimit, isSecondaryLimit, rateOf, resourceOf, retryAfter, untilReset } from './rate-limit.ts';
 
 /** As octokit; GitHub permits 100. */
 const MAX_CONCURRENT = 10;
@@ -16,7 +17,6 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** A caller waits this long for its turn; for a longer time it gets the time of the next attempt. */
 const MAX_WAIT_MS = 5000;
-const MAX_PAUSE_MS = HOUR_MS;
 
 /** Maximum numbers of requests that create content. */
 export interface ContentLimits {
@@ -57,19 +57,22 @@ export interface ForgeRequestRecord {
 /** Requests to hosts with pull requests; `delayed` ones were not sent. */
 export const forgeRequests = measurement<ForgeRequestRecord>('sluice:forge-request');
 
+/** Of one resource. */
+interface Primary {
+  readonly pause: LimitPause;
+  rate: Rate | undefined;
+}
+
 /**
- * The requests of one account of a host. Once the host reports a limit, all of them pause until it ends: no request is sent, and each is
- * rejected with the time that is left. After a pause a single request finds out whether it has ended, before the others follow, and a limit without a
- * time doubles the pause. Requests that create content are delayed so that the host need not refuse them.
+ * The requests of one account of a host. Once the host reports a limit, those that it counts pause until it ends: the primary limit is of one
+ * resource, and others are of all requests. No request is sent, and each is rejected with the time that is left. Requests that create content
+ * are delayed so that the host need not refuse them.
  */
 export class ForgeBudget {
   readonly #options: ForgeBudgetOptions;
   readonly #limiter: Limiter;
-  #pausedUntil = 0;
-  /** Pauses since the last response that reports no limit. */
-  #pauses = 0;
-  #probe: Promise<void> | undefined;
-  #rate: Rate | undefined;
+  readonly #all = new LimitPause();
+  readonly #primary = new Map<LimitedResource, Primary>();
   /** Times of the requests of the last hour that create content, oldest first. */
   readonly #created: number[] = [];
 
@@ -80,91 +83,117 @@ export class ForgeBudget {
 
   /** Sends a request when the budget permits it. Rejects with TooManyRequests if it does not within some seconds. */
   async run(request: BudgetedRequest, send: () => Promise<ForgeResponse>): Promise<ForgeResponse> {
+    let giveBack: () => void;
     try {
       this.#checkPause(request);
-      await this.#waitForTurn(request);
+      giveBack = await this.#waitForTurn(request);
     } catch (error) {
       this.#publish('delayed');
       throw error;
     }
-    const release = await this.#limiter.acquire(request.signal);
+    let isSent = false;
+    const sendOnce = () => {
+      isSent = true;
+      return send();
+    };
     try {
-      return await this.#sendUnlessPaused(request, send);
+      const release = await this.#limiter.acquire(request.signal);
+      try {
+        return await this.#sendUnlessPaused(request, sendOnce);
+      } finally {
+        release();
+      }
     } finally {
-      release();
+      if (!isSent) giveBack();
     }
   }
 
   get usage(): BudgetUsage {
-    const { clock } = this.#options;
-    const now = clock.monotonic();
+    const now = this.#options.clock.monotonic();
     this.#dropOld(now);
     const minute = this.#created.filter((at) => now - at < MINUTE_MS).length;
-    const pausedMs = Math.max(0, this.#pausedUntil - now);
-    return { rate: this.#rate, content: { minute, hour: this.#created.length }, pausedMs };
+    const resources = [...this.#primary].map(([resource, { rate, pause }]) => {
+      return { resource, rate, pausedMs: Math.max(pause.leftMs(now), this.#all.leftMs(now)) };
+    });
+    return { resources, content: { minute, hour: this.#created.length } };
   }
 
   async #sendUnlessPaused(request: BudgetedRequest, send: () => Promise<ForgeResponse>): Promise<ForgeResponse> {
+    const limits = this.#limitsOf(request);
     // Those that waited for others to end must not follow them into the limit.
-    while (this.#probe !== undefined) await this.#probe;
+    for (;;) {
+      const probe = limits.find((limit) => limit.probe !== undefined)?.probe;
+      if (probe === undefined) break;
+      await probe;
+    }
     request.signal.throwIfAborted();
-    if (this.#isPaused()) this.#publish('delayed');
+    if (this.#pausedMs(request) > 0) this.#publish('delayed');
     this.#checkPause(request);
-    const probed = this.#pauses === 0 ? undefined : Promise.withResolvers<void>();
-    this.#probe = probed?.promise;
+    const ends = limits.map((limit) => limit.start());
     try {
       const response = await send();
-      this.#note(response);
+      this.#note(request, response);
       return response;
     } catch (error) {
       this.#publish('failed');
       throw error;
     } finally {
-      if (probed !== undefined) {
-        this.#probe = undefined;
-        probed.resolve();
-      }
+      for (const end of ends) end();
     }
   }
 
-  #note(response: ForgeResponse): void {
+  #note({ url }: BudgetedRequest, response: ForgeResponse): void {
     const { headers, status } = response;
-    const now = this.#options.clock.monotonic();
-    this.#rate = rateOf(headers) ?? this.#rate;
+    const { clock } = this.#options;
+    const now = clock.monotonic();
+    const primary = this.#primaryOf(url);
+    primary.rate = rateOf(headers) ?? primary.rate;
     const isLimit = isRateLimit(response);
-    const required = retryAfter(headers, this.#options.clock.now());
-    if (isLimit) {
-      // Requests that were sent before the pause report the same limit.
-      if (!this.#isPaused()) this.#pauses += 1;
-      const pauseMs = required ?? Math.min(UNKNOWN_LIMIT_MS * 2 ** (this.#pauses - 1), MAX_PAUSE_MS);
-      this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs);
-    } else if (this.#rate?.remaining === 0 && required !== undefined) {
-      this.#pausedUntil = Math.max(this.#pausedUntil, now + required);
-    } else if (!this.#isPaused()) this.#pauses = 0;
+    const isSecondary = isLimit && isSecondaryLimit(response);
+    const resetMs = untilReset(headers, clock.now());
+    if (isSecondary) this.#all.refuse(now, retryAfter(headers, clock.now()));
+    if (!isLimit) this.#all.accept(now);
+    if (resetMs === undefined) {
+      if (!isLimit) primary.pause.accept(now);
+    } else if (isLimit && !isSecondary) primary.pause.refuse(now, resetMs);
+    else primary.pause.lengthen(now, resetMs);
     this.#publish(isLimit ? 'limited' : status === 304 ? 'not_modified' : 'answered');
   }
 
-  #isPaused(): boolean {
-    return this.#options.clock.monotonic() < this.#pausedUntil;
+  #primaryOf(url: string): Primary {
+    const resource = resourceOf(url);
+    const known = this.#primary.get(resource);
+    if (known !== undefined) return known;
+    const created: Primary = { pause: new LimitPause(), rate: undefined };
+    this.#primary.set(resource, created);
+    return created;
   }
 
-  #checkPause({ what }: BudgetedRequest): void {
-    const { clock, name } = this.#options;
-    if (!this.#isPaused()) return;
-    const retryAfterMs = this.#pausedUntil - clock.monotonic();
-    throw delayed(`${what}: not sent, as the host limits ${name}`, retryAfterMs);
+  #limitsOf({ url }: BudgetedRequest): readonly LimitPause[] {
+    return [this.#all, this.#primaryOf(url).pause];
   }
 
-  /** Waits until one more request may create content, and counts it; not for others. */
-  async #waitForTurn({ what, method, url, signal }: BudgetedRequest): Promise<void> {
+  #pausedMs(request: BudgetedRequest): number {
+    const now = this.#options.clock.monotonic();
+    return Math.max(...this.#limitsOf(request).map((limit) => limit.leftMs(now)));
+  }
+
+  #checkPause(request: BudgetedRequest): void {
+    const retryAfterMs = this.#pausedMs(request);
+    if (retryAfterMs > 0)
+      throw delayed(`${request.what}: not sent, as the host limits ${this.#options.name}`, retryAfterMs);
+  }
+
+  /** Waits until one more request may create content, and counts it; not for others. Returns what to call if it is not sent after all. */
+  async #waitForTurn({ what, method, url, signal }: BudgetedRequest): Promise<() => void> {
     const { clock, content, name } = this.#options;
-    if (content?.counts(method, url) !== true) return;
+    if (content?.counts(method, url) !== true) return () => undefined;
     for (let waited = 0; ; ) {
       const now = clock.monotonic();
       const waitMs = this.#untilTurn(content, now);
       if (waitMs === 0) {
         this.#created.push(now);
-        return;
+        return () => this.#giveBack(now);
       }
       if (waited + waitMs > MAX_WAIT_MS) {
         const limit = `${name} may create content ${content.perMinute} times in a minute and ${content.perHour} times in an hour`;
@@ -185,6 +214,11 @@ export class ForgeBudget {
       hour === undefined ? 0 : hour + HOUR_MS - now,
       0,
     );
+  }
+
+  #giveBack(at: number): void {
+    const found = this.#created.indexOf(at);
+    if (found !== -1) this.#created.splice(found, 1);
   }
 
   #dropOld(now: number): void {

@@ -1,6 +1,5 @@
 import type { ZodType } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { BudgetUsage } from '../budget-usage.ts';
 import { checkedForm } from './checked-form.ts';
 import type { ForgeResponse, Method } from './forge-response.ts';
 import { ForgeTransport, type ForgeTransportOptions, requestName } from './forge-transport.ts';
@@ -78,11 +77,6 @@ export class ForgeHttp {
     if (response.status >= 200 && response.status < 300) return response;
     if (response.status === 401) this.#token.forget();
     throw this.#transport.errorOf(requestName(method, url), response);
-  }
-
-  /** See `ForgeTransport`. */
-  get usage(): BudgetUsage | undefined {
-    return this.#transport.usage;
   }
 
   close(): Promise<void> {

@@ -3,9 +3,8 @@ import { cleanText } from '../../foundation/text/clean-text.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { checkRemoteUrl } from '../../git/network/remote-url.ts';
 import { ConnectionPool } from '../../git/remote/http/connection-pool.ts';
-import type { BudgetUsage } from '../budget-usage.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
-import type { ForgeBudget } from './forge-budget.ts';
+import { invalidTokenText, notFoundText, unreachedText } from './error-texts.ts';
 import type { ForgeBudgets } from './forge-budgets.ts';
 import type { ForgeResponse, Method } from './forge-response.ts';
 import { isRateLimit, retryAfter, UNKNOWN_LIMIT_MS } from './rate-limit.ts';
@@ -65,8 +64,6 @@ export class ForgeTransport {
   readonly api: string;
   readonly #options: ForgeTransportOptions;
   readonly #pool: ConnectionPool;
-  /** Of the last request. */
-  #budget: ForgeBudget | undefined;
 
   constructor(options: ForgeTransportOptions) {
     const { api, network } = options;
@@ -86,7 +83,6 @@ export class ForgeTransport {
     const { budgets, tokenName } = this.#options;
     if (budgets === undefined || account === undefined) return this.#send(request);
     const budget = budgets.of({ api: this.api, account, name: tokenName });
-    this.#budget = budget;
     return budget.run({ what: requestName(method, url), method, url, signal }, () => this.#send(request));
   }
 
@@ -108,15 +104,11 @@ export class ForgeTransport {
     } catch (error) {
       if (error instanceof SluiceError) throw error;
       signal.throwIfAborted();
-      if (limited.aborted) throw new SluiceError('Timeout', `${what}: no response within ${timeoutMs / 1000} s`);
-      throw new SluiceError('Unavailable', `${what}: ${withoutSecret(messageOf(error), secret)}`);
+      if (limited.aborted)
+        throw new SluiceError('Timeout', `${what}: no response within ${timeoutMs / 1000} s; ${unreachedText()}`);
+      throw new SluiceError('Unavailable', `${what}: ${withoutSecret(messageOf(error), secret)}; ${unreachedText()}`);
     }
     return response.status < 300 ? response : { ...response, text: withoutSecret(response.text, secret) };
-  }
-
-  /** What the account of the last request has used; undefined before it, and without `budgets`. */
-  get usage(): BudgetUsage | undefined {
-    return this.#budget?.usage;
   }
 
   close(): Promise<void> {
@@ -131,8 +123,8 @@ export class ForgeTransport {
     const needed = headers['x-accepted-github-permissions'];
     const missing = typeof needed === 'string' && needed !== '' ? ` (${cleanText(needed).slice(0, 200)})` : '';
     const next: Partial<Record<ErrorCode, string>> = {
-      Unauthenticated: `the token of ${tokenName} is not valid; put a new one there`,
-      NotFound: `it does not exist, or the token of ${tokenName} cannot read it`,
+      Unauthenticated: invalidTokenText(tokenName),
+      NotFound: notFoundText(tokenName),
       ...(status === 403 && !limited
         ? {
             Refused: /installation has been suspended/i.test(text)

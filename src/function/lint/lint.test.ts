@@ -86,6 +86,20 @@ describe('lintFiles', () => {
     );
   });
 
+  test.each([
+    ['greeting: [hello\n', 2, 'Flow sequence in block collection must be sufficiently indented and end with a ]'],
+    ['a: {b: c\nd: e\n', 2, 'Flow map in block collection must be sufficiently indented and end with a }'],
+    ['{', 1, 'Flow map must end with a }'],
+    ['a: "x\nb: c\n', 2, 'Missing closing " quote'],
+    ['a: b: c\n', 1, 'bad indentation of a mapping entry'],
+    [`${'['.repeat(20_000)}\n`, expect.any(Number), expect.any(String)],
+  ])('names what is not closed: %j', (text, line, message) => {
+    const [finding] = lintFiles(new Map(Object.entries({ Kptfile: KPTFILE, 'a.yaml': text })));
+    expect(finding).toMatchObject({ line, code: 'InvalidYaml' });
+    const full = typeof message === 'string' ? `not valid YAML: ${message}` : message;
+    expect(finding?.message).toEqual(full);
+  });
+
   test('refuses aliases that expand without end, at the line of the first, and permits those that do not', () => {
     let bomb = 'kind: A\na: &a [x,x,x,x,x,x,x,x,x,x]\n';
     for (const [name, of] of ['ba', 'cb', 'dc', 'ed', 'fe', 'gf', 'hg', 'ih', 'ji'].map((pair) => [...pair]))

@@ -1,7 +1,10 @@
 import { loadAll, YAMLException } from 'js-yaml';
+import { parseAllDocuments } from 'yaml';
 
 /** Values that the aliases of one file may expand to; as many as `function/yaml` permits. */
 const MAX_VALUES = 100_000;
+/** What a bracket or a quote that is not closed leads to. */
+const UNCLOSED = /^(?:deficient indentation|unexpected end of the stream)/;
 
 export interface YamlProblem {
   /** From 1. */
@@ -18,7 +21,9 @@ export function yamlProblem(text: string): YamlProblem | undefined {
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const { line = 0, column = 0 } = error.mark ?? {};
-    return { line: line + 1, column: column + 1, message: `not valid YAML: ${error.reason}` };
+    const reason =
+      (UNCLOSED.test(error.reason) ? unclosed(upTo(text, error.mark?.position)) : undefined) ?? error.reason;
+    return { line: line + 1, column: column + 1, message: `not valid YAML: ${reason}` };
   }
   const alias = /(?:^|[\s[{,:-])\*[^\s,[\]{}]/m.exec(text);
   if (alias === null) return undefined;
@@ -27,6 +32,25 @@ export function yamlProblem(text: string): YamlProblem | undefined {
   const before = text.slice(0, alias.index + 1).split('\n');
   const message = `its aliases, of which this is the first, expand to more than ${MAX_VALUES} values`;
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1, message };
+}
+
+/** With the whole line of a position: what comes after the first mistake can have any number of others, each of which costs time. */
+function upTo(text: string, position = text.length): string {
+  const end = text.indexOf('\n', position);
+  return end === -1 ? text : text.slice(0, end + 1);
+}
+
+/** What is not closed, in the words of the parser that names it. */
+function unclosed(text: string): string | undefined {
+  try {
+    const documents = parseAllDocuments(text, { logLevel: 'silent', uniqueKeys: false });
+    const messages = [...documents].flatMap(({ errors }) => errors.map(({ message }) => message.split('\n')[0] ?? ''));
+    const found = messages.find((message) => /end with a [\]}]|Missing closing/.test(message));
+    return found?.replace(/ at line \d+, column \d+:?$/, '').replace(/(?<=closing ["'])quote$/, ' quote');
+  } catch {
+    // It is nested too deep.
+    return undefined;
+  }
 }
 
 /** The number of values as a tree; each shared one is counted once, and added where it is used. Infinite for one that contains itself. */

@@ -1,6 +1,6 @@
 import type { Actor, EntryPoint } from '../../resource/object/request-context.ts';
 import { type EffectivePolicy, isActor } from '../model/policy/policy.ts';
-import type { Approval } from '../model/record/record.ts';
+import { type Approval, isDecision } from '../model/record/record.ts';
 import type {
   Allowed,
   BlockingRule,
@@ -61,8 +61,8 @@ export function decisionFor(
   now: string,
 ): Approval | undefined {
   if (merged === undefined) return undefined;
-  return state.approvals.find(({ subject, content, mergeOf, at, decidedAt = at }) => {
-    if (mergeOf === undefined || subject !== actor.name || content !== state.facts.inputs.content) return false;
+  return state.approvals.filter(isDecision).find(({ subject, content, at, decidedAt = at }) => {
+    if (subject !== actor.name || content !== state.facts.inputs.content) return false;
     const age = Date.parse(now) - Date.parse(decidedAt);
     return age >= 0 && age < MERGE_DECISION_MS;
   });

@@ -248,6 +248,29 @@ describe('single cases', () => {
     });
   });
 
+  test('a draft beside a proposal whose branch was restored ends with it, if it is the same', () => {
+    const [draft, proposed] = ['refs/heads/drafts/p/w', 'refs/heads/proposed/p/w'];
+    const restored = stateIn('Proposed', { isRestored: true, draft: 'c1' });
+    const removed = { ref: draft, expect: 'c1', become: { kind: 'absent' } };
+    for (const action of ['propose', 'approve', 'delete'] as const) {
+      const decision = ask(restored, action);
+      expect(decision.allowed && decision.plan).toContainEqual(removed);
+    }
+    expect(ask(stateIn('Proposed'), 'propose')).toMatchObject({ refusals: [{ code: 'WrongState' }] });
+    expect(ask(restored, 'reject')).toMatchObject({
+      plan: [
+        { ref: draft, expect: 'c1', become: { kind: 'commit', oid: 'c1' } },
+        { ref: proposed, expect: 'c1', become: { kind: 'absent' } },
+      ],
+    });
+    const other = { ...restored, draft: 'c2' };
+    expect(ask(other, 'reject')).toMatchObject({ refusals: [{ code: 'WrongState' }] });
+    for (const action of ['propose', 'approve', 'delete'] as const) {
+      const decision = ask(other, action);
+      expect(decision.allowed && decision.plan).not.toContainEqual(expect.objectContaining({ ref: draft }));
+    }
+  });
+
   test('deleting the placeholder removes the package from main, deleting a revision its tag', () => {
     const placeholder = stateIn('DeletionProposed', {
       revision: -1,

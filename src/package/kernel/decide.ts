@@ -30,9 +30,11 @@ import {
   refuseUnapproved,
 } from './approver.ts';
 import { blockingRules, lostRecord } from './blocking-rules.ts';
+import { dropSameDraft, proposalSteps, refuseOtherDraft, rejectionSteps } from './branch-steps.ts';
 import { describeForeign, refuseForeign } from './foreign-files.ts';
 import { refuseEdited, refuseOvertaken } from './main-edit.ts';
 import { refusePolicyChange } from './policy-folder.ts';
+import { refuseStructure } from './structure.ts';
 
 /**
  * The one decision on every lifecycle transition, for every actor and every face. Pure and total: for every state and
@@ -56,7 +58,7 @@ export function decide(
     case 'propose':
       return propose(state, request, policy, now);
     case 'reject':
-      return allow(move(state.refs.proposed, state.refs.draft, state), { lifecycle: 'Draft', revision: 0 });
+      return reject(state);
     case 'approve':
       return approve(state, request, policy, now);
     case 'propose-deletion':
@@ -91,6 +93,7 @@ function refuseState(state: RevisionState, action: Action): Refusal | undefined 
     return { code: 'WrongState', message: `there is no action ${JSON.stringify(action)}; use ${ACTIONS.join(', ')}` };
   }
   if (ALLOWED_IN[action].includes(state.lifecycle)) return undefined;
+  if (action === 'propose' && state.isRestored === true) return undefined;
   return { code: 'WrongState', message: wrongStateMessage(state, action) };
 }
 
@@ -117,7 +120,7 @@ function propose(state: RevisionState, request: TransitionRequest, policy: Effec
   if (structural.length > 0) return { allowed: false, refusals: structural };
   const unmet = unmetGates(state, policy, now, (gate) => !gate.approveOnly);
   if (unmet.length > 0 && policy.enforcement === 'enforce') return { allowed: false, refusals: unmet };
-  return allow(move(state.refs.draft, state.refs.proposed, state), { lifecycle: 'Proposed', revision: 0 }, unmet);
+  return allow(proposalSteps(state), { lifecycle: 'Proposed', revision: 0 }, unmet);
 }
 
 function approve(state: RevisionState, request: TransitionRequest, policy: EffectivePolicy, now: string): Decision {
@@ -196,6 +199,7 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const plan: RefStep[] = [
     ...publication,
     { ref: state.refs.proposed, expect: state.commit, become: { kind: 'absent' } },
+    ...dropSameDraft(state),
   ];
   const gates = isClosed && !brokeGlass;
   // Without a bypass all of them were refused.
@@ -244,6 +248,11 @@ function refuseMerge({ name, commit, refs, merge }: RevisionState, merged: Merge
     );
   if (merge.onto === undefined)
     return refuseAs(`${what}: it is the first commit of ${refs.main}, which merges nothing`);
+  const { later } = merge;
+  if (later !== undefined)
+    return refuseAs(
+      `${what}: ${later.name} was published at a later commit of the main branch, as v${later.revision}; if its content is missing there, propose a new revision`,
+    );
   if (merge.hasProposedTree) return [];
   return refuseAs(
     `${what}: its package is not the proposed one, which is at ${commit}: the merge combined it with other changes, or one of the two was pushed since; push the merged package to ${refs.proposed}, then try again`,
@@ -272,6 +281,12 @@ function nextRevision(state: RevisionState): number {
   return highest + 1;
 }
 
+function reject(state: RevisionState): Decision {
+  const conflict = refuseOtherDraft(state);
+  if (conflict !== undefined) return refuse(conflict);
+  return allow(rejectionSteps(state), { lifecycle: 'Draft', revision: 0 });
+}
+
 function undoDeletion(state: RevisionState): Decision {
   const plan = dropDeletionMark(state);
   if (plan.length > 0) return allow(plan, { lifecycle: 'Published', revision: state.revision });
@@ -284,7 +299,7 @@ function undoDeletion(state: RevisionState): Decision {
 function remove(state: RevisionState, request: TransitionRequest, policy: EffectivePolicy): Decision {
   if (state.lifecycle === 'Draft' || state.lifecycle === 'Proposed') {
     const ref = state.lifecycle === 'Draft' ? state.refs.draft : state.refs.proposed;
-    return allow([{ ref, expect: state.commit, become: { kind: 'absent' } }], undefined);
+    return allow([{ ref, expect: state.commit, become: { kind: 'absent' } }, ...dropSameDraft(state)], undefined);
   }
   if (state.dependents.length > 0) {
     return refuse({
@@ -301,26 +316,6 @@ function remove(state: RevisionState, request: TransitionRequest, policy: Effect
     plan.push({ ref: state.refs.tag, expect: state.commit, become: { kind: 'absent' } });
   }
   return allow(plan, undefined);
-}
-
-function refuseStructure(state: RevisionState): Refusal[] {
-  const refusals: Refusal[] = [];
-  if (state.problem !== undefined) {
-    refusals.push({ code: 'Unreadable', message: `the Kptfile of ${state.name} cannot be read: ${state.problem}` });
-  }
-  if (state.problem === undefined && state.invalidKptfile !== undefined) {
-    refusals.push({
-      code: 'InvalidKptfile',
-      message: `kpt rejects a Kptfile of ${state.name}: ${state.invalidKptfile} Repair it, then try again`,
-    });
-  }
-  if (state.nestedWith !== undefined) {
-    refusals.push({
-      code: 'NestedPackage',
-      message: `packages cannot be nested: ${state.name} is above or below the package ${state.nestedWith}`,
-    });
-  }
-  return refusals;
 }
 
 const FALSE_NOW = { state: 'NotTrue', explanation: 'its condition is recorded as True, and is false now' } as const;
@@ -355,14 +350,6 @@ function markForDeletion({ refs, commit, deletionProposed }: RevisionState): Ref
 function dropDeletionMark(state: RevisionState): RefStep[] {
   if (state.deletionProposed === undefined) return [];
   return [{ ref: state.refs.deletionProposed, expect: state.deletionProposed, become: { kind: 'absent' } }];
-}
-
-function move(from: string, to: string, state: RevisionState): RefStep[] {
-  return [create(to, state.commit), { ref: from, expect: state.commit, become: { kind: 'absent' } }];
-}
-
-function create(ref: string, oid: string): RefStep {
-  return { ref, expect: null, become: { kind: 'commit', oid } };
 }
 
 function allow(

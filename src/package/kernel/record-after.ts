@@ -4,6 +4,7 @@ import {
   type Approval,
   approvalsElsewhere,
   approvalsIn,
+  isDecision,
   type LifecycleStep,
   type RevisionRecord,
   withStep,
@@ -57,7 +58,7 @@ function decidedFor(commit: string, approval: Approval, { approvals = [] }: Revi
   const { subject, content, namespace, evidence, at } = approval;
   const isSame = (one: Approval) =>
     one.subject === subject && one.content === content && one.namespace === namespace && one.evidence === evidence;
-  const before = approvals.find((one) => one.mergeOf !== undefined && one.withdrawn === undefined && isSame(one));
+  const before = approvals.find((one) => isDecision(one) && isSame(one));
   return { ...approval, mergeOf: commit, ...(before === undefined ? {} : { at: before.at, decidedAt: at }) };
 }
 

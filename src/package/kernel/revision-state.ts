@@ -73,6 +73,8 @@ export function stateFrom(sources: StateSources): RevisionState {
     facts: gateFactsFrom(kptfile, lifecycle, record, inputs),
     proposedBy: proposerOf(record),
     pushedSince: sources.pushedSince,
+    isRestored: lifecycle === 'Proposed' && isRejected(record),
+    draft: lifecycle === 'Proposed' ? sources.refAt(draftRef(layout, key)) : undefined,
     proposal: proposalOf(record),
     lastPublishedAt: sources.lastPublishedAt,
     publishedBy: sources.publishedBy,
@@ -118,6 +120,11 @@ export function proposalOf({ steps }: RevisionRecord): RevisionState['proposal']
   const step = steps[at];
   if (step === undefined) return undefined;
   return { at: step.at, isUnchanged: !steps.slice(at + 1).some(({ action }) => action === 'push') };
+}
+
+/** True if the last step was a rejection: a proposal is there since its branch was restored. */
+export function isRejected({ steps }: Pick<RevisionRecord, 'steps'>): boolean {
+  return steps.findLast(({ action }) => action !== 'push')?.action === 'reject';
 }
 
 /** The user who proposed the current content. A push that moved the branch since was proposed by no person that Sluice knows of. */

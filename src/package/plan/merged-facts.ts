@@ -1,6 +1,6 @@
 import type { Condition } from '../../../kptfile-schema/index.ts';
 import type { PackageContent } from '../model/content/content.ts';
-import { type IssuedCondition, issueVerdict } from '../model/gates/verdict.ts';
+import { type IssuedCondition, issueVerdict, withoutPushes } from '../model/gates/verdict.ts';
 import { groupsForQuorums } from '../model/policy/approval-rules.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR } from '../model/policy/review-policy.ts';
@@ -17,6 +17,8 @@ export interface MergedFacts {
   readonly rendering: Rendering | undefined;
   /** False if the content was written by users who may not push: conditions in the Kptfile do not count. */
   readonly mayIssue: boolean;
+  /** False if the merge combined the package of the head with another one: conditions that a push has set are for neither. */
+  readonly isOfHead: boolean;
 }
 
 interface JudgedContent {
@@ -30,7 +32,7 @@ export function recordWithFacts(
   facts: MergedFacts,
   { content, policy, at }: JudgedContent & { readonly at: string },
 ): RevisionRecord {
-  let next = facts.mayIssue ? record : { ...record, verdicts: [] };
+  let next = !facts.mayIssue ? { ...record, verdicts: [] } : facts.isOfHead ? record : withoutPushes(record);
   const rendering = permitted(record, facts, policy);
   if (rendering !== undefined) next = recordRendering(next, rendering, content, at, policy);
   const issuer = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;

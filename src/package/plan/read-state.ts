@@ -1,9 +1,10 @@
-import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { conditionsOf, gatesOf, type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import type { Oid } from '../../git/git-repository.ts';
+import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import { isOid } from '../../git/objects/object-id.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
 import { gateFactsFrom, type KptfileFacts, stateFrom } from '../kernel/revision-state.ts';
-import type { PackageContent } from '../model/content/content.ts';
+import { contentDigest, type PackageContent } from '../model/content/content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../model/content/inputs.ts';
 import { evaluateGates, type Gate } from '../model/gates/gates.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
@@ -20,7 +21,7 @@ import type {
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
 import { conditionsWithFacts, type MergedFacts, recordWithFacts, recordWithReviews } from './merged-facts.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
-import { readOnMain } from './records/on-main.ts';
+import { publishedAbove, readOnMain } from './records/on-main.ts';
 import { currentRecord } from './records/record-at-tip.ts';
 
 /** Reads the input of the kernel for a revision at one point in time. */
@@ -63,7 +64,9 @@ export async function readState(
     mergeOf !== undefined && of === content?.content ? tree : [],
   );
   const merge =
-    merged === undefined ? undefined : await readMerge(repo, revision, { merged: merged.commit, decided }, mainHead);
+    merged === undefined
+      ? undefined
+      : await readMerge(repo, revision, { merged, decided, content: content?.content }, mainHead);
   const head = mainHead ?? repo.index.mainHead;
   const onMain = merged === undefined ? await readOnMain(repo, revision, record, head) : undefined;
   const foreign = await readForeign(repo, revision, record, { merged: merge && merged, byMerge, head });
@@ -128,20 +131,49 @@ export function lastPublishedAt(ofPackage: readonly PackageRevision[]): number |
   return last;
 }
 
-/** Undefined if the repository has no such commit. */
+/** Undefined if the repository has no such commit. `content`: the digest of the proposed one. */
 async function readMerge(
-  { git, index }: RepositoryContext,
-  { path, tip }: PackageRevision,
-  { merged, decided }: { readonly merged: Oid; readonly decided: readonly Oid[] },
+  repo: RepositoryContext,
+  { path, tip, kptfile, key }: PackageRevision,
+  {
+    merged: { commit: merged, head },
+    decided,
+    content,
+  }: { readonly merged: MergedProposal; readonly decided: readonly Oid[]; readonly content: string | undefined },
   mainHead: Oid | undefined,
 ): Promise<{ readonly facts: MergeFacts; readonly tree: Oid | undefined } | undefined> {
   if (!isOid(merged)) return undefined;
-  const [commit, folder] = await git.statObjects([merged, `${merged}:${path}`]);
+  const { git, index } = repo;
+  const heads = head !== undefined && isOid(head.commit) ? [`${head.commit}:${path}`] : [];
+  const [commit, folder, atHead] = await git.statObjects([merged, `${merged}:${path}`, ...heads]);
   if (commit?.type !== 'commit') return undefined;
   const [onto] = (await git.readCommit(merged)).parents;
   const tree = folder?.oid;
-  const hasProposedTree = tree !== undefined && (tree === tip.tree || decided.includes(tree));
-  return { facts: { isOnMain: await index.isOnMain(merged, mainHead), onto, hasProposedTree }, tree };
+  const isProposed = tree !== undefined && (tree === tip.tree || decided.includes(tree));
+  // Conditions that are set after the merge move the branch on.
+  const isBefore =
+    tree !== undefined && tree === atHead?.oid && (await hasOtherConditions(git, tree, content, kptfile));
+  const hasProposedTree = isProposed || isBefore;
+  const isOnMain = await index.isOnMain(merged, mainHead);
+  const above = isOnMain ? await publishedAbove(repo, key.package, merged, mainHead) : undefined;
+  const later = above === undefined ? {} : { later: { name: above.name, revision: above.revision } };
+  return { facts: { isOnMain, onto, hasProposedTree, ...later }, tree };
+}
+
+/** Whether a tree is the package with this content and the same gates, so that only conditions can differ. */
+async function hasOtherConditions(
+  git: GitRepository,
+  tree: Oid,
+  content: string | undefined,
+  kptfile: Kptfile | undefined,
+): Promise<boolean> {
+  const entries = await git.readTree(tree);
+  const [file] = await git.readObjects([`${tree}:Kptfile`]);
+  const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
+  if (entries === undefined || read?.ok !== true || kptfile === undefined) return false;
+  return (
+    contentDigest(entries, read.kptfile, file?.data) === content && sameValue(gatesOf(read.kptfile), gatesOf(kptfile))
+  );
 }
 
 async function pushedSinceProposal(

@@ -255,5 +255,6 @@ function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefin
     return { type: 'delete', ref, old };
   }
   if (next === undefined) throw new SluiceError('Internal', `no commit was made for ${ref}`);
+  if (old === next) return { type: 'verify', ref, old };
   return old === null ? { type: 'create', ref, new: next } : { type: 'update', ref, old, new: next };
 }

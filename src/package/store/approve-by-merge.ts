@@ -5,7 +5,7 @@ import type { PackageContent } from '../model/content/content.ts';
 import { mainRef } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../model/policy/review-policy.ts';
-import { type Approval, approvalsIn, type RevisionRecord } from '../model/record/record.ts';
+import { approvalsIn, type Decision, isDecision, type RevisionRecord } from '../model/record/record.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { PackageRepository } from './package-repository.ts';
@@ -63,20 +63,33 @@ export async function approveProposal(
   return repository.writes.update(name, { ...update, byMerge: true }, context);
 }
 
-/** The last decision that a merge of the Git host publishes the present content; undefined if there is none. */
+/** The last decision that a merge of the Git host publishes the present content; undefined if none stands. */
 export function decisionOf(
   { record, content }: Pick<Evaluation, 'content' | 'record'>,
   namespace: string | undefined,
-): (Approval & { readonly mergeOf: string }) | undefined {
-  const made = approvalsIn(record, namespace).findLast(
-    (one) => one.mergeOf !== undefined && one.content === content.content,
-  );
-  return made?.mergeOf === undefined ? undefined : { ...made, mergeOf: made.mergeOf };
+): Decision | undefined {
+  return approvalsIn(record, namespace)
+    .filter(isDecision)
+    .findLast((one) => one.content === content.content);
+}
+
+/**
+ * All decisions about the present content, the last one first, and then those that were withdrawn: the host may have merged by one of them, and what
+ * they were made by may stand again.
+ */
+export function decisionsMade(
+  { record, content }: Pick<Evaluation, 'content' | 'record'>,
+  namespace: string | undefined,
+): Decision[] {
+  const made = approvalsIn(record, namespace)
+    .filter((one): one is Decision => one.mergeOf !== undefined && one.content === content.content)
+    .reverse();
+  return [...made.filter(isDecision), ...made.filter((one) => !isDecision(one))];
 }
 
 /** True for a proposal that is approved, and that a merge of the Git host publishes. */
 export function isDecided({ namespace, tip, record }: Pick<PackageRevision, 'namespace' | 'record' | 'tip'>): boolean {
-  return approvalsIn(record ?? {}, namespace).some(({ mergeOf, tree }) => mergeOf !== undefined && tree === tip.tree);
+  return approvalsIn(record ?? {}, namespace).some((one) => isDecision(one) && one.tree === tip.tree);
 }
 
 /**
@@ -89,20 +102,29 @@ export function isMergeOfDecision(
 ): boolean {
   const proposed = (repository?.index.ofPackage(key.package) ?? []).filter(({ lifecycle }) => lifecycle === 'Proposed');
   return proposed.some(({ record = {} }) =>
-    approvalsIn(record, namespace).some((one) => one.mergeOf !== undefined && one.tree === tree),
+    approvalsIn(record, namespace).some((one) => isDecision(one) && one.tree === tree),
   );
 }
 
-/** True for content of the main branch that an open proposal of the package has, where a policy has its merge on the host publish it. */
-export function isProposedOnMain(
-  { key, tip: { tree } }: Pick<PackageRevision, 'key' | 'tip'>,
+/**
+ * True for content of the main branch that a merge on the host may have brought, which is published once that was read: an open proposal of the package
+ * has it, or it can be of a pull request of a user.
+ */
+export function isPublishedByMerge(
+  onMain: PackageRevision,
   repository: Pick<PackageRepository, 'index' | 'policyFor'> | undefined,
 ): boolean {
-  const all = repository?.index.ofPackage(key.package) ?? [];
-  return all.some(
-    (one) =>
-      one.lifecycle === 'Proposed' && one.tip.tree === tree && repository?.policyFor(one).review?.publishOn === 'merge',
-  );
+  if (repository === undefined) return false;
+  const own = repository.policyFor(onMain).review;
+  if (own !== undefined && own.publishOn !== 'approval' && own.userPullRequests !== 'ignore') return true;
+  return repository.index
+    .ofPackage(onMain.key.package)
+    .some(
+      (one) =>
+        one.lifecycle === 'Proposed' &&
+        one.tip.tree === onMain.tip.tree &&
+        repository.policyFor(one).review?.publishOn === 'merge',
+    );
 }
 
 /**

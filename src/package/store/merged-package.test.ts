@@ -40,7 +40,7 @@ function publish(
     'packages',
     {
       ...{ package: 'shop', workspace, merged: { commit, ...more } },
-      facts: { conditions: [], rendering: undefined, mayIssue: true, ...facts },
+      facts: { conditions: [], rendering: undefined, mayIssue: true, isOfHead: true, ...facts },
     },
     EVIDENCE,
     bob,

@@ -203,6 +203,23 @@ describe('a rebase', () => {
     expect(await approval(opened, 'packages.shop.v2')).toBe('published');
   });
 
+  test.each(['merge', 'keep'] as const)('warns about what a user pushed beside the package: %s', async (mode) => {
+    await using scratch = await scratchRepository();
+    const opened = await second(scratch);
+    await opened.store.update('packages.shop.v2', { action: 'reject' }, bob);
+    const git = await openRepository(scratch.path);
+    await commitFiles(git, { 'docs/a.md': 'a\n' }, scratch.clock.now(), { branch: 'drafts/shop/v2' });
+    await git.close();
+    const pushed = await scratch.git('rev-parse', 'drafts/shop/v2');
+    await edit(scratch, opened, { 'shop/base.yaml': 'b: 2\n' });
+    const { warnings, first } = await rebased(opened, scratch, mode);
+    expect(first).toBe(pushed);
+    expect(await scratch.git('ls-tree', '-r', '--name-only', 'drafts/shop/v2')).not.toContain('docs/a.md');
+    expect(warnings).toEqual([
+      `the branch of packages.shop.v2 has the package alone now: it had changes of 1 file outside of its package (docs/a.md), which ${pushed} still has`,
+    ]);
+  });
+
   test('that a user pushes ends the conflict too, of a draft that was pushed as well', async () => {
     await using scratch = await scratchRepository();
     const opened = await second(scratch);

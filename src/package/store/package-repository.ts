@@ -211,6 +211,11 @@ export class PackageRepository implements RepositoryContext {
     this.#refs.keep(await this.sync(signal, scope));
   }
 
+  /** `listener` is called when a request has found that others removed revisions, which a sync has to report: until then they are just not there. */
+  onRemoval(listener: () => void): void {
+    this.#refs.onRemoval = listener;
+  }
+
   /** True while signatures are checked in the background, which may change revisions. */
   get isChecking(): boolean {
     return this.#signatures.isChecking;

@@ -15,6 +15,15 @@ export interface RefusedPush {
   readonly message: string;
 }
 
+const PULL_ENDS = [
+  'PullRequestClosed',
+  'MergedOutside',
+  'MergeWaits',
+  'MergeNotPublished',
+] as const satisfies RefusalReason[];
+type PullEnd = (typeof PULL_ENDS)[number];
+export type PullFailure = Extract<RefusalReason, 'PullRequestFailed' | 'ReviewerRefused' | 'ReplyFailed'>;
+
 /** What the Git host refused or does not do, in whichever process, of the revisions of one repository that are as they were then. */
 export class RefusalNotes {
   readonly #index: RefusalNotesOptions['index'];
@@ -57,14 +66,29 @@ export class RefusalNotes {
     this.#note(revision, 'TeamNotRead', noteOf(message));
   }
 
-  /** Notes which approving reviews do not count, with the reasons, or how many do for its merge; undefined ends it. */
-  noteReviews(revision: string, reason: 'ReviewNotCounted' | 'ReviewsCounted', message: string | undefined): void {
+  /** Notes which approving reviews do not count and why, or how many do for its merge, or that they are enough; undefined ends it. */
+  noteReviews(
+    revision: string,
+    reason: 'ReviewNotCounted' | 'ReviewsCounted' | 'ApprovedByReview',
+    message: string | undefined,
+  ): void {
     this.#note(revision, reason, noteOf(message));
   }
 
-  /** Notes why the pull request of a revision cannot be opened or read; undefined ends it. */
-  noteFailedPull(revision: string, message: string | undefined): void {
-    this.#note(revision, 'PullRequestFailed', noteOf(message));
+  /** Notes what the Git host does not accept of the pull request of a revision; undefined ends it. */
+  noteFailure(revision: string, reason: PullFailure, message: string | undefined): void {
+    this.#note(revision, reason, noteOf(message));
+  }
+
+  /** Notes that the pull request of a revision has ended, with what is to be done, although the proposal has not; undefined: it is open. */
+  noteEnd(revision: string, end: { readonly reason: PullEnd; readonly message: string } | undefined): void {
+    for (const reason of PULL_ENDS)
+      this.#note(revision, reason, noteOf(end?.reason === reason ? end.message : undefined));
+  }
+
+  /** Whether the pull request of a revision is known to have ended, so that nothing can be done there. */
+  hasEnded({ name }: Pick<PackageRevision, 'name'>): boolean {
+    return this.of(name).some(({ reason }) => PULL_ENDS.some((end) => end === reason));
   }
 
   /** Notes that the pull request of a revision, with this address, waits in a merge queue at the present commit; undefined ends it. */

@@ -9,17 +9,26 @@ const MIN_APPENDED = 100;
 
 /**
  * `PushRefused`: a rule of the remote refused the last write. `NotMerged`: the pull request of an approved revision is not merged.
- * `PullRequestFailed`: the Git host did not accept what its pull request needs. `TeamNotRead`: the members of a team cannot be read, whose groups an
- * approving review may need. `ReviewNotCounted`: an approving review does not count. `ReviewsCounted`: how many approvals its merge has.
+ * `PullRequestFailed`: the Git host did not accept what its pull request needs; `ReviewerRefused`, `ReplyFailed`: or a reviewer, or a comment of it.
+ * `PullRequestClosed`, `MergedOutside`, `MergeWaits`, `MergeNotPublished`: its pull request has ended, but the proposal has not. `TeamNotRead`: the
+ * members of a team cannot be read, whose groups an approving review may need. `ReviewNotCounted`: an approving review does not count.
+ * `ReviewsCounted`: how many approvals its merge has. `ApprovedByReview`: reviews approve it, and it waits for something else.
  * `MergeQueued`: its pull request waits in a merge queue, which removes it when its branch gets a commit: this one decides what may be written.
  */
 const reasons = z.enum([
   'PushRefused',
   'NotMerged',
   'PullRequestFailed',
+  'ReviewerRefused',
+  'ReplyFailed',
+  'PullRequestClosed',
+  'MergedOutside',
+  'MergeWaits',
+  'MergeNotPublished',
   'TeamNotRead',
   'ReviewNotCounted',
   'ReviewsCounted',
+  'ApprovedByReview',
   'MergeQueued',
 ]);
 export type RefusalReason = z.infer<typeof reasons>;

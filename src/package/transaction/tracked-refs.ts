@@ -50,6 +50,8 @@ const MAX_FOLLOW_ATTEMPTS = 3;
  * The refs of revisions at the remote of a repository, in its mirror and in the index: all changes of them go through this class.
  */
 export class TrackedRefs implements WriteTarget {
+  /** Called where `keep` gets the removal of a revision. */
+  onRemoval: (() => void) | undefined;
   readonly main: string;
   readonly #options: TrackedRefsOptions;
   /** One request to Git, or one reading of the refs, at a time. */
@@ -105,6 +107,7 @@ export class TrackedRefs implements WriteTarget {
   /** Has the next sync return these changes. */
   keep(changes: readonly IndexChange[]): void {
     this.#noticed.push(...changes);
+    if (changes.some(({ after }) => after === undefined)) this.onRemoval?.();
   }
 
   /** Updates the mirror from the remote, then the index. Writes continue meanwhile. */

@@ -67,10 +67,22 @@ export class UntrackedRefs {
     });
   }
 
+  /** Numbers of the pull requests that were fetched, and are not forgotten. */
+  async fetchedPulls(): Promise<readonly number[]> {
+    if (this.#remote === undefined) return [];
+    return (await this.#git.listRefs([PULLS])).map(({ name }) => Number(name.slice(PULLS.length)));
+  }
+
   async forgetPull(number: number): Promise<void> {
     const ref = pullRef(number);
     const old = await this.#git.resolveRef(ref);
-    if (this.#remote !== undefined && old !== undefined) await this.#git.transaction([{ type: 'delete', ref, old }]);
+    if (this.#remote === undefined || old === undefined) return;
+    try {
+      await this.#git.transaction([{ type: 'delete', ref, old }]);
+    } catch (error) {
+      // Another one was faster: what it has fetched, it forgets.
+      if (!isSluiceError(error, 'Conflict')) throw error;
+    }
   }
 
   async #fetch(remote: GitRemote, refspec: string, signal: AbortSignal): Promise<void> {
@@ -80,6 +92,8 @@ export class UntrackedRefs {
 }
 
 /** In the mirror only, where no fetch of the other refs removes it. */
+const PULLS = 'refs/pulls/';
+
 function pullRef(number: number): string {
-  return `refs/pulls/${number}`;
+  return `${PULLS}${number}`;
 }

@@ -8,9 +8,11 @@ test('requests count by host, credentials and account; gauges show what is left 
   const labels = { host: 'api.github.com', name: 'Secret default/github', account: 'app 1 acme' };
   let pausedMs = 0;
   const usage = () => ({
-    rate: { remaining: 4000, limit: 5000, resetAt: undefined },
+    resources: [
+      { resource: 'core' as const, rate: { remaining: 4000, limit: 5000, resetAt: undefined }, pausedMs },
+      { resource: 'graphql' as const, rate: { remaining: 7, limit: undefined, resetAt: undefined }, pausedMs: 0 },
+    ],
     content: { minute: 3, hour: 40 },
-    pausedMs,
   });
   metrics.requested({ ...labels, outcome: 'answered', usage });
   metrics.requested({ ...labels, outcome: 'not_modified', usage });
@@ -21,13 +23,15 @@ test('requests count by host, credentials and account; gauges show what is left 
   expect(await lines()).toEqual([
     `sluice_forge_requests_total{${of},outcome="answered"} 1`,
     `sluice_forge_requests_total{${of},outcome="not_modified"} 2`,
-    `sluice_forge_rate_remaining{${of}} 4000`,
-    `sluice_forge_rate_limit{${of}} 5000`,
+    `sluice_forge_rate_remaining{${of},resource="core"} 4000`,
+    `sluice_forge_rate_remaining{${of},resource="graphql"} 7`,
+    `sluice_forge_rate_limit{${of},resource="core"} 5000`,
     `sluice_forge_content_requests{${of},window="minute"} 3`,
     `sluice_forge_content_requests{${of},window="hour"} 40`,
-    `sluice_forge_paused_seconds{${of}} 1.5`,
+    `sluice_forge_paused_seconds{${of},resource="core"} 1.5`,
+    `sluice_forge_paused_seconds{${of},resource="graphql"} 0`,
   ]);
-  const idle = () => ({ rate: undefined, content: { minute: 0, hour: 0 }, pausedMs: 0 });
+  const idle = () => ({ resources: [], content: { minute: 0, hour: 0 } });
   for (let at = 0; at < 150; at += 1)
     metrics.requested({ ...labels, account: `app 1 owner-${at}`, outcome: 'limited', usage: idle });
   const after = await lines();

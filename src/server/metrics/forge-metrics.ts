@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import type { BudgetUsage } from '../../forge/budget-usage.ts';
 import type { ForgeRequestRecord } from '../../forge/http/forge-budget.ts';
 
 const LABELS = ['host', 'credentials', 'account'] as const;
@@ -7,8 +8,10 @@ type Labels = Readonly<Record<(typeof LABELS)[number], string>>;
 const MAX_ACCOUNTS = 100;
 const OUTCOMES: readonly ForgeRequestRecord['outcome'][] = ['answered', 'not_modified', 'limited', 'delayed', 'failed'];
 
-/** Requests to hosts with pull requests, and what their limits leave. The label `credentials` is the object that has them, `account` the
- * installation of an App, or `user`. */
+/**
+ * Requests to hosts with pull requests, and what their limits leave. The label `credentials` is the object that has them, `account` the
+ * installation of an App, or `user`.
+ */
 export class ForgeMetrics {
   readonly #requests: Counter;
   /** The one that was used longest ago is first. */
@@ -22,35 +25,46 @@ export class ForgeMetrics {
       labelNames: [...LABELS, 'outcome'],
       registers,
     });
-    const gauge = (name: string, help: string, read: (usage: ForgeRequestRecord['usage']) => [string, number][]) => {
+    const gauge = (
+      name: string,
+      help: string,
+      label: 'resource' | 'window',
+      read: (usage: BudgetUsage) => readonly (readonly [string, number | undefined])[],
+    ) => {
       const accounts = this.#accounts;
-      const labelNames = name === 'sluice_forge_content_requests' ? [...LABELS, 'window'] : [...LABELS];
       new Gauge({
-        ...{ name, help, labelNames, registers },
+        ...{ name, help, labelNames: [...LABELS, label], registers },
         collect() {
           this.reset();
           for (const { labels, usage } of accounts.values())
-            for (const [window, value] of read(usage)) this.set(window === '' ? labels : { ...labels, window }, value);
+            for (const [of, value] of read(usage()))
+              if (value !== undefined) this.set({ ...labels, [label]: of }, value);
         },
       });
     };
-    gauge('sluice_forge_rate_remaining', 'Requests that the host still permits until its limit is reset.', (usage) => {
-      const { rate } = usage();
-      return rate === undefined ? [] : [['', rate.remaining]];
-    });
-    gauge('sluice_forge_rate_limit', 'Requests that the host permits in one period.', (usage) => {
-      const limit = usage().rate?.limit;
-      return limit === undefined ? [] : [['', limit]];
-    });
+    gauge(
+      'sluice_forge_rate_remaining',
+      'Requests, of GraphQL points, that the host still permits until its limit is reset.',
+      'resource',
+      ({ resources }) => resources.map(({ resource, rate }) => [resource, rate?.remaining]),
+    );
+    gauge(
+      'sluice_forge_rate_limit',
+      'Requests, of GraphQL points, that the host permits in one period.',
+      'resource',
+      ({ resources }) => resources.map(({ resource, rate }) => [resource, rate?.limit]),
+    );
     gauge(
       'sluice_forge_content_requests',
       'Requests that created content, in the last minute and hour; GitHub permits 80 and 500.',
-      (usage) => Object.entries(usage().content),
+      'window',
+      ({ content }) => Object.entries(content),
     );
     gauge(
       'sluice_forge_paused_seconds',
       'Time until requests are sent again after the host reported a limit.',
-      (usage) => [['', usage().pausedMs / 1000]],
+      'resource',
+      ({ resources }) => resources.map(({ resource, pausedMs }) => [resource, pausedMs / 1000]),
     );
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { defineKind } from '../../resource/schema/define-kind.ts';
 import { widgetKind } from '../../resource/schema/testing.ts';
@@ -42,6 +43,14 @@ describe('tableOf', () => {
         object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: repository.metadata },
       },
     ]);
+  });
+
+  test('the reason of a package revision is shortened between characters', () => {
+    const revision = (problem: string) => ({ metadata: { name: 'a', annotations: { 'sluice.dev/problem': problem } } });
+    const reason = packageRevisionKind.printerColumns.find(({ name }) => name === 'Reason');
+    expect(reason?.value(revision('x'.repeat(160)) as never)).toBe('x'.repeat(160));
+    expect(reason?.value(revision('😀'.repeat(161)) as never)).toBe(`${'😀'.repeat(159)}…`);
+    expect(reason?.value({ metadata: { name: 'a' } } as never)).toBeUndefined();
   });
 
   test('a kind without columns has name and age', () => {

@@ -50,7 +50,7 @@ export interface WebhookOptions {
   readonly onMessage: (
     repository: ObjectKey,
     scope: HintedScope | undefined,
-    event: Pick<HostEvent, 'hint' | 'pull' | 'isCheckReport' | 'written'> | undefined,
+    event: Omit<HostEvent, 'repository' | 'owner'> | undefined,
   ) => void;
   /** Called for each authenticated message of an App about the repository of a delivery target. Must be as cheap. */
   readonly onTarget?: (target: ObjectKey) => void;

@@ -2,12 +2,14 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
+import { userPullRequestController } from '../../../controllers/user-pull-request/user-pull-request-controller.ts';
 import { openForges } from '../../../src/app/controllers/forges.ts';
 import { systemClock } from '../../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
 import { stateExplainer } from '../../../src/package/api/explain/explain-state.ts';
 import type { Reason } from '../../../src/package/model/revision/explanation.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import { reviewsOf } from '../../../src/package/store/policies/repository-reviews.ts';
 import { secretKind } from '../../../src/resource/kinds/core/secret.ts';
 import { packagePolicyKind } from '../../../src/resource/kinds/sluice/package-policy.ts';
 import { type Fixture, fixture } from '../../support/fixture.ts';
@@ -58,6 +60,8 @@ export class ReviewedRepository implements AsyncDisposable {
     users: readonly string[],
     review: Record<string, unknown>,
     spec: Record<string, unknown> = {},
+    /** The controller of pull requests that users open runs as well. */
+    hasUserPulls = false,
   ): Promise<ReviewedRepository> {
     const repo = await gitea.createRepository(name);
     const sluice = `${name}-sluice`;
@@ -77,13 +81,19 @@ export class ReviewedRepository implements AsyncDisposable {
       const approvers = users.map((user) => ({ user, subject: `${user}@example.com` }));
       const metadata = { name: 'review' };
       await client.create(packagePolicyKind, { metadata, spec: { ...spec, review: { forge, approvers, ...review } } });
-      const controller = pullRequestController({
-        ...{ client, store, clock, mayApprove: undefined, maySetConditions: undefined, renderer: undefined },
-        requests,
+      const options = {
+        ...{ client, store, clock, mayApprove: undefined, renderer: undefined, requests },
         openForge: openForges({ client, network: DEFAULT_NETWORK, clock: systemClock }).forReview,
         recorder: world.recorder('controller:pull-request'),
-      });
-      world.manager.addController(controller);
+      };
+      world.manager.addController(pullRequestController({ ...options, maySetConditions: undefined }));
+      if (hasUserPulls)
+        world.manager.addController(
+          userPullRequestController({
+            ...{ ...options, mayCreate: undefined, restrictedRenderer: undefined },
+            reviewsOf: async (repository) => reviewsOf(repository, (await client.list(packagePolicyKind, {})).items),
+          }),
+        );
       await world.manager.start();
     } catch (error) {
       await world[Symbol.asyncDispose]();

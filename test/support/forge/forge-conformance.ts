@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import type { BudgetUsage } from '../../../src/forge/budget-usage.ts';
+import { forgeRequests } from '../../../src/forge/http/forge-budget.ts';
 import { describeChecks } from './checks-conformance.ts';
 import { describeComments } from './comments-conformance.ts';
 import { describeEnds } from './ends-conformance.ts';
@@ -59,17 +61,25 @@ export function describeForge(name: string, { open, pageSize, ...options }: Conf
       await expect(forge.isTeamMember('team', names.ben, NO_SIGNAL)).rejects.toThrow(/<organization>\/<team>/);
     });
 
-    test('reports the budget of its account, also of other repositories with the same one', async () => {
+    test('reports what its account has used, with each request', async () => {
       const { forge, commit, createsContent } = await start();
-      expect(forge.budget()).toBeUndefined();
       await commit('proposed/shop/v1');
-      await forge.listOpen('main', 10, NO_SIGNAL);
-      const before = forge.budget();
-      expect(before?.pausedMs).toBe(0);
-      if (before?.rate?.limit !== undefined) expect(before.rate.remaining).toBeLessThanOrEqual(before.rate.limit);
-      await forge.open(wanted(), NO_SIGNAL);
-      const created = (forge.budget()?.content.minute ?? 0) - (before?.content.minute ?? 0);
-      expect(created).toBe(createsContent ? 1 : 0);
+      const used: BudgetUsage[] = [];
+      const end = forgeRequests.subscribe(({ usage }) => used.push(usage()));
+      try {
+        await forge.listOpen('main', 10, NO_SIGNAL);
+        const before = used.at(-1);
+        expect(before?.resources.map(({ resource }) => resource)).toContain('core');
+        for (const { rate, pausedMs } of before?.resources ?? []) {
+          expect(pausedMs).toBe(0);
+          if (rate?.limit !== undefined) expect(rate.remaining).toBeLessThanOrEqual(rate.limit);
+        }
+        await forge.open(wanted(), NO_SIGNAL);
+        const created = (used.at(-1)?.content.minute ?? 0) - (before?.content.minute ?? 0);
+        expect(created).toBe(createsContent ? 1 : 0);
+      } finally {
+        end();
+      }
     });
 
     test('stops at a signal', async () => {

@@ -119,9 +119,9 @@ export function describeMerging(start: () => Promise<StartedHost>): void {
   test('waits for the checks that a protected branch requires, and says so', async () => {
     const host = await start();
     const { forge, pull, head, protect } = host;
-    expect(await forge.branchRules('main', NO_SIGNAL)).toMatchObject({ requiresPullRequest: false });
+    expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({ requiresUpToDate: false });
     await protect('main', { check: 'sluice/ready' });
-    expect(await forge.branchRules('main', NO_SIGNAL)).toMatchObject({ requiresPullRequest: true });
+    expect(await forge.branchRules('main', NO_SIGNAL)).toEqual({});
     await expect(forge.branchRules('missing', NO_SIGNAL)).rejects.toMatchObject({ code: 'NotFound' });
     expect(await merge(host, wanted(head))).toMatchObject({
       ...{ state: 'refused', obstacle: 'blocked', message: expect.stringMatching(/status check/i) },
@@ -166,5 +166,10 @@ export function describeMerging(start: () => Promise<StartedHost>): void {
     await commit('proposed/shop/v1');
     const next = await forge.open({ head: 'proposed/shop/v1', base: 'main', title: 'again', body: '' }, NO_SIGNAL);
     expect(await forge.find('proposed/shop/v1', 'main', NO_SIGNAL)).toMatchObject({ number: next.number });
+    // The one that was opened last, also where the other one has changed since.
+    await forge.update(next.number, { state: 'closed' }, NO_SIGNAL);
+    await forge.update(pull.number, { body: 'nor later' }, NO_SIGNAL);
+    expect(await forge.find('proposed/shop/v1', 'main', NO_SIGNAL)).toMatchObject({ number: next.number });
+    expect(await forge.find('proposed/other', 'main', NO_SIGNAL)).toBeUndefined();
   });
 }

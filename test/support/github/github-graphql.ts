@@ -76,6 +76,9 @@ function pullOf(repository: GitHubRepository, pull: Pull, url: string) {
       const found = pull.timeline.filter(({ type }) => itemTypes.includes(itemType(type)));
       const nodes = found.slice(-last).map((one) => ({
         ...{ __typename: one.type, actor: actor(one.actor), createdAt: one.at },
+        ...(one.dismissed === undefined
+          ? {}
+          : { previousReviewState: one.dismissed.was, review: { fullDatabaseId: String(one.dismissed.id) } }),
       }));
       return { pageInfo: { hasPreviousPage: nodes.length < found.length }, nodes };
     },

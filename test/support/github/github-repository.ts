@@ -1,10 +1,9 @@
 import { join } from 'node:path';
-import type { FileMode } from '../../../src/git/git-repository.ts';
+import { type Clock, systemClock } from '../../../src/foundation/time/clock.ts';
 import { git, initBare, readRef } from '../git/git-cli.ts';
+import { rebasedCommit } from '../git/rebased-commit.ts';
 import { writeCommit, writeObject, writeRef, writeTree } from '../git/write-objects.ts';
-
-/** By name. */
-type Files = ReadonlyMap<string, { readonly mode: FileMode; readonly oid: string }>;
+import { type Files, filesIn, mergedTree } from './github-trees.ts';
 
 /** What pull requests and issues have in common. */
 export interface Thread {
@@ -40,7 +39,13 @@ export interface Pull extends Thread {
   /** Who has enabled auto-merge. */
   autoMerge?: string;
   /** Events that only GraphQL has, by the name of their type. */
-  readonly timeline: { readonly type: string; readonly actor: string; readonly at: string }[];
+  readonly timeline: {
+    readonly type: string;
+    readonly actor: string;
+    readonly at: string;
+    /** Of an event of that kind: the review, and its state before. */
+    readonly dismissed?: { readonly id: number; readonly was: string };
+  }[];
   merged?: { readonly commit: string; readonly by: string; readonly at: string; readonly base: string };
   readonly requestedUsers: Set<string>;
   readonly requestedTeams: Set<string>;
@@ -107,9 +112,16 @@ export function nextId(): number {
   return lastId;
 }
 
+let clock: Pick<Clock, 'now'> = systemClock;
+
+/** The clock of all servers of this process. */
+export function setHostClock(other: Pick<Clock, 'now'>): void {
+  clock = other;
+}
+
 /** As GitHub writes times. */
 export function timeNow(): string {
-  return new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  return new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /** A request that a rule of GitHub refuses: the reasons in `errors`. */
@@ -329,7 +341,7 @@ export class GitHubRepository {
     return commit;
   }
 
-  /** Merges it, if the head is as expected; returns the commit. */
+  /** Merges it, if the head is as expected and its commits can be rebased, where that is the method; returns the commit. */
   merge(
     pull: Pull,
     expected: string,
@@ -340,17 +352,12 @@ export class GitHubRepository {
     const base = this.head(pull.base) ?? '';
     const tree = this.#mergedTree(base, expected) ?? '';
     const message = text === '' ? title : `${title}\n\n${text}`;
-    let commit = base;
-    if (method === 'rebase') {
-      const commits = git(this.gitDir, ['rev-list', '--reverse', `${base}..${expected}`]).split('\n');
-      for (const one of commits) {
-        const said = git(this.gitDir, ['log', '-1', '--format=%B', one]);
-        commit = git(this.gitDir, ['commit-tree', this.#mergedTree(base, one) ?? '', '-p', commit, '-m', said]);
-      }
-    } else {
-      const parents = method === 'squash' ? [base] : [base, expected];
-      commit = writeCommit(this.gitDir, { tree, parents, message: `${message}\n` });
-    }
+    const parents = method === 'squash' ? [base] : [base, expected];
+    const commit =
+      method === 'rebase'
+        ? rebasedCommit(this.gitDir, base, expected)
+        : writeCommit(this.gitDir, { tree, parents, message: `${message}\n` });
+    if (commit === undefined) return undefined;
     git(this.gitDir, ['update-ref', `refs/heads/${pull.base}`, commit, base]);
     pull.merged = { commit, by, base, at: timeNow() };
     pull.events.push({ id: nextId(), event: 'merged', actor: by, at: pull.merged.at });
@@ -370,25 +377,5 @@ export class GitHubRepository {
     const run = this.runs.findLast((one) => one.commit === commit && one.name === check);
     const status = this.statuses.findLast((one) => one.commit === commit && one.context === check);
     return run?.conclusion === 'success' || status?.state === 'success';
-  }
-}
-
-function filesIn(gitDir: string, commit: string): Files {
-  const lines = git(gitDir, ['ls-tree', commit]).split('\n');
-  return new Map(
-    lines.flatMap((line) => {
-      const [, mode, oid = '', name = ''] = /^(\d+) \w+ (\w+)\t(.*)$/.exec(line) ?? [];
-      return mode === undefined ? [] : [[name, { mode: mode as FileMode, oid }]];
-    }),
-  );
-}
-
-function mergedTree(gitDir: string, base: string, head: string): string | undefined {
-  try {
-    return git(gitDir, ['merge-tree', '--write-tree', '--no-messages', base, head]);
-  } catch (error) {
-    // The status of a conflict.
-    if ((error as { status?: number }).status === 1) return undefined;
-    throw error;
   }
 }

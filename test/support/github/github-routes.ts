@@ -126,6 +126,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       if (state === 'blocked' && !isExempt) throw new Failure(405, `Required status check "${check}" is expected.`);
       const message = { method, title: texts.commit_title, text: texts.commit_message };
       const sha = repository.merge(pull, expected, call.user, message as { method: string });
+      if (sha === undefined) throw new Failure(405, 'This branch can\u2019t be rebased');
       return { body: { sha, merged: true, message: 'Pull Request successfully merged' } };
     },
   },
@@ -173,8 +174,11 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const pull = pullOf(call);
       const review = pull.reviews.find(({ id }) => String(id) === call.path.review_id);
       if (review === undefined) throw new Failure(404, 'Not Found');
+      const at = timeNow();
+      const dismissed = { id: review.id, was: review.state };
+      pull.timeline.push({ type: 'ReviewDismissedEvent', actor: call.user, at, dismissed });
       review.state = 'DISMISSED';
-      pull.updatedAt = timeNow();
+      pull.updatedAt = at;
       return { body: call.json.review(call.repository, pull, review) };
     },
   },

@@ -128,6 +128,13 @@ export class GitHubServer {
     return token;
   }
 
+  /** Responds to a request of a user without a connection, at once and without a fault. */
+  perform(token: string, method: string, path: string, body?: unknown): { status: number; body: unknown } {
+    const headers = { authorization: `Bearer ${token}` };
+    const { status, body: text } = this.#answer({ method, url: `/api/v3${path}`, headers, body, status: 0 });
+    return { status, body: text === '' ? undefined : JSON.parse(text) };
+  }
+
   /** Checks the payload of a webhook as it checks requests. */
   checkWebhook(event: string, payload: { readonly action?: string }): void {
     const problems = this.#api.webhookProblems(event, payload);

@@ -15,6 +15,7 @@ export interface DocumentedPayload extends Json {
   readonly issue?: Json & { readonly number: number; readonly pull_request?: object };
   readonly comment?: Json;
   readonly check_run?: Json & { readonly head_sha: string };
+  readonly check_suite?: Json & { readonly head_sha: string };
 }
 
 const require = createRequire(import.meta.url);

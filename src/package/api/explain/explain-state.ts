@@ -3,10 +3,12 @@ import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import type { LifecycleStep } from '../../model/record/record.ts';
 import type { Reason } from '../../model/revision/explanation.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
+import type { Refusal } from '../../model/revision/revision-state.ts';
 import { recordedBypass } from '../../plan/records/recorded-bypass.ts';
 import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
-import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
+import type { RefusalNote } from '../../transaction/stored-refusals.ts';
+import { type ExplainedRevision, type Explainer, type Findings, repairSteps, sluiceCommand } from './explainer.ts';
 
 /**
  * Explains a revision from the repository, the record and the lifecycle. `settingOf` returns the setting that a command takes which connects to an
@@ -39,7 +41,7 @@ export function stateExplainer(
         return { ...main, reasons: [...reasons, ...(main.reasons ?? [])] };
       }
       if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed')
-        return { reasons, next: refusals.flatMap(({ next = [] }) => next) };
+        return { reasons, next: refusals.flatMap((note) => stepsAfter(note, evaluation)) };
       reasons.push(...publicationReasons(evaluation));
       if (revision.lifecycle === 'Published')
         return revision.outOfBand === undefined
@@ -49,6 +51,18 @@ export function stateExplainer(
       return { ...deletion, reasons: [...reasons, ...(deletion.reasons ?? [])] };
     },
   };
+}
+
+/** The merge is done, and publishes nothing: what is proposed ends first, whatever follows. */
+function stepsAfter(
+  { reason, next }: RefusalNote,
+  { revision: { name }, policy: { review } }: RevisionEvaluation,
+): string[] {
+  if (reason === 'MergeNotPublished') return [sluiceCommand('rpkg', 'reject', name)];
+  // The explanation of the policy has the command for its Secret, or for the field that is wrong.
+  if (reason === 'PullRequestFailed' && review !== undefined)
+    return [sluiceCommand('why', `packagepolicy/${review.policy}`)];
+  return next === undefined ? [] : [next];
 }
 
 /** It connects to the Git host itself, and not through the server. */
@@ -71,7 +85,7 @@ export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revi
 
 /** Explains the kernel's refusals of the next step, except for gates. */
 export const kernelExplainer: Explainer = {
-  explain({ refusals, evaluation: { revision, conflict, overtaken } }) {
+  explain({ refusals, evaluation: { revision, invalid, conflict, overtaken } }) {
     // Rules for approvals are explained with the approvals.
     const others = refusals.filter(({ blockedBy }) => blockedBy === undefined);
     const reasons = others.map(({ code, message }): Reason => ({ reason: code, message }));
@@ -80,6 +94,10 @@ export const kernelExplainer: Explainer = {
       reasons.push({ reason: conflict.code, message: conflict.message });
     if (refusals.length === 0 && revision.lifecycle === 'Draft' && revision.problem !== undefined)
       reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
+    // Of a draft another explainer names them.
+    if (invalid !== undefined && revision.lifecycle === 'Proposed')
+      return { reasons, next: repairOfProposal(revision, invalid) };
+    if (conflict !== undefined) return { reasons, next: conflictSteps(revision) };
     if (overtaken === undefined) return { reasons };
     reasons.push({ reason: overtaken.code, message: overtaken.message });
     const step = revision.lifecycle === 'Draft' ? 'rebase' : 'reject';
@@ -89,6 +107,20 @@ export const kernelExplainer: Explainer = {
     };
   },
 };
+
+/** How a proposed package is made one that can be published: no edit moves it out of another package. */
+function repairOfProposal(revision: PackageRevision, { code }: Refusal): string[] {
+  const reject = sluiceCommand('rpkg', 'reject', revision.name);
+  if (code === 'NestedPackage') return [reject, sluiceCommand('rpkg', 'del', revision.name)];
+  return [reject, ...repairSteps(revision), sluiceCommand('rpkg', 'propose', revision.name)];
+}
+
+/** How the edit on the main branch is merged into the draft. */
+function conflictSteps({ name, lifecycle }: PackageRevision): string[] {
+  const rebase = sluiceCommand('rpkg', 'rebase', name);
+  if (lifecycle === 'Draft') return [rebase];
+  return [sluiceCommand('rpkg', 'reject', name), rebase, sluiceCommand('rpkg', 'propose', name)];
+}
 
 function stateReasons({ revision, record, policy }: RevisionEvaluation): Reason[] {
   const reasons: Reason[] = [];

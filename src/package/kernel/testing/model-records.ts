@@ -46,7 +46,7 @@ export function emptyKept(
   base?: ModelRecord['base'],
 ): ModelRecord {
   const sets = { contributors: new Set<string>(), approvals: new Map<string, ModelApproval>(), required: [] };
-  return { commit, given: new Map(given), ...sets, lost: false, proposer: undefined, base };
+  return { commit, given: new Map(given), ...sets, lost: false, rejected: false, proposer: undefined, base };
 }
 
 function copy(kept: ModelRecord): ModelRecord {

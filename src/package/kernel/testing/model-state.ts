@@ -33,6 +33,8 @@ export interface ModelRecord {
   required: string[];
   /** It was proposed, and with which gates is not known. */
   lost: boolean;
+  /** Its last step was a rejection: if it is proposed nevertheless, others restored its branch. */
+  rejected: boolean;
   proposer: string | undefined;
   /** The commit of the main branch that the server based the draft on, and the tree that its content is derived from. */
   base?: { commit: string; tree: string | undefined } | undefined;

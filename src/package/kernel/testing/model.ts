@@ -9,8 +9,9 @@ const HOUR_MS = 3_600_000;
 /*
  * The rules of the lifecycle as a second, plainer program, to hold the kernel against. Written from the rules in words:
  *
- * - Draft → Proposed → Published; back from Proposed by reject. A published revision is first proposed for deletion, which can
- *   be undone, then deleted. Drafts and proposed revisions can be deleted at once.
+ * - Draft → Proposed → Published; back from Proposed by reject. A rejected revision whose branch others restored can be proposed
+ *   again. A published revision is first proposed for deletion, which can be undone, then deleted. Drafts and proposed revisions
+ *   can be deleted at once.
  * - Approval gives the next number, moves the main branch and puts a tag on the same commit; the branch is gone then.
  * - A gate is a condition type of the Kptfile or of a policy. It is open if the condition is True, and was given as True, by one
  *   whom every policy lets give it, not too long ago, for what the package holds now: the object that the type names, if there is
@@ -121,7 +122,7 @@ export class Model {
     const published = entry.place === 'tag' || entry.place === 'main';
     const marked = this.isMarked(entry);
     const fits: Record<string, boolean> = {
-      propose: entry.place === 'draft',
+      propose: entry.place === 'draft' || (entry.place === 'proposed' && kept.rejected),
       approve: entry.place === 'proposed',
       reject: entry.place === 'proposed' || marked,
       'propose-deletion': published && !marked,
@@ -172,7 +173,14 @@ export class Model {
     for (const { content, decided } of kept.approvals.values())
       if (decided !== undefined && content === inputsSeen('', entry)) trees.add(decided.tree);
     const same = data !== undefined && trees.has(treeOf(data));
-    return same && parents.length > 0 && this.records.isOnLine(commit, this.main);
+    return same && parents.length > 0 && this.records.isOnLine(commit, this.main) && !this.#isBelowLast(commit);
+  }
+
+  /** The highest number is the newest content of the main branch. */
+  #isBelowLast(commit: string): boolean {
+    const tags = [...this.entries.values()].filter(({ place, number }) => place === 'tag' && number > 0);
+    const { commit: last = commit } = tags.sort((a, b) => b.number - a.number)[0] ?? {};
+    return last !== commit && this.records.isOnLine(last, this.main) && this.records.isOnLine(commit, last);
   }
 
   #isConflict({ commit }: ModelRevision, { base }: ModelRecord): boolean {
@@ -217,14 +225,19 @@ export class Model {
   apply(workspace: string, entry: ModelRevision, kept: ModelRecord, asked: ModelRequest, made: string): void {
     switch (asked.action) {
       case 'propose':
-        Object.assign(kept, { required: this.gates(entry, kept, 'approve'), lost: false, proposer: asked.actor });
+        Object.assign(kept, {
+          required: this.gates(entry, kept, 'approve'),
+          lost: false,
+          rejected: false,
+          proposer: asked.actor,
+        });
         kept.approvals.clear();
         entry.place = 'proposed';
         return;
       case 'reject':
         if (entry.place === 'proposed') {
           entry.place = 'draft';
-          Object.assign(kept, { required: [], lost: false, proposer: undefined });
+          Object.assign(kept, { required: [], lost: false, rejected: true, proposer: undefined });
           kept.approvals.clear();
         } else this.marks.delete(entry.version);
         return;

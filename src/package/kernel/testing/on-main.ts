@@ -20,8 +20,7 @@ export function onMainOf(
     const data = oid === undefined ? undefined : world.data(oid);
     return data && treeOf(data);
   };
-  const tags = world.list().filter(({ tag, revision: number }) => tag !== undefined && number > 0);
-  const latest = tags.sort((a, b) => b.revision - a.revision)[0]?.commit;
+  const latest = latestOf(world)?.commit;
   const deleted = world.records.trust.mark(deletedContentScope(PATH))?.digest;
   const known = {
     ...{ tree: treeAt(head), proposed: treeAt(commit), atBase: treeAt(base?.commit) },
@@ -46,9 +45,23 @@ export function mergeOf(
   const trees = new Set(proposed === undefined ? [] : [treeOf(proposed)]);
   for (const { mergeOf, content, tree } of approvals)
     if (mergeOf !== undefined && content === inputsOf(proposed).content) trees.add(tree);
+  const latest = latestOf(world);
+  const isOnLine = (commit: Oid, of: Oid | undefined) => of !== undefined && world.store.isOnLine(commit, of);
+  const isBelow =
+    latest !== undefined &&
+    latest.commit !== merged.commit &&
+    isOnLine(latest.commit, head) &&
+    isOnLine(merged.commit, latest.commit);
   return {
-    isOnMain: head !== undefined && world.store.isOnLine(merged.commit, head),
+    isOnMain: isOnLine(merged.commit, head),
     onto: made.parents[0],
     hasProposedTree: made.data !== undefined && proposed !== undefined && trees.has(treeOf(made.data)),
+    ...(latest !== undefined && isBelow ? { later: { name: latest.workspace, revision: latest.revision } } : {}),
   };
+}
+
+/** The published revision with the highest number. */
+function latestOf(world: WorldView): ListedRevision | undefined {
+  const tags = world.list().filter(({ tag, revision }) => tag !== undefined && revision > 0);
+  return tags.sort((a, b) => b.revision - a.revision)[0];
 }

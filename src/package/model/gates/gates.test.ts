@@ -95,6 +95,13 @@ describe('the state of a gate', () => {
     ).toBe(`issued by ann at ${T}, but the content of the package and the file a.yaml and the object x changed since`);
     expect(gateOf(facts({}, [verdict()], 'c2'))?.changed).toEqual(['content']);
   });
+
+  test('has the time of its verdict as long as that counts: when content changed is not recorded', () => {
+    const earlier = verdict({ since: '2020-01-01T00:00:00Z' });
+    expect(gateOf(facts({}, [earlier]))?.since).toBe('2020-01-01T00:00:00Z');
+    expect(gateOf(facts({ status: 'False' }, [{ ...earlier, status: 'False' }]))?.since).toBe('2020-01-01T00:00:00Z');
+    expect(gateOf(facts({}, [earlier], 'c2'))?.since).toBeUndefined();
+  });
 });
 
 describe('a verdict that may expire', () => {
@@ -129,9 +136,10 @@ describe('a verdict that may expire', () => {
   test('counts from the time it was last issued, and the explanation names its end', () => {
     const affirmed = verdict({ since: '2020-01-01T00:00:00Z' });
     expect(gateOf(facts({}, [affirmed]), hour, T)?.state).toBe('Open');
-    expect(gateOf(facts({}, [affirmed]), hour, later(2 * HOUR))?.explanation).toBe(
-      'issued by ann at 2026-01-01T00:00:00Z, which counted until 2026-01-01T01:00:00Z',
-    );
+    expect(gateOf(facts({}, [affirmed]), hour, later(2 * HOUR))).toMatchObject({
+      explanation: 'issued by ann at 2026-01-01T00:00:00Z, which counted until 2026-01-01T01:00:00Z',
+      since: '2026-01-01T01:00:00Z',
+    });
   });
 
   test('a verdict whose time cannot be read has expired, where verdicts may expire', () => {

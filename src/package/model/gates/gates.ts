@@ -110,7 +110,7 @@ function evaluateGate(
   changed: readonly string[],
   policy: EffectivePolicy,
   now: string,
-): Pick<Gate, 'state' | 'explanation' | 'expires'> {
+): Pick<Gate, 'state' | 'explanation' | 'expires'> & Partial<Pick<Gate, 'since'>> {
   if (isComputedType(type)) {
     const explanation =
       type === READY_TYPE
@@ -151,8 +151,10 @@ function evaluateGate(
     };
   }
   if (changed.length > 0) {
+    // The verdict is from before: when the input changed is not recorded.
     return {
       state: 'Stale',
+      since: undefined,
       explanation: `issued by ${verdict.by} at ${verdict.at}, but ${changed.map(describeInput).join(' and ')} changed since`,
     };
   }
@@ -163,7 +165,7 @@ function evaluateGate(
   if (!(Date.parse(now) < end)) {
     if (Number.isNaN(end))
       return { state: 'Expired', explanation: `issued by ${verdict.by}, at a time that cannot be read` };
-    return { state: 'Expired', explanation: `${issued}, which counted until ${timestamp(end)}` };
+    return { state: 'Expired', since: timestamp(end), explanation: `${issued}, which counted until ${timestamp(end)}` };
   }
   return { state: 'Open', explanation: `${issued}, and counts until ${timestamp(end)}`, expires: timestamp(end) };
 }

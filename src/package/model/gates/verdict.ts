@@ -175,6 +175,11 @@ export function syncVerdicts(
   return changed ? withVerdicts(record, [...next.values()]) : record;
 }
 
+/** Without the verdicts that a push has issued. */
+export function withoutPushes(record: RevisionRecord): RevisionRecord {
+  return { ...record, verdicts: record.verdicts.filter(({ by, face }) => by !== PUSH_ACTOR || face !== 'git') };
+}
+
 function withVerdicts(record: RevisionRecord, verdicts: readonly Verdict[]): RevisionRecord {
   return { ...record, verdicts: [...verdicts].sort((a, b) => (a.type < b.type ? -1 : 1)) };
 }

@@ -37,10 +37,17 @@ export interface ReviewPolicy {
   };
   readonly publishOn: 'approval' | 'review' | 'merge';
   /**
-   * Since when merges in the repository publish by it: those that are part of this commit of the main branch were made before. Without a commit since
-   * the policy was created. Undefined until that is recorded; with `approval`, as soon as the end is.
+   * Since when merges in the repository publish by it: those that are part of this commit of the main branch were made before. Of a policy that was
+   * not changed since its creation, only those that the host made before `createdAt`, the later of the creation of the policy and of the Repository.
+   * `ofUsers` is since when those of users do, if that differs. Undefined until that is recorded; with `approval`, as soon as the end is.
    */
-  readonly mergesSince?: { readonly commit?: string | undefined } | undefined;
+  readonly mergesSince?:
+    | {
+        readonly commit?: string | undefined;
+        readonly createdAt?: string | undefined;
+        readonly ofUsers?: { readonly commit?: string | undefined } | undefined;
+      }
+    | undefined;
   /** How the host merges where Sluice cannot push to the main branch. */
   readonly mergeMethod: 'merge' | 'squash' | 'rebase';
   /** Whose reviews count, and as whose approval. */
@@ -90,6 +97,6 @@ export function reviewOf(
   }
   if (other === undefined) return { review };
   const names = policies.map(({ policy }) => policy).sort();
-  const reviewProblem = `the policies ${names.join(', ')} all have spec.review for it, so that no pull request is opened; remove spec.review from all but one, or change their selectors`;
+  const reviewProblem = `the policies ${names.join(', ')} all have spec.review for it, so that none of them applies, and no pull request is opened or read; remove spec.review from all but one, or change their selectors`;
   return { reviewProblem };
 }

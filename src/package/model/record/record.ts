@@ -298,6 +298,14 @@ export function approvalsElsewhere(
   return approvals.filter((one) => one.namespace !== undefined && one.namespace !== namespace);
 }
 
+/** An approval with which a merge of the Git host publishes. */
+export type Decision = Approval & { readonly mergeOf: string };
+
+/** True for a decision that stands. One that was withdrawn approves nothing; a merge that was made by it is judged when it is read. */
+export function isDecision(approval: Approval): approval is Decision {
+  return approval.mergeOf !== undefined && approval.withdrawn === undefined;
+}
+
 /** An approval that does not count any more. */
 export interface WithdrawnApproval {
   readonly approval: Approval;

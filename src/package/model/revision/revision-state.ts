@@ -96,9 +96,12 @@ export interface MergeFacts {
   /** First parent. */
   readonly onto: Oid | undefined;
   /**
-   * The package in it is that of the proposal, or the one with the same content for which a merge was decided before a condition changed.
+   * The package in it is that of the proposal, or one with the same content from before a condition changed: for which a merge was decided, or which
+   * the merged head has, with the same gates.
    */
   readonly hasProposedTree: boolean;
+  /** The last publication of the package, where its commit is above this one: the highest number has to be the newest content. */
+  readonly later?: Pick<LaterPublication, 'name' | 'revision'>;
 }
 
 /** The input of the kernel: one revision and its environment. Plain values, read at one point in time. */
@@ -118,6 +121,10 @@ export interface RevisionState {
   readonly proposedBy: string | undefined;
   /** Set where the content was pushed after the proposal. */
   readonly pushedSince?: PushedSince | undefined;
+  /** Proposed although its last step is a rejection: another Git client restored its branch. */
+  readonly isRestored?: boolean;
+  /** Head of the branch of the draft beside a proposal, as it stays where the branch of the proposal was restored. */
+  readonly draft?: Oid | undefined;
   /** The last proposal; `isUnchanged` if no push changed it since. Undefined if it was proposed by a plain push. */
   readonly proposal?: { readonly at: string; readonly isUnchanged: boolean } | undefined;
   /** Time of the last publication of the package, in milliseconds since the epoch. */
@@ -267,8 +274,8 @@ export interface Refusal {
 }
 
 /**
- * A rule that keeps a proposed revision from being published at present. The last five refuse no approval: approvals of users that are missing, the
- * hold of a WavePlan, and what only a merge of the Git host would do. Texts are without a full stop.
+ * A rule that keeps a proposed revision from being published at present. The last six refuse no approval: approvals of users that are missing, the
+ * hold of a WavePlan, users whom a policy maps and who may not approve, and what only a merge of the Git host would do. Texts are without a full stop.
  */
 export interface BlockingRule {
   readonly rule:
@@ -282,6 +289,7 @@ export interface BlockingRule {
     | 'SelfApproval'
     | 'Quorum'
     | 'Wave'
+    | 'NotPermitted'
     | 'ForeignFiles'
     | 'PublishedSince';
   /** Absent for a Freeze object, a plan, and for policies that forbid self-approval. */

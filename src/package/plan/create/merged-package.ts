@@ -12,14 +12,11 @@ import { parsePublicationDigest, publicationScope } from '../../trust/ledger/pub
 import { DELETED } from '../../trust/ledger/trust-ledger.ts';
 import type { MergedFacts } from '../merged-facts.ts';
 import type { RepositoryContext, WritePlan } from '../ports/repository-context.ts';
+import { latestIn, publishedAbove } from '../records/on-main.ts';
 import { currentRecord } from '../records/record-at-tip.ts';
-import { readCommit } from '../records/record-chain.ts';
 import { planTransition, type Transition } from '../transition.ts';
 import { inSequence } from '../update.ts';
 import { checkPlace } from './place.ts';
-
-/** Commits of the main branch that are searched for a merge; one that is further away is not on it, as far as this is concerned. */
-const MAX_COMMITS = 10_000;
 
 /** A package that the pull request of a user brought to the main branch, without a draft of it in Sluice. */
 export interface MergedPackage {
@@ -85,13 +82,35 @@ export function mergeWorkspace(
 }
 
 /** Whether the package was published at a commit, by the marks of its publications, which outlast these. */
-function wasPublished({ index, layout, trust }: RepositoryContext, name: string, commit: Oid): boolean {
+export function wasPublished(
+  { index, layout, trust }: Pick<RepositoryContext, 'index' | 'layout' | 'trust'>,
+  name: string,
+  commit: Oid,
+): boolean {
   const path = packagePath(layout, name);
   const last = Math.max(0, ...index.ofPackage(name).map(({ revision }) => revision));
   for (let version = 1; ; version += 1) {
     const mark = trust.mark(publicationScope(path, `v${version}`));
     if (mark !== undefined && parsePublicationDigest(mark.digest).commit === commit) return true;
     if (mark === undefined && version > last) return false;
+  }
+}
+
+/**
+ * Why there is no place for a package once it is merged, as far as that is known before the merge; one sentence. Cheap. That another revision has the
+ * workspace is no problem: a merge takes another one.
+ */
+export function placeProblem(
+  repo: RepositoryContext,
+  wanted: { readonly package: string; readonly workspace: string },
+): string | undefined {
+  try {
+    placeOf(repo, wanted);
+    return undefined;
+  } catch (error) {
+    if (isSluiceError(error, 'AlreadyExists')) return undefined;
+    if (!isSluiceError(error) || !PROBLEMS.has(error.code)) throw error;
+    return error.message;
   }
 }
 
@@ -102,8 +121,12 @@ export async function mergedPackageProblem(
 ): Promise<string | undefined> {
   try {
     const key = placeOf(repo, wanted);
-    await refuseSuperseded(repo, { key, name: revisionName(key) }, wanted.commit, repo.index.mainHead);
-    return undefined;
+    const { commit } = wanted;
+    const latest = latestIn(repo.index.ofPackage(key.package));
+    const above =
+      latest?.commit === commit ? latest : await publishedAbove(repo, key.package, commit, repo.index.mainHead);
+    if (above === undefined) return undefined;
+    return `cannot publish the commit ${commit} as ${revisionName(key)}: ${above.name} was published at this or a later commit of the main branch, as v${above.revision}; if its content is missing there, propose a new revision`;
   } catch (error) {
     if (!isSluiceError(error) || !PROBLEMS.has(error.code)) throw error;
     return error.message;
@@ -126,7 +149,6 @@ export async function planMergedPackage(
   const { merged, facts } = wanted;
   const proposal = await planProposal(repo, wanted);
   const revision = await proposalOf(repo, proposal);
-  await refuseSuperseded(repo, revision, merged.commit, mainHead);
   const published = await planTransition(
     repo,
     revision,
@@ -169,29 +191,5 @@ function refuseDeleted(repo: RepositoryContext, path: string, workspace: string)
   throw new SluiceError(
     'Refused',
     `cannot publish ${path} as the workspace ${workspace}: a revision of this name existed and was deleted; propose a new one`,
-  );
-}
-
-/** The highest number has to be the newest content, so that a commit below the one of the last publication gets none. */
-async function refuseSuperseded(
-  repo: RepositoryContext,
-  { key, name }: Pick<PackageRevision, 'key' | 'name'>,
-  commit: Oid,
-  mainHead: Oid | undefined,
-): Promise<void> {
-  let last: PackageRevision | undefined;
-  for (const other of repo.index.ofPackage(key.package))
-    if (other.revision > 0 && (last === undefined || other.revision > last.revision)) last = other;
-  if (last === undefined) return;
-  let oid = mainHead;
-  for (let count = 0; oid !== undefined && count < MAX_COMMITS; count += 1) {
-    if (oid === last.commit) break;
-    if (oid === commit) return;
-    oid = (await readCommit(repo, oid))?.parents[0];
-  }
-  if (oid !== last.commit) return;
-  throw new SluiceError(
-    'Refused',
-    `cannot publish the commit ${commit} as ${name}: ${last.name} was published at a later commit of the main branch, as v${last.revision}; propose a new revision if its content is missing there`,
   );
 }

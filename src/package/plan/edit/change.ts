@@ -391,7 +391,8 @@ function describe(change: RevisionChange): string {
   for (const { approval } of change.withdrawnApprovals ?? [])
     parts.push(`withdraw the approval of ${approval.subject}`);
   if (parts.length === 0 && (change.lastReviews?.length ?? 0) > 0) parts.push('Later reviews');
-  if (parts.length === 0 && change.command !== undefined) parts.push('Command of a comment');
+  if (parts.length === 0 && change.command !== undefined)
+    parts.push(`${change.command.command} of ${change.command.user} (${change.command.outcome})`);
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
   if (parts.length === 0 && change.recordPush === true) parts.push('Record a push');
   // The remaining changes are those of rendering unchanged files.

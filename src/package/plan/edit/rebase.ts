@@ -2,6 +2,7 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { EMPTY_TREE, type Oid } from '../../../git/git-repository.ts';
 import { mergeBase } from '../../../git/objects/merge-base.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { describeForeign } from '../../kernel/foreign-files.ts';
 import { isEdited } from '../../kernel/main-edit.ts';
 import { mergePackage } from '../../merge/merge-package.ts';
 import { overwrittenTexts } from '../../merge/overwritten.ts';
@@ -43,7 +44,7 @@ const MAX_SHOWN_FILES = 10;
 
 /**
  * Plans to base a revision on the head of the main branch; undefined if it is. Warns about files that both sides changed. A proposal is only
- * based on what does not conflict with it: what it contains was reviewed.
+ * based on what does not conflict with it: what it contains was reviewed. Warns about other files that the branch loses, too.
  */
 export async function planRebase(
   repo: RepositoryContext,
@@ -52,9 +53,8 @@ export async function planRebase(
   mode: RebaseMode,
   context: RequestContext,
 ): Promise<Rebase | undefined> {
-  const { git, index } = repo;
   const { name, path, commit, lifecycle } = revision;
-  const head = index.mainHead;
+  const head = repo.index.mainHead;
   if (head === undefined)
     throw new SluiceError('Refused', `cannot rebase ${name}: the branch ${repo.layout.branch} does not exist`);
   if (isPublished(revision))
@@ -67,6 +67,25 @@ export async function planRebase(
         `cannot rebase ${name}: it is Proposed, and its content must not change; "sluice rpkg reject ${name}" returns it to Draft`,
       );
   }
+  const rebase = await planOnMain(repo, revision, record, { mode, head }, context);
+  const foreign = rebase && (await repo.foreign.ofHead({ commit, paths: [path], base: record.base?.commit }, head));
+  if (foreign !== undefined)
+    context.warn?.(
+      `the branch of ${name} has the package alone now: it had ${describeForeign({ foreign })}, which ${commit} still has`,
+    );
+  return rebase;
+}
+
+/** What the main branch at `head` makes of the package. */
+async function planOnMain(
+  repo: RepositoryContext,
+  revision: PackageRevision,
+  record: RevisionRecord,
+  { mode, head }: { readonly mode: RebaseMode; readonly head: Oid },
+  context: RequestContext,
+): Promise<Rebase | undefined> {
+  const { git, index } = repo;
+  const { path, commit, lifecycle } = revision;
   const common = await mergeBase(git, commit, head);
   const stripped = mode === 'keep' && common === head ? await planStrip(repo, revision, record, head) : undefined;
   if (stripped !== undefined) return stripped;

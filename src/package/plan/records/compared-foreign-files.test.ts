@@ -125,6 +125,24 @@ test('of a main branch that was moved to a head, what is after its base, also wh
   });
 });
 
+test('of a main branch that was moved to a head, by what was found before, also if the head is compared after that', async () => {
+  const main = await commit({ 'web/a': '2' }, root);
+  const rebased = await commit({ 'app/a': '1' }, main);
+  const merged = await commit({ 'web/a': '2', 'app/a': '2' }, await commit({ 'app/a': '1' }, root), main);
+  for (const oid of [rebased, merged]) {
+    const head = { commit: oid, paths: PATHS, base: root };
+    const foreign = { ...head, commit: await commit({ 'web/b': '2' }, oid) };
+    expect(await reader.ofHead(head, main)).toBeUndefined();
+    expect(await reader.ofHead(foreign, main)).toMatchObject({ files: ['web/b'] });
+    // The main branch is read before the host reports the merge.
+    for (const now of [foreign.commit, await commit({ 'web/a': '3' }, foreign.commit)]) {
+      for (const one of [head, foreign]) expect(await reader.ofHead(one, now)).toBeUndefined();
+      expect(await reader.ofMerge(head, head.commit, undefined)).toBeUndefined();
+      expect(await reader.ofMerge(foreign, foreign.commit, undefined)).toMatchObject({ files: ['web/a', 'web/b'] });
+    }
+  }
+});
+
 test('what a squash or a rebase has brought is not known without the head; what a merge commit has brought is', async () => {
   const other = await commit({ 'policies/p': '1' }, root);
   const last = await commit({ 'app/a': '1' }, other);

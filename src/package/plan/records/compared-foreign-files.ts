@@ -47,7 +47,8 @@ export class ComparedForeignFiles implements ForeignFileReader {
     const known = await this.#stillKnown(key, main);
     if (known !== undefined) return known.foreign;
     const found = await this.#read(head, main);
-    this.#known.set(key, found);
+    // A main branch that has the head does not show what a merge brings: what was found before it had stays.
+    if (found.base !== head.commit || !this.#known.has(key)) this.#known.set(key, found);
     return found.foreign;
   }
 
@@ -89,7 +90,8 @@ export class ComparedForeignFiles implements ForeignFileReader {
       (await mergeBase(this.#git, oid, head.commit)) === oid;
     if (await isBefore(reported)) return reported;
     const known = this.#known.get(keyOf(head.commit, head));
-    if (known !== undefined && known.foreign === undefined && (await isBefore(known.main))) return undefined;
+    if (known !== undefined && known.foreign === undefined)
+      if ((await isBefore(known.base)) || (await isBefore(known.main))) return undefined;
     return (await isBefore(head.base)) ? head.base : onto;
   }
 

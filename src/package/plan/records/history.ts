@@ -100,12 +100,12 @@ async function approvalEntry(repo: RepositoryContext, revision: PackageRevision)
   return { ...entry, what: `${entry.what}, ${describeStep(step)}${broken}` };
 }
 
-/** The approvals before the last one, where it took several. */
+/** The approvals before the last one. Whether they were required, or more than that, is not recorded. */
 function approvalEntries({ tip, commit }: PackageRevision): HistoryEntry[] {
   const approvals = publishedRecordOf(tip.facts)?.approvals ?? [];
-  return approvals.slice(0, -1).map(({ at, subject, face }) => ({
+  return approvals.slice(0, -1).map(({ at, subject, face, mergeOf }) => ({
     ...{ at, by: subject, face, action: 'approval', commit, reason: undefined },
-    what: 'approval, one of several that were required',
+    what: mergeOf === undefined ? 'approval, one of several' : 'approval, for a merge of the Git host',
   }));
 }
 

@@ -71,6 +71,19 @@ export function latestIn(ofPackage: readonly PackageRevision[]): PackageRevision
   return latest;
 }
 
+/** The publication of a package with the highest number, if its commit is above this one on the main branch. */
+export async function publishedAbove(
+  { index }: Pick<RepositoryContext, 'index'>,
+  name: string,
+  commit: Oid,
+  head: Oid | undefined,
+): Promise<PackageRevision | undefined> {
+  const latest = latestIn(index.ofPackage(name));
+  if (latest === undefined || latest.commit === commit || !(await index.isOnMain(latest.commit, head)))
+    return undefined;
+  return (await index.isOnMain(commit, latest.commit)) ? latest : undefined;
+}
+
 /** Undefined if the revision has all that the publication changed. */
 async function readLater(
   git: GitRepository,

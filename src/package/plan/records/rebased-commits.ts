@@ -10,7 +10,8 @@ const LAST_MS = 4_000_000_000_000;
 
 /**
  * The commit of the main branch on which a host made a commit with one parent for a branch: by a squash the parent; by a rebase, which copies the
- * commits of the branch with the times of their authors, what is below the copies. Undefined where the history does not show it.
+ * commits of the branch with the times of their authors, what is below the copies. Undefined where the history does not show it. Users choose these times:
+ * commits of others can be among those after it, and none of the host is before it.
  */
 export async function startOfRebase(
   git: Pick<GitRepository, 'readCommit'>,
@@ -32,10 +33,9 @@ export async function startOfRebase(
   const last = await git.readCommit(commit);
   const [onto] = last.parents;
   if (onto === undefined) return undefined;
-  const own = await ownCommits(git, head, base ?? onto);
-  if (own === undefined) return undefined;
-  // Other commits than merges, which a rebase leaves out.
-  const picked = [...own.values()].filter(({ parents }) => parents.length === 1);
+  const picked = await pickedCommits(git, head, base ?? onto);
+  if (picked === undefined) return undefined;
+  const own = new Set(picked.map(({ oid }) => oid));
   const times = new Set(picked.map(({ author }) => author.time));
   const isAny = picked.some(({ author: { time } }) => !(time >= FIRST_MS && time <= LAST_MS));
   const isCopy = ({ author }: Commit) => isAny || times.has(author.time);
@@ -57,19 +57,22 @@ export async function startOfRebase(
   return start;
 }
 
-/** The commits of a branch that the main branch did not have; undefined where that is not found out. */
-async function ownCommits(
+/**
+ * The commits of a branch that the main branch did not have, without merges, which a rebase leaves out; the newest ones first. Undefined where that is not
+ * found out.
+ */
+export async function pickedCommits(
   git: Pick<GitRepository, 'readCommit'>,
   head: Oid,
   main: Oid,
-): Promise<ReadonlyMap<Oid, Commit> | undefined> {
+): Promise<readonly Commit[] | undefined> {
   const own = await commitsBeyond(git, head, main);
   if (own === undefined) return undefined;
-  const commits = new Map<Oid, Commit>();
+  const picked: Commit[] = [];
   for (const oid of own) {
     const commit = await readIfThere(git, oid);
     if (commit === undefined) return undefined;
-    commits.set(oid, commit);
+    if (commit.parents.length === 1) picked.push(commit);
   }
-  return commits;
+  return picked;
 }

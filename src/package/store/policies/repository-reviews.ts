@@ -4,6 +4,8 @@ import type { DeepReadonly } from '../../../resource/object/object.ts';
 import type { ReviewPolicy } from '../../model/policy/review-policy.ts';
 import { selects } from './selected-packages.ts';
 
+type MergePublication = NonNullable<NonNullable<Repository['status']>['mergePublication']>[number];
+
 /** The policies with reviews that can select packages of a repository. */
 export function reviewsOf(
   repository: DeepReadonly<Repository>,
@@ -21,10 +23,25 @@ export function reviewsOf(
 
 function mergesSince(
   { publishOn }: Pick<ReviewPolicy, 'publishOn'>,
-  { name, uid }: DeepReadonly<PackagePolicy>['metadata'],
-  { status }: DeepReadonly<Repository>,
+  metadata: DeepReadonly<PackagePolicy>['metadata'],
+  repository: DeepReadonly<Repository>,
 ): Pick<ReviewPolicy, 'mergesSince'> {
-  const begun = status?.mergePublication?.find((one) => one.policy === name && one.uid === uid);
+  const { name, uid } = metadata;
+  const begun = repository.status?.mergePublication?.find((one) => one.policy === name && one.uid === uid);
   const isOther = publishOn !== 'approval' && begun?.publishOn !== publishOn;
-  return begun === undefined || isOther ? {} : { mergesSince: { commit: begun.commit } };
+  return begun === undefined || isOther ? {} : { mergesSince: sinceOf(begun, metadata, repository.metadata) };
+}
+
+/**
+ * Since when merges publish by a policy of which that was recorded. What was merged before the Repository was registered is as old as what was merged
+ * before the policy was created.
+ */
+export function sinceOf(
+  { commit, ofUsers }: DeepReadonly<Pick<MergePublication, 'commit' | 'ofUsers'>>,
+  policy: DeepReadonly<PackagePolicy>['metadata'],
+  repository: DeepReadonly<Repository>['metadata'],
+): NonNullable<ReviewPolicy['mergesSince']> {
+  const since = { commit, ...(ofUsers === undefined ? {} : { ofUsers }) };
+  if (policy.generation !== 1) return since;
+  return { ...since, createdAt: [policy.creationTimestamp ?? '', repository.creationTimestamp ?? ''].sort().at(-1) };
 }

@@ -6,6 +6,9 @@ import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionStatusSchema, packageConditionsSchema } from '../common/condition-schema.ts';
 import { serverTimeSchema } from '../common/time-schema.ts';
 
+/** Of the reason in a table. */
+const MAX_REASON_CHARACTERS = 160;
+
 export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'] as const;
 
 /** Set by the server on the highest published revision of a package. */
@@ -139,6 +142,14 @@ function reasonOf(object: DisplayedRevision): string | undefined {
   return failed === undefined ? undefined : `${failed.type}: ${failed.message ?? failed.reason ?? ''}`;
 }
 
+/** For a table; `sluice why` has all of it. */
+function shortened(text: string | undefined): string | undefined {
+  const characters = [...(text ?? '')];
+  return characters.length <= MAX_REASON_CHARACTERS
+    ? text
+    : `${characters.slice(0, MAX_REASON_CHARACTERS - 1).join('')}…`;
+}
+
 export const packageRevisionKind = defineKind({
   group: 'porch.kpt.dev',
   version: 'v1alpha1',
@@ -252,7 +263,7 @@ export const packageRevisionKind = defineKind({
     { name: 'Ready', type: 'string', priority: 1, value: (object) => readyOf(object)?.status },
     { name: 'Gates', type: 'string', priority: 1, value: (object) => countOfGates(readyOf(object)?.message) },
     { ...AGE_COLUMN, priority: 1 },
-    { name: 'Reason', type: 'string', priority: 1, value: reasonOf },
+    { name: 'Reason', type: 'string', priority: 1, value: (object) => shortened(reasonOf(object)) },
   ],
 });
 

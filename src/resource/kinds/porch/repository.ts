@@ -145,7 +145,13 @@ export const repositoryKind = defineKind({
               .string()
               .optional()
               .describe(
-                'The head of the main branch when it began; merges that are part of it publish nothing. Absent: since the policy was created.',
+                'The head of the main branch when it began; merges that are part of it publish nothing, except those made after the policy was created, and the Repository registered, if the policy was not changed since its creation.',
+              ),
+            ofUsers: z
+              .object({ commit: z.string().optional().describe('As commit.') })
+              .optional()
+              .describe(
+                'Since when merges of pull requests of users publish, where publishOn was changed between review and merge: both publish them.',
               ),
           }),
         )

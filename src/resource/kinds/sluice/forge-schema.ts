@@ -8,7 +8,7 @@ export const loginSchema = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be the name of a user or team of the host');
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be the name of a user or team of the host, without its organization');
 
 const label = z
   .string()

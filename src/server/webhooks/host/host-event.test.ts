@@ -88,6 +88,23 @@ test('a report of a check requests nothing, unless a user wants it again', () =>
   expect(of('rerequested')).toMatchObject({ isCheckReport: false, isOwnCheck: false });
 });
 
+test('a report of a check that has ended names its commit, and one of a push its branch and files', () => {
+  type Checked = Payload & { readonly sha?: string; readonly state?: string };
+  for (const name of ['check_run', 'check_suite', 'status'])
+    for (const payload of documented(name) as readonly Checked[]) {
+      const { head_sha: commit } = payload.check_run ?? payload.check_suite ?? { head_sha: payload.sha };
+      const hasEnded = name === 'status' ? payload.state !== 'pending' : payload.action === 'completed';
+      expect(read(payload)?.checked).toBe(hasEnded ? commit : undefined);
+    }
+  const pushes = documented('push').map((payload) => read(payload)?.push);
+  expect(new Set(pushes.filter((push) => push !== undefined).map(({ branch }) => branch))).toEqual(new Set(['master']));
+  expect(pushes).toContainEqual({ branch: 'master', paths: ['README.md'] });
+  const files = [{ added: ['a'], modified: 'b', removed: null }, { removed: ['c'] }];
+  const push = { ref: 'refs/heads/main', after: 'a'.repeat(40) };
+  expect(read({ ...push, commits: files })?.push).toEqual({ branch: 'main', paths: ['a', 'c'] });
+  for (const commits of [undefined, null, 'none', [null]]) expect(read({ ...push, commits })?.push?.paths).toEqual([]);
+});
+
 test('only a request of a user runs checks again, and only a merge queue waits for them', () => {
   const hints = Object.fromEntries(
     events.map((name) => [
@@ -123,6 +140,8 @@ test.each(['installation', 'installation_repositories'])(
         owner,
         hint: undefined,
         pull: undefined,
+        push: undefined,
+        checked: undefined,
         isCheckReport: false,
         isOwnCheck: false,
       });

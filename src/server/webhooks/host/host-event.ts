@@ -13,6 +13,10 @@ export interface HostEvent {
   readonly pull: ReportedPull | undefined;
   /** A comment in a conversation that its sender has just written. Other than the rest, it is a fact of the host that cannot be read there later. */
   readonly written: WrittenComment | undefined;
+  /** The branch that was pushed to, and the files that the message lists as changed, of which hosts leave some out. */
+  readonly push: ReportedPush | undefined;
+  /** The commit of a check that has ended, which may be what a merge waits for. */
+  readonly checked: string | undefined;
   /** It reports a check and requests nothing: there is nothing to read. */
   readonly isCheckReport: boolean;
   /** The same of a check that Sluice has set. */
@@ -30,6 +34,13 @@ interface ReportedPull {
   readonly state?: string | undefined;
   /** Undefined for the head of a fork. */
   readonly head?: { readonly branch: string; readonly commit: string } | undefined;
+}
+
+interface ReportedPush {
+  /** Name of the branch, without `refs/heads/`. */
+  readonly branch: string;
+  /** From the root of the repository. */
+  readonly paths: readonly string[];
 }
 
 interface WrittenComment {
@@ -89,8 +100,34 @@ const pullRequest = z.union([
 ]);
 /** In the place of a branch that was removed Gitea and Forgejo have this ref; only the label has its name. */
 const isRemoved = (ref: string) => /^refs\/pull\/\d+\/head$/.test(ref);
-const check = z.union([z.object({ check_run: z.object({}) }), z.object({ check_suite: z.object({}) })]);
-const ownCheck = z.object({ check_run: z.object({ name: z.string().startsWith('sluice/') }) });
+const status = z.object({ sha: oid, context: z.string(), state: z.string() });
+const check = z.union([z.object({ check_run: z.object({}) }), z.object({ check_suite: z.object({}) }), status]);
+const own = z.string().startsWith('sluice/');
+const ownCheck = z.union([z.object({ check_run: z.object({ name: own }) }), status.extend({ context: own })]);
+const completed = z.literal('completed');
+const checked = z.union([
+  z.object({ action: completed, check_run: z.object({ head_sha: oid }) }).transform(({ check_run: of }) => of.head_sha),
+  z
+    .object({ action: completed, check_suite: z.object({ head_sha: oid }) })
+    .transform(({ check_suite: of }) => of.head_sha),
+  status.refine(({ state }) => state !== 'pending').transform(({ sha }) => sha),
+]);
+const paths = z.array(z.string()).nullish().catch(undefined);
+const push = z
+  .object({
+    ref: z.string().max(1024).startsWith('refs/heads/'),
+    after: oid,
+    commits: z
+      .array(z.object({ added: paths, modified: paths, removed: paths }))
+      .nullish()
+      .catch(undefined),
+  })
+  .transform(({ ref, commits }) => ({
+    branch: ref.slice('refs/heads/'.length),
+    paths: (commits ?? []).flatMap(({ added, modified, removed }) =>
+      [added, modified, removed].flatMap((of) => of ?? []),
+    ),
+  }));
 const queue = z.object({ action: z.literal('checks_requested'), merge_group: z.object({ head_sha: oid }) });
 
 const user = z.object({ login: text });
@@ -121,6 +158,8 @@ export function hostEventIn(body: Buffer | undefined): HostEvent | undefined {
     hint: commit !== undefined ? { rerun: commit } : queue.safeParse(value).success ? 'merge-queue' : undefined,
     pull: pullRequest.safeParse(value).data,
     written: written.safeParse(value).data,
+    push: push.safeParse(value).data,
+    checked: checked.safeParse(value).data,
     isCheckReport: commit === undefined && check.safeParse(value).success,
     isOwnCheck: commit === undefined && ownCheck.safeParse(value).success,
   };

@@ -47,15 +47,16 @@ export class SeenFile {
     }
   }
 
-  /** Adds one entry and removes others, all or nothing. */
-  replace(removed: readonly string[], { id, at }: SeenEntry): void {
+  /** Adds one entry, if there is one, and removes others, all or nothing. */
+  replace(removed: readonly string[], added: SeenEntry | undefined): void {
     try {
       this.#use((database) => {
         database.exec('BEGIN IMMEDIATE');
         try {
           const remove = database.prepare('DELETE FROM seen WHERE id = ?');
           for (const one of removed) remove.run(one);
-          database.prepare('INSERT OR REPLACE INTO seen (id, at) VALUES (?, ?)').run(id, at);
+          if (added !== undefined)
+            database.prepare('INSERT OR REPLACE INTO seen (id, at) VALUES (?, ?)').run(added.id, added.at);
           database.exec('COMMIT');
         } catch (error) {
           database.exec('ROLLBACK');

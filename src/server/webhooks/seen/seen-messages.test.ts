@@ -66,6 +66,19 @@ test('a restart knows the messages of before, without those that are too old or 
   expect(errors).toEqual([]);
 });
 
+test('what a repetition finds expired is removed from the file too', () => {
+  const clock = new ManualClock();
+  const file = new SeenFile(join(folder(), 'webhooks.db'), (error) => expect.fail(String(error)));
+  onTestFinished(() => file.close());
+  const seen = new SeenMessages({ clock, milliseconds: 1000, limit: 10, file });
+  seen.add('a');
+  clock.advance(600);
+  seen.add('b');
+  clock.advance(600);
+  expect([seen.add('b'), seen.size]).toEqual([false, 1]);
+  expect(file.load().map(({ id }) => id)).toEqual(['b']);
+});
+
 test('a file that is damaged is replaced, and one that cannot be written loses only the memory of a restart', () => {
   const clock = new ManualClock();
   const errors: unknown[] = [];

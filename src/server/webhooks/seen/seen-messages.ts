@@ -38,10 +38,8 @@ export class SeenMessages {
       removed.push(old);
     }
     const isNew = !seen.has(id);
-    if (isNew) {
-      seen.set(id, now);
-      file?.replace(removed, { id, at: now });
-    }
+    if (isNew) seen.set(id, now);
+    if (isNew || removed.length > 0) file?.replace(removed, isNew ? { id, at: now } : undefined);
     return isNew;
   }
 }
