@@ -21,7 +21,7 @@ describe('a server', () => {
   });
 });
 test('d', ({ skip }) => skip('root may do all'));
-test('e', () => { throw new Error('failed'); });
+test('e', () => expect('an output').toBe('another'));
 test('f', () => undefined);
 `;
 
@@ -38,13 +38,13 @@ test('a run ends with the reason of each skipped test, failed hooks too, and not
   }).catch((error: { stdout: string }) => error);
   const skipped = [
     'skipped: some.test.js > without a program > a - go is not installed',
-    'skipped: some.test.js > 2 tests - a hook failed: it did not start',
+    'skipped: some.test.js > 2 tests - a hook failed: it did not start ⏎ in time',
     'skipped: some.test.js > d - root may do all',
   ];
   expect(stdout).toContain(`${skipped.join('\n')}\n1 passed, 1 failed, 4 skipped in `);
   expect(readFileSync(notes, 'utf8').trim().split('\n')).toEqual([
-    'failed: some.test.js > a server - a hook failed: it did not start',
-    'failed: some.test.js > e',
+    'failed: some.test.js > a server - a hook failed: it did not start ⏎ in time',
+    expect.stringMatching(/^failed: some.test.js > e - expected .* ⏎ Expected: "another" ⏎ Received: "an output"$/),
     ...skipped,
   ]);
 });

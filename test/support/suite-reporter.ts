@@ -1,6 +1,10 @@
 import { appendFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 import './skip.ts';
+
+/** Of the reason of a failure, in characters. */
+const MAX_REASON = 1000;
 
 /**
  * Ends a run with each skipped test and its reason, then with the counts and the duration. A run that executed no test fails: a suite
@@ -38,21 +42,34 @@ export default class SuiteReporter implements Reporter {
   }
 }
 
-/** A line for each failed test, for each file that failed as a whole, and for each suite whose hooks failed. */
+/** A line with the reason for each failed test, for each file that failed as a whole, and for each suite whose hooks failed. */
 function describeFailures(modules: readonly TestModule[], tests: readonly TestCase[]): string[] {
-  const files = modules.filter((module) => module.errors().length > 0).map((module) => module.relativeModuleId);
+  const files = modules
+    .filter((module) => module.errors().length > 0)
+    .map((module) => `${module.relativeModuleId} - ${shortened(module.errors()[0]?.message)}`);
   const suites = modules
     .flatMap((module) => [...module.children.allSuites()])
     .filter((suite) => suite.errors().length > 0)
     .map((suite) => `${suite.module.relativeModuleId} > ${suite.fullName} - ${hookFailure(suite)}`);
   const failed = tests.filter((test) => test.result().state === 'failed');
-  const names = failed.map((test) => `${test.module.relativeModuleId} > ${test.fullName}`);
+  const names = failed.map((test) => `${test.module.relativeModuleId} > ${test.fullName} - ${failureOf(test)}`);
   return [...files, ...suites, ...names].map((name) => `failed: ${name}\n`);
 }
 
-/** The first line of what a hook of the suite, or of the file, threw. */
+/** What a hook of the suite, or of the file, threw. */
 function hookFailure(suite: TestSuite | TestModule): string {
-  return `a hook failed: ${suite.errors()[0]?.message.split('\n', 1)[0]}`;
+  return `a hook failed: ${shortened(suite.errors()[0]?.message)}`;
+}
+
+function failureOf(test: TestCase): string {
+  const { message, diff = '' } = test.result().errors?.[0] ?? {};
+  return shortened(`${message}\n${stripVTControlCharacters(diff)}`);
+}
+
+/** On one line, with its beginning and its end: where the whole output of a run is not kept, this must do. */
+function shortened(message = 'no reason is given'): string {
+  const line = message.trim().replaceAll(/\s*\n\s*/g, ' ⏎ ');
+  return line.length <= MAX_REASON ? line : `${line.slice(0, MAX_REASON / 2)} … ${line.slice(-MAX_REASON / 2)}`;
 }
 
 /** A line for each test; one for all of a file that have the same reason. */
