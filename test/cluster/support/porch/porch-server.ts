@@ -32,7 +32,7 @@ export class PorchServer implements AsyncDisposable {
   static async start({ path, module }: PorchProgram, plane: ControlPlane, api: KubeApi): Promise<PorchServer> {
     for (const file of CRDS)
       for (const definition of loadAll(await readFile(join(module, file), 'utf8')) as KubeObject[])
-        await done(api.post(DEFINITIONS, definition));
+        await done(() => api.post(DEFINITIONS, definition));
     const port = await freePort();
     const folder = join(plane.folder, 'porch');
     await mkdir(folder);
@@ -46,16 +46,16 @@ export class PorchServer implements AsyncDisposable {
       ],
     });
     const server = new PorchServer(component, api);
-    await done(api.post('/api/v1/namespaces', { metadata: { name: NAMESPACE } }));
+    await done(() => api.post('/api/v1/namespaces', { metadata: { name: NAMESPACE } }));
     const service = { type: 'ExternalName', externalName: 'localhost', ports: [{ port }] };
     const services = `/api/v1/namespaces/${NAMESPACE}/services`;
-    await done(api.post(services, { metadata: { name: 'api' }, spec: service }));
+    await done(() => api.post(services, { metadata: { name: 'api' }, spec: service }));
     const spec = {
       ...{ group: 'porch.kpt.dev', version: 'v1alpha1', groupPriorityMinimum: 1000, versionPriority: 15 },
       ...{ insecureSkipTLSVerify: true, service: { namespace: NAMESPACE, name: 'api', port } },
     };
     const name = API_SERVICE.split('/').at(-1);
-    await done(api.post(API_SERVICE.slice(0, API_SERVICE.lastIndexOf('/')), { metadata: { name }, spec }));
+    await done(() => api.post(API_SERVICE.slice(0, API_SERVICE.lastIndexOf('/')), { metadata: { name }, spec }));
     await eventually(
       () => server.#get(`${PACKAGE_VERSION}/namespaces/default/packagerevisions`),
       ({ status }) => status === 200,
@@ -67,7 +67,7 @@ export class PorchServer implements AsyncDisposable {
   async register(namespace: string, name: string, spec: object): Promise<void> {
     const path = `${REPOSITORIES}/${namespace}/repositories`;
     const identity = { apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name } };
-    await done(this.#api.post(path, { ...identity, spec }));
+    await done(() => this.#api.post(path, { ...identity, spec }));
     await eventually(
       () => this.#get(`${REPOSITORIES}/${namespace}/repositories/${name}`),
       ({ text }) => /"type":"Ready"/.test(text) && /"status":"True"/.test(text),
@@ -96,32 +96,32 @@ export class PorchServer implements AsyncDisposable {
       const revision = await this.#revision(namespace, name);
       const path = `${PACKAGE_VERSION}/namespaces/${namespace}/packagerevisions/${name}`;
       const spec = { ...(revision.spec as object), lifecycle };
-      await done(this.#api.put(lifecycle === 'Proposed' ? path : `${path}/approval`, { ...revision, spec }));
+      await done(() => this.#api.put(lifecycle === 'Proposed' ? path : `${path}/approval`, { ...revision, spec }));
     }
   }
 
   async setMetadata(namespace: string, name: string, metadata: object): Promise<void> {
     const revision = await this.#revision(namespace, name);
     const path = `${PACKAGE_VERSION}/namespaces/${namespace}/packagerevisions/${name}`;
-    await done(this.#api.put(path, { ...revision, metadata: { ...revision.metadata, ...metadata } }));
+    await done(() => this.#api.put(path, { ...revision, metadata: { ...revision.metadata, ...metadata } }));
   }
 
   /** Replaces files of a draft. */
   async setFiles(namespace: string, name: string, files: Readonly<Record<string, string>>): Promise<void> {
     const path = `${PACKAGE_VERSION}/namespaces/${namespace}/packagerevisionresources/${name}`;
-    const { body } = await done(this.#get(path));
+    const { body } = await done(() => this.#get(path));
     const spec = body.spec as { readonly resources: object };
-    await done(this.#api.put(path, { ...body, spec: { ...spec, resources: { ...spec.resources, ...files } } }));
+    await done(() => this.#api.put(path, { ...body, spec: { ...spec, resources: { ...spec.resources, ...files } } }));
   }
 
   async #create(namespace: string, spec: object): Promise<string> {
     const path = `${PACKAGE_VERSION}/namespaces/${namespace}/packagerevisions`;
     const identity = { apiVersion: 'porch.kpt.dev/v1alpha1', kind: 'PackageRevision', metadata: { namespace } };
-    return (await done(this.#api.post(path, { ...identity, spec }))).body.metadata.name;
+    return (await done(() => this.#api.post(path, { ...identity, spec }))).body.metadata.name;
   }
 
   async #revision(namespace: string, name: string): Promise<KubeObject> {
-    return (await done(this.#get(`${PACKAGE_VERSION}/namespaces/${namespace}/packagerevisions/${name}`))).body;
+    return (await done(() => this.#get(`${PACKAGE_VERSION}/namespaces/${namespace}/packagerevisions/${name}`))).body;
   }
 
   #get(path: string): Promise<Answer> {
@@ -135,8 +135,9 @@ export class PorchServer implements AsyncDisposable {
 }
 
 /** The answer, which must be a success. */
-async function done(answer: Promise<Answer>): Promise<Answer> {
-  const { status, text } = await answer;
-  if (status >= 300) throw new Error(`the server responded with ${status}: ${text}`);
+async function done(request: () => Promise<Answer>): Promise<Answer> {
+  // Porch polls its repositories while it serves requests, and a ref that it writes just then has no content.
+  const answer = await eventually(request, ({ status, text }) => status < 500 || !text.includes('ref file is empty'));
+  if (answer.status >= 300) throw new Error(`the server responded with ${answer.status}: ${answer.text}`);
   return answer;
 }
