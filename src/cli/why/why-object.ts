@@ -112,7 +112,7 @@ export async function explainObject(access: Access, text: string): Promise<Objec
   const meant = near.length === 0 ? '' : `did you mean ${near.join(' or ')}? `;
   throw new SluiceError(
     'InvalidInput',
-    `cannot explain objects of the kind "${kind}"; ${meant}sluice why takes the name of a package revision, or <kind>/<name> with one of the kinds ${EXPLAINED_KINDS.join(', ')}; other objects are shown by ${commandLine(['kubectl', 'get', kind, text.slice(slash + 1), '-o', 'yaml'])}`,
+    `cannot explain objects of the kind "${kind}"; ${meant}give the name of a package revision, or <kind>/<name> with one of the kinds ${EXPLAINED_KINDS.join(', ')}; other objects are shown by ${commandLine(['kubectl', 'get', kind, text.slice(slash + 1), '-o', 'yaml'])}`,
   );
 }
 
