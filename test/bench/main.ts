@@ -1,4 +1,4 @@
-// Benchmarks: `npm run bench -- <name> [--option=value]`, `-- --help` lists all. Figures are printed, never asserted; a ratio compares with a floor of the same run.
+// Benchmarks: `npm run bench -- --help` lists them. Figures are printed, never asserted; a ratio compares with a floor of the same run.
 import { api } from './api.ts';
 import { type BenchmarkName, benchmarkHelp, unknownOptions } from './benchmarks.ts';
 import { cluster } from './cluster/cluster.ts';
