@@ -1,3 +1,4 @@
+import { spacedWords } from '../../src/foundation/text/spaced-words.ts';
 import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import type { WaveTarget } from '../../src/resource/kinds/sluice/wave/wave-target.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
@@ -101,7 +102,7 @@ function targetText(target: WaveTarget, plan: WavePlan): string {
   const { wave, phase, reason, log = [] } = record ?? {};
   const since = log.at(-1)?.time;
   const where = wave === undefined ? '' : ` in wave ${wave}`;
-  return `${spec.repository}/${spec.package}${where} is ${phase}${since === undefined ? '' : ` since ${since}`}${reason === undefined ? '' : `: ${reason}`}${due === undefined ? '' : `; ${due}`}`;
+  return `${spec.repository}/${spec.package}${where} is ${spacedWords(phase ?? 'Unknown')}${since === undefined ? '' : ` since ${since}`}${reason === undefined ? '' : `: ${reason}`}${due === undefined ? '' : `; ${due}`}`;
 }
 
 function compareOpen(one: WaveTarget, other: WaveTarget): number {

@@ -273,6 +273,8 @@ export interface GitRemote {
 
 /** Credentials for a remote, and how Sluice verifies the identity of the remote. */
 export interface GitCredentials {
+  /** Where they are, for messages, such as `Secret default/git`. */
+  readonly source?: string;
   /** For http and https. */
   readonly basic?: BasicCredentials;
   /** For https: certificates in PEM of authorities that are trusted for this remote besides those of the system. */

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -141,9 +141,19 @@ describe('sluice verify', () => {
     writeFileSync(broken, 'sluice no-key\n');
     const empty = join(folder, 'empty');
     writeFileSync(empty, '');
+    const workTree = join(folder, 'work-tree');
+    mkdirSync(workTree);
+    writeFileSync(join(workTree, '.git'), 'gitdir: /elsewhere/.git/worktrees/work-tree\n');
     for (const [words, text] of [
       [[source, '--data', join(folder, 'nothing')], 'give --allowed-signers'],
-      [[folder, '--allowed-signers', signers], 'there is no bare Git repository'],
+      [
+        [folder, '--allowed-signers', signers],
+        'is neither a repository nor the top folder of a clone; name a repository',
+      ],
+      [
+        [workTree],
+        `is a linked work tree; name a repository, or clone one and verify the clone: git clone --mirror ${workTree} `,
+      ],
       [['--allowed-signers', signers], 'such as: sluice verify packages.git --allowed-signers allowed-signers'],
       ...['https://git.example.com/owner/packages.git', 'git@git.example.com:owner/packages.git'].map(
         (address) =>
@@ -153,7 +163,8 @@ describe('sluice verify', () => {
         ['https://bob:secret@git.example.com/packages'],
         'clone --mirror https://git.example.com/packages packages.git,',
       ],
-      [[join(folder, 'nosuch')], `there is no bare Git repository at ${join(folder, 'nosuch')}`],
+      [[join(folder, 'nosuch')], `there is no Git repository at ${join(folder, 'nosuch')}, which`],
+      [[join(folder, 'nosuch')], 'git clone --mirror ADDRESS packages.git, then "'],
       [[source, '--allowed-signers', broken], `${broken}: line 1 of the allowed-signers file`],
       [[source, '--allowed-signers', empty], `the allowed-signers file ${empty} has no keys`],
     ] as const) {

@@ -215,7 +215,7 @@ test('a merge by an administrator in spite of a closed gate is flagged, and not 
   expect(await press('bob', 'PUT', `pulls/${pull.number}/merge`, {})).toMatch(/^405 Required status check/);
   expect(await press(OWNER, 'PUT', `pulls/${pull.number}/merge`, {})).toMatch(/^200 /);
   await shows(/Published/, 'rpkg', 'get', name);
-  await shows(/edge: NotDelivered: v2 was published out of band/, 'why', name);
+  await shows(/edge: Not delivered: v2 was published out of band/, 'why', name);
   expect(await sluice('why', name)).toMatch(/it did not come through the gates \(GateUnmet\): .*example\.com\/Tested/);
   const { body } = await up.api.list(`/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=${name}`);
   expect(body.items.map(({ reason, message }) => `${reason}: ${message}`)).toContainEqual(

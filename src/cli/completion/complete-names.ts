@@ -26,6 +26,8 @@ const EXPLAINED: Readonly<Record<string, Kind>> = {
   'analysisrun/': 'analysis runs',
   'packagepolicy/': 'policies',
   'freeze/': 'freezes',
+  'repository/': 'repositories',
+  'deliverytarget/': 'targets',
 };
 
 type Option = (typeof PLACE_VALUES)[number];

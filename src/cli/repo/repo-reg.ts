@@ -3,6 +3,7 @@ import { conflictingRepository } from '../../../controllers/repository/repositor
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { counted } from '../../foundation/text/counted.ts';
 import { looksLikeSsh } from '../../git/network/ssh-address.ts';
+import { refusedCredentials } from '../../git/remote/http/http-error.ts';
 import { isCopyMessage } from '../../package/store/opening/open-repository-trust.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
@@ -64,7 +65,8 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
       undo.push(() => client.delete(repositoryKind, { namespace, name }).then(() => undefined));
       if (timeoutMs !== 0) await expectReady(access, made, timeoutMs);
     } catch (error) {
-      throw await failed(name, error, undo, { hasTimeout: timeoutMs !== undefined, isCreated });
+      const hint = credentialsHint(messageOf(error), options);
+      throw await failed(name, error, undo, { hasTimeout: timeoutMs !== undefined, isCreated, hint });
     }
     terminal.line(`${name} created`);
     if (webhookSecret !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
@@ -92,7 +94,7 @@ async function failed(
   name: string,
   error: unknown,
   undo: readonly (() => Promise<void>)[],
-  { hasTimeout, isCreated }: { readonly hasTimeout: boolean; readonly isCreated: boolean },
+  { hasTimeout, isCreated, hint }: { readonly hasTimeout: boolean; readonly isCreated: boolean; readonly hint: string },
 ): Promise<SluiceError> {
   const cause = messageOf(error);
   const code = isSluiceError(error) && error.code !== 'Internal' ? error.code : 'Unavailable';
@@ -115,7 +117,20 @@ async function failed(
     left.length === 0
       ? 'nothing was registered; fix that and try again, or register it as it is with --no-wait'
       : `and the registration could not be removed (${left.join('; ')}): "sluice repo unreg ${name}"`;
-  return new SluiceError(code, `${name} cannot be used: ${cause}; ${rest}`, { cause: error });
+  return new SluiceError(code, `${name} cannot be used: ${cause}${hint}; ${rest}`, { cause: error });
+}
+
+/** Which options gave, or can give, the credentials that the host does not accept. */
+function credentialsHint(cause: string, options: RegOptions): string {
+  const problem = refusedCredentials(cause);
+  const given = [
+    ...(options.repoBasicUsername === undefined ? [] : ['--repo-basic-username']),
+    ...(options.repoBasicPasswordFile === undefined ? [] : ['--repo-basic-password-file']),
+    ...(options.repoBasicPassword === undefined ? [] : ['--repo-basic-password']),
+  ];
+  if (problem === 'rejected' && given.length > 0)
+    return `; that Secret had the values of ${given.join(' and ')}: check the user name, and that the password or token is valid for this host`;
+  return problem === undefined ? '' : '; give --repo-basic-username and --repo-basic-password-file';
 }
 
 /** Checked before anything is written: the Secrets of an existing repository with this name must stay unchanged. */

@@ -30,7 +30,7 @@ export function addRevisionCommands(program: Command, invocation: Invocation, fi
     .description('what one revision waits for: every gate, who can settle it, what to do next')
     .argument(
       '<revision>',
-      'name of a package revision; or <kind>/<name> of a packagevariant, packagevariantset, waveplan, analysisrun or packagepolicy',
+      'name of a package revision; or <kind>/<name> of a packagevariant, packagevariantset, waveplan, analysisrun, packagepolicy, freeze, repository or deliverytarget',
     );
   examples(
     withOutput(withPlace(why), ['text', 'json', 'yaml']),

@@ -18,6 +18,8 @@ export interface TargetGetOptions extends PlaceOptions {
   readonly unhealthy?: boolean;
 }
 
+const ALL_HEALTHY = 'No packages are delivered that are not both synced and healthy';
+
 /** `sluice target get` */
 export function targetGet(
   names: readonly string[],
@@ -37,16 +39,26 @@ export function targetGet(
       return 0;
     }
     const isEach = options.packages === true || options.unhealthy === true;
-    const columns = isEach ? PACKAGE_COLUMNS : TARGET_COLUMNS;
+    const withNamespace = allNamespaces && names.length === 0;
+    const columns = [...(withNamespace ? ['Namespace'] : []), ...(isEach ? PACKAGE_COLUMNS : TARGET_COLUMNS)];
     const isShown = ({ isGood }: { readonly isGood: boolean }) => options.unhealthy !== true || !isGood;
     const rows: string[][] = [];
-    for (const target of targets)
-      if (isEach) rows.push(...packageRows(target, await deliveredOf(access.client, undefined, target), now, isShown));
-      else rows.push(targetRow(target, now).map((cell) => terminal.copyable(cell, target.metadata.namespace)));
-    if (rows.length === 0) terminal.note(targets.length === 0 ? 'No targets found' : 'No packages found');
+    for (const target of targets) {
+      const own = isEach
+        ? packageRows(target, await deliveredOf(access.client, undefined, target), now, isShown)
+        : [targetRow(target, now).map((cell) => terminal.copyable(cell, target.metadata.namespace))];
+      rows.push(...own.map((row) => (withNamespace ? [target.metadata.namespace ?? '', ...row] : row)));
+    }
+    if (targets.length === 0) terminal.note(noTargets(allNamespaces ? undefined : access.namespace));
+    else if (rows.length === 0) terminal.note(options.unhealthy === true ? ALL_HEALTHY : 'No packages are delivered');
     else terminal.out.write(table(columns, rows, { headers, paint: paintStates(terminal, columns) }));
     return 0;
   });
+}
+
+function noTargets(namespace: string | undefined): string {
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  return `No targets found${where}. To deliver packages, write a DeliveryTarget into a file of "sluice up --config <folder>", or apply it with kubectl; docs/delivery.md has an example.`;
 }
 
 /** A target by name; NotFound with what may have been meant. */

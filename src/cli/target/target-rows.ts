@@ -16,6 +16,10 @@ import type { Terminal } from '../output/terminal.ts';
 export const TARGET_COLUMNS = ['Name', 'Packages', 'Delivered', 'Synced', 'Healthy', 'Since', 'Message'];
 export const PACKAGE_COLUMNS = ['Target', 'Package', 'Revision', 'Synced', 'Healthy', 'Since', 'Message'];
 
+/** The cell of a value that nothing reports. */
+const NONE = '-';
+const NO_ENGINE = 'without spec.engine nothing reports whether it is synced';
+const NOT_REPORTED = 'no delivery was tried yet: is "sluice up" running, and the controller delivery not disabled?';
 /** Rollbacks that a line names. */
 const MAX_ROLLBACKS = 3;
 
@@ -29,15 +33,17 @@ export function targetRow({ metadata, spec, status }: DeliveryTarget, now: numbe
   const drift = drifted?.status === 'True' ? `Drifted: ${drifted.message.split('\n', 1)[0]}` : '';
   const rolledBack = (status?.rollbacks ?? []).slice(0, MAX_ROLLBACKS).map(rollbackText).join('; ');
   const report = deployment === undefined ? '' : deploymentMessage(deployment);
-  const missing = spec.engine === undefined ? 'no spec.engine' : 'not read yet';
+  const missing = spec.engine === undefined ? NO_ENGINE : 'its engine was not read yet';
   return [
     metadata.name,
     String(deliveredCount(status)),
     delivered,
-    deployment?.synced.status ?? '-',
-    deployment?.healthy.status ?? '-',
-    deployment === undefined ? '' : age(latestOf(deployment), now),
-    [problem, drift, rolledBack, deployment === undefined ? missing : report].filter((text) => text !== '').join('; '),
+    deployment?.synced.status ?? NONE,
+    deployment?.healthy.status ?? NONE,
+    deployment === undefined ? NONE : age(latestOf(deployment), now),
+    [ready === undefined ? NOT_REPORTED : problem, drift, rolledBack, deployment === undefined ? missing : report]
+      .filter((text) => text !== '')
+      .join('; '),
   ];
 }
 
@@ -57,7 +63,7 @@ export function packageRows(
     const name = `${one.repository}/${one.package}`;
     const revision = `v${one.revision}`;
     if (state === undefined)
-      return [[metadata.name, name, revision, '-', '-', '', rollbackOf.get(packageKey(one)) ?? '']];
+      return [[metadata.name, name, revision, NONE, NONE, NONE, rollbackOf.get(packageKey(one)) ?? '']];
     return [
       [
         metadata.name,

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { ledgerPath } from '../../app/trust/open-trust.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
@@ -193,8 +193,22 @@ async function open(path: string, { preReceive }: VerifyOptions, { environment }
     return await openRepository(place, { readOnly: true, ...(quarantine === undefined ? {} : { quarantine }) });
   } catch (error) {
     if (!isSluiceError(error, 'NotFound')) throw error;
-    throw new SluiceError('InvalidInput', error.message, { cause: error });
+    throw noRepository(path, error);
   }
+}
+
+/** The next step where there is no repository. A linked work tree has none of its own, and can be cloned. */
+function noRepository(path: string, cause: unknown): SluiceError {
+  const folder = resolve(path);
+  const isWorkTree = statSync(join(folder, '.git'), { throwIfNoEntry: false })?.isFile() === true;
+  const [from, copy] = isWorkTree ? [folder, `${basename(folder)}.git`] : ['ADDRESS', 'packages.git'];
+  const clone = commandLine(['git', 'clone', '--mirror', from, copy]);
+  const found = isWorkTree ? 'is a linked work tree' : 'is neither a repository nor the top folder of a clone';
+  return new SluiceError(
+    'InvalidInput',
+    `there is no Git repository at ${folder}, which ${found}; name a repository, or clone one and verify the clone: ${clone}, then "${commandLine(['sluice', 'verify', copy])}"`,
+    { cause },
+  );
 }
 
 /** The next step for an address, without a password in it. */

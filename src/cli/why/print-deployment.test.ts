@@ -75,6 +75,16 @@ test('why prints when a revision was delivered, and what the engine reports of i
   expect(text).toContain(
     '      healthy  False, since 3m: Degraded: Kustomization flux-system/edge-east: Deployment upf not ready: 2/3\n',
   );
+  // A code without a message is printed as its words.
+  text = '';
+  const gate = {
+    ...{ type: 'Tested', open: true, state: 'Open', requiredBy: ['policy p'], approveOnly: false, explanation: '' },
+    ...{ condition: { status: 'True', reason: 'AllTestsPassed' }, boundTo: [], changed: [], settledBy: 'anyone' },
+  };
+  const away = { target: 'edge-east', state: 'NotDelivered', message: 'suspended' };
+  printExplanation(new Terminal(out, out, { NO_COLOR: '1' }), { ...explanation, gates: [gate], delivery: [away] }, NOW);
+  expect(text).toContain('          condition   True: All tests passed\n');
+  expect(text).toContain('  edge-east: Not delivered: suspended\n');
   // Approvals that any user may give have no line, and no empty one either.
   text = '';
   const approvals = { needed: 1, given: [], barred: [] };

@@ -1,3 +1,4 @@
+import { spacedWords } from '../../foundation/text/spaced-words.ts';
 import { age } from '../../foundation/time/age.ts';
 import { PUSH_ACTOR } from '../../package/model/gates/verdict.ts';
 import { claimedName } from '../../package/model/revision/attribution.ts';
@@ -121,8 +122,8 @@ function printGate(terminal: Terminal, gate: GateExplanation, now: number): void
   const sinceText = !isOfCondition ? '' : `, since ${printable(gate.since)} (${age(gate.since, now)})`;
   terminal.line(`  ${word}  ${terminal.style('bold', printable(gate.type))}`);
   const detail = (label: string, text: string) => terminal.line(`          ${label.padEnd(11)} ${printable(text)}`);
-  const message = [gate.condition?.reason, gate.condition?.message].filter((text) => text !== undefined && text !== '');
-  detail('condition', `${status}${sinceText}${message.length === 0 ? '' : `: ${message.join(': ')}`}`);
+  const message = reasonText(gate.condition?.reason, gate.condition?.message);
+  detail('condition', `${status}${sinceText}${message === '' ? '' : `: ${message}`}`);
   if (!gate.open) detail('why closed', gate.explanation);
   detail('required by', `${gate.requiredBy.join(', ')}${gate.approveOnly ? ', at approval only' : ''}`);
   if (gate.boundTo.length > 0) {
@@ -149,7 +150,7 @@ function printDelivery(terminal: Terminal, delivery: DeliveryExplanation, now: n
   const id = commit === undefined ? '' : ` commit ${commit.slice(0, 12)}`;
   const when = at === undefined ? '' : ` ${since(at, now)}`;
   terminal.line(
-    `  ${terminal.style('bold', printable(target))}: ${terminal.style(style, state)}${id}${when}: ${printable(message)}`,
+    `  ${terminal.style('bold', printable(target))}: ${terminal.style(style, printable(spacedWords(state)))}${id}${when}: ${printable(message)}`,
   );
   if (deployment !== undefined) {
     printDeployment(terminal, 'synced', deployment.synced, now);
@@ -165,10 +166,16 @@ function printDeployment(
   now: number,
 ): void {
   const style = status === 'True' ? 'green' : status === 'False' ? 'red' : 'yellow';
-  const text = [reason, message].filter((part) => part !== '').join(': ');
+  const text = reasonText(reason, message);
   terminal.line(
     `      ${label.padEnd(8)} ${terminal.style(style, printable(status))}, since ${age(time, now)}: ${printable(text)}`,
   );
+}
+
+/** A code is for programs: the message follows it, else its words replace it. */
+function reasonText(reason = '', message = ''): string {
+  if (reason === '') return message;
+  return message === '' ? spacedWords(reason) : `${reason}: ${message}`;
 }
 
 function since(time: string, now: number): string {

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { completeNames } from '../completion/complete-names.ts';
 import { cli, draft, register, useRepository } from './testing.ts';
@@ -127,7 +128,9 @@ spec: {selector: {repositories: [packages, packges], variantSets: [fleet, other]
 
 test('other kinds and missing objects are reported with the next step', async () => {
   expect(await cli.run('why', 'pod/a')).toMatchObject({
-    stderr: expect.stringContaining('packagevariant/<name> or packagevariantset/<name> or waveplan/<name>'),
+    stderr: expect.stringMatching(
+      /the kinds packagevariant, .*, repository, deliverytarget; other objects are shown by kubectl get pod a -o yaml\n$/,
+    ),
     code: 2,
   });
   expect((await cli.run('why', 'PackageVarient/a')).stderr).toContain('did you mean "sluice why packagevariant/a"');
@@ -138,4 +141,39 @@ test('other kinds and missing objects are reported with the next step', async ()
   await register(PLAN);
   expect((await cli.run('why', 'waveplan/wavs')).stderr).toContain('did you mean "sluice why waveplan/waves"?');
   expect((await cli.run('why', 'packagepolicies/office-hour')).stderr).toContain('why packagepolicy/office-hours"?');
+});
+
+test('a repository and a delivery target are explained by their conditions, also by their short names', async () => {
+  const broken = join(cli.folder, 'gone.git');
+  const target = (name: string, repo: string) =>
+    `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: ${name}}\nspec: {selector: {}, git: {repo: ${repo}}}\n---\n`;
+  await register(target('site', cli.bare('site.git')) + target('broken', broken));
+  for (const words of ['repository/packages', 'repo/packages', 'repositories.config.porch.kpt.dev/packages']) {
+    const { stdout, code } = await cli.run('why', words);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Repository packages {2}ready$/m);
+    expect(stdout).toMatch(/^ {2}- Ready is True since \S+Z: Repository Ready$/m);
+    expect(stdout).toContain('  sluice rpkg get --repository packages');
+  }
+  const { stdout } = await cli.run('why', 'deliverytarget/site');
+  expect(stdout).toMatch(/^DeliveryTarget site {2}delivered$/m);
+  expect(stdout).toContain('  - without spec.engine nothing reports whether it is synced and healthy\n');
+  const one = await cli.run('why', 'target/broken', '-o', 'json');
+  expect(JSON.parse(one.stdout)).toMatchObject({
+    state: 'not everything is delivered (Error)',
+    reasons: expect.arrayContaining([
+      expect.stringMatching(/^Ready is False since \S+Z: there is no Git repository at .*gone\.git; create one with: /),
+    ]),
+    commands: [expect.stringContaining('sluice target get broken --packages')],
+  });
+  expect((await cli.run('why', 'repo/package')).stderr).toContain('did you mean "sluice why repository/packages"?');
+
+  await cli.run('repo', 'reg', broken, '--no-wait');
+  const unread = await cli.run('why', 'repository/gone');
+  expect(unread.stdout).toMatch(/^Repository gone {2}cannot be used$/m);
+  expect(unread.stdout).toMatch(/^ {2}- Ready is False since .*gone\.git; create one with: /m);
+  expect(unread.stdout).toContain('  sluice repo sync gone');
+
+  const name = await draft({});
+  expect((await cli.run('why', `packagerevision.porch.kpt.dev/${name}`)).stdout).toContain(`${name}  Draft`);
 });

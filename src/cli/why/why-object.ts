@@ -6,20 +6,27 @@ import { readUnknownNames } from '../../../controllers/unknown-names.ts';
 import { describePlan } from '../../../controllers/wave-plan/describe-plan.ts';
 import { isOfPlan } from '../../../controllers/wave-plan/plan-records.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { commandLine } from '../../foundation/text/command-line.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
+import { spacedWords } from '../../foundation/text/spaced-words.ts';
 import { sluiceCommand } from '../../package/api/explain/explainer.ts';
 import { setsOf } from '../../package/store/policies/selected-packages.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import { packageVariantSetKind } from '../../resource/kinds/porch/package-variant-set.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery/delivery-target.ts';
 import { freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { analysisRunKind } from '../../resource/kinds/sluice/wave/analysis-run.ts';
 import { wavePlanKind } from '../../resource/kinds/sluice/wave/wave-plan.ts';
 import { waveTargetKind } from '../../resource/kinds/sluice/wave/wave-target.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
 import { expectObject } from './expect-object.ts';
+import { explainRepository, explainTarget } from './why-conditions.ts';
 import { explainFreeze } from './why-freeze.ts';
 import { explainPolicy } from './why-policy.ts';
 
@@ -56,30 +63,56 @@ const EXPLAINED: Readonly<Record<string, Explain>> = {
   ...named(analysisRunKind, async (access, name) => describeRun(await expectObject(access, analysisRunKind, name))),
   ...named(packagePolicyKind, explainPolicy),
   ...named(freezeKind, explainFreeze),
+  ...named(repositoryKind, explainRepository),
+  ...named(deliveryTargetKind, explainTarget),
 };
 
-const EXPLAINED_KINDS = Object.keys(EXPLAINED).filter((name) => !name.endsWith('s'));
+/** The nouns of commands, and their plurals. */
+const SHORT_NAMES: Readonly<Record<string, string>> = {
+  repos: 'repository',
+  target: 'deliverytarget',
+  targets: 'deliverytarget',
+  wave: 'waveplan',
+  policy: 'packagepolicy',
+};
+
+const EXPLAINED_KINDS = [
+  ...[packageVariantKind, packageVariantSetKind, wavePlanKind, analysisRunKind, packagePolicyKind, freezeKind],
+  ...[repositoryKind, deliveryTargetKind],
+].map(({ kind }) => kind.toLowerCase());
+
+/** A package revision as kubectl names it, with or without its group. */
+const REVISION = /^(?:packagerevisions?|rpkg)(?:\.[^/]*)?\/(?<name>.+)$/i;
 
 function named(
-  { kind, plural }: { readonly kind: string; readonly plural: string },
+  { kind, plural, shortNames }: Pick<Kind<KubernetesObject>, 'kind' | 'plural' | 'shortNames'>,
   explain: Explain,
 ): Record<string, Explain> {
-  return { [kind.toLowerCase()]: explain, [plural]: explain };
+  return Object.fromEntries([kind.toLowerCase(), plural, ...shortNames].map((name) => [name, explain]));
 }
+
+/** The name of a package revision that a user gave, with or without its kind. */
+export function revisionName(text: string): string {
+  return REVISION.exec(text)?.groups?.name ?? text;
+}
+
+/** A code of several words in a state, which is for programs. */
+const CODE = /\b(?:[A-Z][a-z]+){2,}\b/g;
 
 /** The explanation of `<kind>/<name>`; undefined for a text that is the name of a package revision. */
 export async function explainObject(access: Access, text: string): Promise<ObjectExplanation | undefined> {
   const slash = text.indexOf('/');
   if (slash < 0) return undefined;
-  const kind = text.slice(0, slash).toLowerCase();
+  // `-o name` prints a kind with its group.
+  const written = text.slice(0, slash).toLowerCase().split('.', 1)[0] ?? '';
+  const kind = Object.hasOwn(SHORT_NAMES, written) ? (SHORT_NAMES[written] ?? '') : written;
   const explain = Object.hasOwn(EXPLAINED, kind) ? EXPLAINED[kind] : undefined;
   if (explain !== undefined) return explain(access, text.slice(slash + 1));
-  const known = EXPLAINED_KINDS;
-  const near = nearMisses(kind, known);
-  const meant = near.map((one) => `"sluice why ${one}${text.slice(slash)}"`).join(' or ');
+  const near = nearMisses(kind, EXPLAINED_KINDS).map((one) => `"sluice why ${one}${text.slice(slash)}"`);
+  const meant = near.length === 0 ? '' : `did you mean ${near.join(' or ')}? `;
   throw new SluiceError(
     'InvalidInput',
-    `cannot explain objects of the kind "${kind}"; ${near.length === 0 ? '' : `did you mean ${meant}? Otherwise `}use the name of a package revision, or ${known.join('/<name> or ')}/<name>`,
+    `cannot explain objects of the kind "${kind}"; ${meant}give the name of a package revision, or <kind>/<name> with one of the kinds ${EXPLAINED_KINDS.join(', ')}; other objects are shown by ${commandLine(['kubectl', 'get', kind, text.slice(slash + 1), '-o', 'yaml'])}`,
   );
 }
 
@@ -88,7 +121,8 @@ export function printObjectExplanation(
   { subject, state, reasons, next, commands = [] }: ObjectExplanation,
   place: (command: string) => string,
 ): void {
-  terminal.line(`${terminal.style('bold', printable(subject))}  ${printable(state)}`);
+  const stateText = state.replaceAll(CODE, (code) => spacedWords(code).toLowerCase());
+  terminal.line(`${terminal.style('bold', printable(subject))}  ${printable(stateText)}`);
   terminal.line();
   terminal.line('Why it is here:');
   for (const reason of reasons) terminal.line(`  - ${printable(reason)}`);

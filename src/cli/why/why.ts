@@ -8,16 +8,17 @@ import { readRevision } from '../access/read-revision.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { printExplanation } from './print-explanation.ts';
-import { explainObject, printObjectExplanation } from './why-object.ts';
+import { explainObject, printObjectExplanation, revisionName } from './why-object.ts';
 
 export interface WhyOptions extends PlaceOptions, ActorOptions {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** `sluice why` */
-export function why(name: string, options: WhyOptions, invocation: Invocation): Promise<CommandResult> {
+export function why(text: string, options: WhyOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
+    const name = revisionName(text);
     const isServer = placeOf(options, invocation.environment).kind === 'server';
     const place = placedCommand(options, invocation, isServer);
     const isDocument = options.output !== 'text';

@@ -31,7 +31,7 @@ test.each([
     { basic: { username: 'x-access-token', password: 't' }, ssh, certificateAuthorities: 'PEM' },
   ],
 ])('what a Secret holds: %j', async (stringData, credentials) => {
-  expect(await held(stringData)).toEqual(credentials);
+  expect(await held(stringData)).toEqual({ ...credentials, source: 'Secret default/auth' });
 });
 
 test.each([

@@ -69,6 +69,7 @@ export async function secretCredentials(
     );
   }
   return {
+    source: `Secret ${namespace}/${name}`,
     ...(basic === undefined ? {} : { basic }),
     ...(ssh === undefined ? {} : { ssh }),
     ...(certificateAuthorities === undefined ? {} : { certificateAuthorities }),

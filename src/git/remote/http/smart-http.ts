@@ -125,7 +125,7 @@ export class SmartHttp implements Connection {
       if (status !== 200) {
         // The body is not read: it may be the answer of a service that must not be shown to the caller.
         throw statusError(this.url, status, {
-          withCredentials: credentials?.basic !== undefined,
+          credentials,
           changesRefs: changesRefs(exchange),
           retryAfter: retryAfterOf(headers['retry-after'], this.#clock.now()),
           location: targetOf(headers.location, `${this.#origin}${path}`),
