@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { eventually } from '../support/api/eventually.ts';
 import { git, initBare, temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { buildGoProgram, HELM } from '../support/go-program.ts';
 import { hasKubectl } from '../support/kubectl.ts';
 import { CHECKOUT, PageShell } from '../support/page-shell.ts';
-import { sectionsOf } from '../support/page-steps.ts';
+import { type PageStep, sectionsOf } from '../support/page-steps.ts';
 import { skipFor } from '../support/skip.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { PodPlayer } from './support/pod-player.ts';
@@ -52,6 +52,9 @@ describe(
       folder.remove();
     });
 
+    // Also after a failure, so that the other test begins with nothing.
+    afterEach(() => shell.run('kubectl delete -k deploy/overlays/ha --ignore-not-found'));
+
     /** Follows sections of the page. After the command that creates the Deployment, its pods run. */
     async function follow(titles: readonly string[], installs: RegExp, atEnd: (player: PodPlayer) => Promise<void>) {
       await using stack = new AsyncDisposableStack();
@@ -59,11 +62,17 @@ describe(
       const steps = titles.flatMap((title) => sectionsOf(page).find((one) => one.title === title)?.steps ?? []);
       expect(steps.length).toBeGreaterThan(2);
       for (const step of steps) {
-        await shell.follow(step);
+        await followStep(step, player);
         if (installs.test(step.command)) player = stack.use(new PodPlayer(stack.use(await Installation.adopt(plane))));
       }
       if (player === undefined) throw new Error(`no command of the page matches ${String(installs)}`);
       await atEnd(player);
+    }
+
+    async function followStep(step: PageStep, player: PodPlayer | undefined): Promise<void> {
+      await shell.follow(step).catch((cause: unknown) => {
+        throw player === undefined ? cause : new Error(`${String(cause)}\nwhile the replicas logged\n${player.log}`);
+      });
     }
 
     async function allStopped(player: PodPlayer): Promise<void> {
@@ -80,7 +89,6 @@ describe(
           expect(await shell.run(`kubectl -n sluice-system get ${name} --output=name`)).toContain('/sluice');
         expect(await shell.run('kubectl get repositories')).toContain('apps');
       });
-      await shell.succeed('kubectl delete -k deploy/overlays/ha --ignore-not-found');
     });
 
     test('Helm installs and uninstalls it', async () => {

@@ -10,7 +10,7 @@ import { type PageStep, showsAs } from './page-steps.ts';
 const run = promisify(execFile);
 export const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 /** Below the time of a test, so that the output of a command that hangs is reported. */
-const MAX_COMMAND_MS = 90_000;
+const MAX_COMMAND_MS = 150_000;
 /** What changes something at each call, also where its output is another one. */
 const ONCE =
   /^kubectl .*\b(?:apply|delete|create|scale|rollout|wait|label)\b|^sluice (?:import|export)|^helm |host\.mjs (?:[amrfp]|cl|cr|comment )/;

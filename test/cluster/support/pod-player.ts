@@ -4,7 +4,10 @@ import type { Installation, Replica } from './sluice-serve.ts';
 
 const PERIOD_MS = 200;
 
-/** Plays kubelet for the pods that the controllers of a control plane create: each runs as a process of the test. */
+/**
+ * Plays kubelet for the pods that the controllers of a control plane create: each runs as a process of the test, which is started again when it
+ * ends, as a container is.
+ */
 export class PodPlayer implements AsyncDisposable {
   readonly #installation: Installation;
   readonly #replicas = new Map<string, Replica>();
@@ -19,6 +22,11 @@ export class PodPlayer implements AsyncDisposable {
     this.#loop = this.#play().catch((error: unknown) => {
       this.#failure = error;
     });
+  }
+
+  /** What its replicas logged. */
+  get log(): string {
+    return [...this.#replicas].map(([name, { lines }]) => `${name}:\n${lines.join('\n')}`).join('\n');
   }
 
   /** How many replicas run. */
@@ -37,8 +45,9 @@ export class PodPlayer implements AsyncDisposable {
           await replica.stop();
         }
       for (const [at, name] of names.entries()) {
-        const environment = { POD_NAME: name };
-        const replica = this.#replicas.get(name) ?? (await this.#installation.start({ environment }));
+        const running = this.#replicas.get(name);
+        const replica =
+          running?.isRunning === true ? running : await this.#installation.start({ environment: { POD_NAME: name } });
         this.#replicas.set(name, replica);
         if (this.#ready.has(name) || !(await replica.isWarm())) continue;
         this.#ready.add(name);

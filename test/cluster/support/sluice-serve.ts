@@ -75,6 +75,10 @@ export class Replica implements AsyncDisposable {
     );
   }
 
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
   /** Status and body of a health check, which needs no credentials; 0 where nothing listens. */
   probe(path: string): Promise<{ readonly status: number; readonly text: string }> {
     return new Promise((resolve) => {
