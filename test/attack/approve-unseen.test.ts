@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { narrateChanges } from '../../src/app/service/narrate-changes.ts';
+import { narrateChanges } from '../../src/app/service/log/narrate-changes.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { IndexChange } from '../../src/package/index/state/index-delta.ts';
 import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';

@@ -6,7 +6,7 @@ import type { ObjectKey } from '../../resource/object/object.ts';
 import type { DataFolder } from '../data/data-folder.ts';
 import type { FunctionSettings } from '../functions/function-settings.ts';
 import type { ListenAddress } from '../service/listen-address.ts';
-import type { LogSink } from '../service/log-entry.ts';
+import type { LogSink } from '../service/log/log-entry.ts';
 import type { SigningChoice } from '../trust/signing-choice.ts';
 
 /** The part of the work of an installation: each role has a Lease of its own. */

@@ -12,7 +12,7 @@ import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { MOVERS } from '../controllers/controllers.ts';
 import { policyGatesOf, policyIssuersOf } from '../policies/policy-gates.ts';
 import { InitialOpenings } from '../service/initial-openings.ts';
-import { narrateEvent, repeatedWarnings } from '../service/narrate-event.ts';
+import { narrateEvent, repeatedWarnings } from '../service/log/narrate-event.ts';
 import { SluiceService } from '../service/service.ts';
 import { aborted } from '../service/until-stopped.ts';
 import { serveClusterApi } from './cluster-api.ts';

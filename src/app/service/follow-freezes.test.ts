@@ -5,7 +5,7 @@ import { type Freeze, freezeKind } from '../../resource/kinds/sluice/freeze.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { FreezeTimes } from '../policies/freeze-times.ts';
 import { followFreezes } from './follow-freezes.ts';
-import type { LogEntry } from './log-entry.ts';
+import type { LogEntry } from './log/log-entry.ts';
 
 test('the log and the events have the beginning and the end of each freeze, once', () => {
   const clock = new ManualClock(Date.parse('2026-01-14T10:00:00Z'));

@@ -2,7 +2,7 @@ import type { EventRecorder } from '../../controller/event-recorder.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { type FreezeRule, freezeText } from '../../package/model/policy/approval-rules.ts';
 import type { FreezeTimes } from '../policies/freeze-times.ts';
-import type { LogSink } from './log-entry.ts';
+import type { LogSink } from './log/log-entry.ts';
 
 export interface FreezeFollowing {
   readonly freezes: Pick<FreezeTimes, 'follow'>;

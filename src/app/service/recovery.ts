@@ -3,7 +3,7 @@ import { counted } from '../../foundation/text/counted.ts';
 import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import { isPlaceholder } from '../../package/model/revision/package-revision.ts';
 import type { Session } from '../session/session.ts';
-import type { LogEntry } from './log-entry.ts';
+import type { LogEntry } from './log/log-entry.ts';
 
 /** Reports the recovery after a process that ended without stopping, as two lines of the log. */
 export class Recovery {

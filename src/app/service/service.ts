@@ -22,17 +22,17 @@ import { addControllers, type ControllerChoice } from '../controllers/controller
 import type { Session } from '../session/session.ts';
 import { webhookReceivers } from './app-webhooks.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
-import { eventOfStep } from './event-of-step.ts';
 import { followFreezes } from './follow-freezes.ts';
 import { followRules } from './follow-rules.ts';
 import { InitialOpenings } from './initial-openings.ts';
 import type { ListenAddress } from './listen-address.ts';
-import { logChanges } from './log-changes.ts';
-import type { LogEntry, LogSink } from './log-entry.ts';
-import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
+import { eventOfStep } from './log/event-of-step.ts';
+import { logChanges } from './log/log-changes.ts';
+import type { LogEntry, LogSink } from './log/log-entry.ts';
+import { narrateEvent, repeatedWarnings } from './log/narrate-event.ts';
+import { type ReportedSteps, reportsStep } from './log/step-reporter.ts';
 import { Recovery } from './recovery.ts';
 import type { ApiParts, ServedApi } from './serve-api.ts';
-import { type ReportedSteps, reportsStep } from './step-reporter.ts';
 import { userMayCreate, userRights } from './user-rights.ts';
 
 export interface ServiceOptions extends ControllerChoice {

@@ -3,7 +3,7 @@ import { OtlpCollector, type ReceivedSpan } from '../../../test/support/otlp-col
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { currentTrace, inTrace, traced } from '../../foundation/tracing/traced.ts';
 import { startTestServer, WIDGETS } from '../../server/testing.ts';
-import type { LogEntry } from '../service/log-entry.ts';
+import type { LogEntry } from '../service/log/log-entry.ts';
 import { withTracing } from './with-tracing.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';

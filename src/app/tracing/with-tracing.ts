@@ -1,7 +1,7 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { setTracer } from '../../foundation/tracing/traced.ts';
-import type { LogSink } from '../service/log-entry.ts';
+import type { LogSink } from '../service/log/log-entry.ts';
 import { tracingSettings } from './tracing-settings.ts';
 
 /**

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { createDataFolder, dataFolder } from '../../app/data/data-folder.ts';
 import { packageRoot } from '../../app/package-root.ts';
 import { gitNetworkOf } from '../../app/repositories/git-network.ts';
-import type { LogSink } from '../../app/service/log-entry.ts';
+import type { LogSink } from '../../app/service/log/log-entry.ts';
 import { applyConfig, readConfig } from '../../app/session/apply-config.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
 import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';

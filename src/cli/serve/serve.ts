@@ -8,7 +8,7 @@ import { dataFolder, takeCacheFolder } from '../../app/data/data-folder.ts';
 import { gitNetworkOf } from '../../app/repositories/git-network.ts';
 import { loadResolvers } from '../../app/resolvers/load-resolvers.ts';
 import { type ListenAddress, listenAddress, webhookAddress } from '../../app/service/listen-address.ts';
-import type { LogSink } from '../../app/service/log-entry.ts';
+import type { LogSink } from '../../app/service/log/log-entry.ts';
 import { untilStopped } from '../../app/service/until-stopped.ts';
 import { withTracing } from '../../app/tracing/with-tracing.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';

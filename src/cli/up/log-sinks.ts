@@ -1,4 +1,4 @@
-import type { LogEntry, LogSink } from '../../app/service/log-entry.ts';
+import type { LogEntry, LogSink } from '../../app/service/log/log-entry.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { printable } from '../output/printable.ts';

@@ -3,7 +3,7 @@ import type { UpAbout } from '../../app/data/up-lock.ts';
 import type { FunctionSettings } from '../../app/functions/function-settings.ts';
 import { BUILT_IN_RESOLVERS } from '../../app/resolvers/built-in-resolvers.ts';
 import type { ListenAddress } from '../../app/service/listen-address.ts';
-import type { LogSink } from '../../app/service/log-entry.ts';
+import type { LogSink } from '../../app/service/log/log-entry.ts';
 import { type ServiceOptions, SluiceService } from '../../app/service/service.ts';
 import { type StopSignal, untilStopped } from '../../app/service/until-stopped.ts';
 import { Session } from '../../app/session/session.ts';

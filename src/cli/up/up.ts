@@ -2,7 +2,7 @@ import { checkDisabled, chosenControllers } from '../../app/controllers/controll
 import { gitNetworkOf } from '../../app/repositories/git-network.ts';
 import { loadResolvers } from '../../app/resolvers/load-resolvers.ts';
 import { type ListenAddress, listenAddress, webhookAddress } from '../../app/service/listen-address.ts';
-import type { LogSink } from '../../app/service/log-entry.ts';
+import type { LogSink } from '../../app/service/log/log-entry.ts';
 import { aborted } from '../../app/service/until-stopped.ts';
 import { applyConfig, readConfig } from '../../app/session/apply-config.ts';
 import type { Session } from '../../app/session/session.ts';

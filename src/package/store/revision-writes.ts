@@ -21,10 +21,10 @@ import type { TrackedRefs } from '../transaction/tracked-refs.ts';
 import { closingError, WriteQueue } from '../transaction/write-queue.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
-import type { BackgroundLimits } from './background-limits.ts';
+import type { BackgroundLimits } from './limits/background-limits.ts';
+import { RequestSlots } from './limits/request-slots.ts';
 import { expectRevision } from './read-revision.ts';
 import { recordedMerge } from './recorded-merge.ts';
-import { RequestSlots } from './request-slots.ts';
 import type { SignatureBacklog } from './signature-backlog.ts';
 import { transitions } from './transitions.ts';
 

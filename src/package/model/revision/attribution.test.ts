@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { git as gitCli } from '../../../../test/support/git/git-cli.ts';
 import { newServerTrust } from '../../../../test/support/trust.ts';
-import { narrateChanges } from '../../../app/service/narrate-changes.ts';
+import { narrateChanges } from '../../../app/service/log/narrate-changes.ts';
 import { packageRevisionKind } from '../../../resource/kinds/porch/package-revision.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n';

@@ -5,7 +5,7 @@ import type { Client } from '../../../resource/client/client.ts';
 import type { Repository } from '../../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type Stored } from '../../../resource/object/object.ts';
 import { credentialsOf } from '../../upstream/credentials.ts';
-import { BackgroundLimits } from '../background-limits.ts';
+import { BackgroundLimits } from '../limits/background-limits.ts';
 import type { PackageRepository } from '../package-repository.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import { type OpenOptions, openPackageRepository } from './open-package-repository.ts';

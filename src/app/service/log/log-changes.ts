@@ -1,8 +1,8 @@
-import type { IndexChange } from '../../package/index/state/index-delta.ts';
-import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
-import { repositoryIdOf } from '../../package/model/revision/package-revision.ts';
-import { isMergeOfDecision, isPublishedByMerge } from '../../package/store/approve-by-merge.ts';
-import type { Session } from '../session/session.ts';
+import type { IndexChange } from '../../../package/index/state/index-delta.ts';
+import type { PackageRevision } from '../../../package/model/revision/package-revision.ts';
+import { repositoryIdOf } from '../../../package/model/revision/package-revision.ts';
+import { isMergeOfDecision, isPublishedByMerge } from '../../../package/store/approve-by-merge.ts';
+import type { Session } from '../../session/session.ts';
 import type { LogEntry } from './log-entry.ts';
 import { MergeAlarms } from './merge-alarms.ts';
 import { type NarrationOptions, narrateChanges } from './narrate-changes.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { hostRepository } from '../../../test/support/delivery-pull-request.ts';
-import { eachProposals } from '../../../test/support/proposal-bench.ts';
-import { protectMain } from '../../../test/support/protected-main.ts';
-import { isMergeOfDecision } from '../../package/store/approve-by-merge.ts';
+import { hostRepository } from '../../../../test/support/delivery-pull-request.ts';
+import { eachProposals } from '../../../../test/support/proposal-bench.ts';
+import { protectMain } from '../../../../test/support/protected-main.ts';
+import { isMergeOfDecision } from '../../../package/store/approve-by-merge.ts';
 import { logChanges } from './log-changes.ts';
 import type { LogEntry } from './log-entry.ts';
 import { narrateChanges } from './narrate-changes.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { anna, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import { MAIN_LAYOUT, newServerTrust, newSigner, trustOf } from '../../../test/support/trust.ts';
-import { initRepository } from '../../git/open/open-repository.ts';
-import type { ServerTrust } from '../../package/store/opening/open-repository-trust.ts';
-import type { PackageRepository } from '../../package/store/package-repository.ts';
-import type { RevisionStore } from '../../package/store/revision-store.ts';
+import { anna, type Scratch, scratchRepository } from '../../../../test/support/scratch-repository.ts';
+import { MAIN_LAYOUT, newServerTrust, newSigner, trustOf } from '../../../../test/support/trust.ts';
+import { initRepository } from '../../../git/open/open-repository.ts';
+import type { ServerTrust } from '../../../package/store/opening/open-repository-trust.ts';
+import type { PackageRepository } from '../../../package/store/package-repository.ts';
+import type { RevisionStore } from '../../../package/store/revision-store.ts';
 import { eventOfStep } from './event-of-step.ts';
 import { narrateChanges } from './narrate-changes.ts';
 import { type ReportedSteps, reportsStep } from './step-reporter.ts';

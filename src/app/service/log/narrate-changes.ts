@@ -1,15 +1,15 @@
-import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
-import { counted } from '../../foundation/text/counted.ts';
-import type { IndexChange } from '../../package/index/state/index-delta.ts';
-import { publishedRecordOf } from '../../package/model/record/commit-message.ts';
-import { verdictOf } from '../../package/model/record/record.ts';
-import { authorOf, claimedName, lastRequestOf, moveOf } from '../../package/model/revision/attribution.ts';
+import { type Condition, conditionsOf, gatesOf } from '../../../../kptfile-schema/index.ts';
+import { counted } from '../../../foundation/text/counted.ts';
+import type { IndexChange } from '../../../package/index/state/index-delta.ts';
+import { publishedRecordOf } from '../../../package/model/record/commit-message.ts';
+import { verdictOf } from '../../../package/model/record/record.ts';
+import { authorOf, claimedName, lastRequestOf, moveOf } from '../../../package/model/revision/attribution.ts';
 import {
   isPlaceholder,
   isPublished,
   type PackageRevision,
   repositoryIdOf,
-} from '../../package/model/revision/package-revision.ts';
+} from '../../../package/model/revision/package-revision.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /** If at least this many revisions appear together, the log contains only their number. */

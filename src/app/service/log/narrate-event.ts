@@ -1,4 +1,4 @@
-import type { Event } from '../../resource/kinds/core/event.ts';
+import type { Event } from '../../../resource/kinds/core/event.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /** Reasons that are not logged: the change of the revision itself, or else `sluice why`, reports them better. */

@@ -1,6 +1,6 @@
-import { isPublished, type PackageRevision } from '../../package/model/revision/package-revision.ts';
-import type { RepositoryTrust } from '../../package/trust/repository-trust.ts';
-import { payloadOf, statementDigest } from '../../package/trust/statement/statement.ts';
+import { isPublished, type PackageRevision } from '../../../package/model/revision/package-revision.ts';
+import type { RepositoryTrust } from '../../../package/trust/repository-trust.ts';
+import { payloadOf, statementDigest } from '../../../package/trust/statement/statement.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { anna, robot, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import type { Limiter } from '../../foundation/concurrency/limiter.ts';
-import { ManualClock } from '../../foundation/time/manual-clock.ts';
+import { anna, robot, scratchRepository } from '../../../../test/support/scratch-repository.ts';
+import type { Limiter } from '../../../foundation/concurrency/limiter.ts';
+import { ManualClock } from '../../../foundation/time/manual-clock.ts';
 import { BackgroundLimits } from './background-limits.ts';
 import { RequestSlots } from './request-slots.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Event } from '../../resource/kinds/core/event.ts';
+import type { Event } from '../../../resource/kinds/core/event.ts';
 import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
 
 const NOW = Date.parse('2030-01-01T00:00:00Z');

@@ -1,5 +1,5 @@
-import { Limiter } from '../../foundation/concurrency/limiter.ts';
-import type { Clock } from '../../foundation/time/clock.ts';
+import { Limiter } from '../../../foundation/concurrency/limiter.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 
 /** Two keep the event loop busy while others wait for Git or for functions. */
 const MAX_PLANS = 4;

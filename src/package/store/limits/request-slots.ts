@@ -1,7 +1,7 @@
-import { Limiter } from '../../foundation/concurrency/limiter.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { Clock } from '../../foundation/time/clock.ts';
-import type { EntryPoint, RequestContext } from '../../resource/object/request-context.ts';
+import { Limiter } from '../../../foundation/concurrency/limiter.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
+import type { EntryPoint, RequestContext } from '../../../resource/object/request-context.ts';
 import type { BackgroundLimits } from './background-limits.ts';
 
 /** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */

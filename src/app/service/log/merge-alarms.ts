@@ -1,6 +1,6 @@
-import type { Clock } from '../../foundation/time/clock.ts';
-import type { IndexChange } from '../../package/index/state/index-delta.ts';
-import { type PackageRevision, revisionId } from '../../package/model/revision/package-revision.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
+import type { IndexChange } from '../../../package/index/state/index-delta.ts';
+import { type PackageRevision, revisionId } from '../../../package/model/revision/package-revision.ts';
 import { changedOnMain } from './narrate-changes.ts';
 
 /** Milliseconds for which a merge has to be published: hosts are read every ten to thirty seconds. */
