@@ -1,7 +1,7 @@
 import { canonicalJson, digest } from '../../foundation/text/canonical-json.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { type Annotation, type Check, MAX_ANNOTATIONS, MAX_CHECK_TEXT_CHARACTERS } from '../forge.ts';
-import { shorten } from '../shorten.ts';
 import type { GitHubClient } from './github-client.ts';
 import {
   anySchema,
