@@ -1,3 +1,4 @@
+import { statusText } from '../../src/forge/github/status-text.ts';
 import { ellipsize, shorten } from '../../src/foundation/text/shorten.ts';
 import { readRemoteUrl } from '../../src/git/network/remote-url.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
@@ -29,10 +30,10 @@ export async function setCommitStatus(
   const token = await secretValue(
     ...([client, namespace, spec.secretRef, 'which spec.commitStatus.secretRef refers to', signal] as const),
   );
-  const text = `${message.reason}: ${message.message}`;
+  const text = statusText(`${message.reason}: ${message.message}`);
   const body = JSON.stringify({
     state: message.type === 'Warning' ? 'failure' : 'success',
-    context: shorten(`${spec.context}/${message.object.kind.toLowerCase()}/${message.object.name}`, 255),
+    context: shorten(statusText(`${spec.context}/${message.object.kind.toLowerCase()}/${message.object.name}`), 255),
     description: ellipsize(text, MAX_DESCRIPTION_CHARACTERS),
   });
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
