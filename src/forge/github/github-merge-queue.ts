@@ -74,5 +74,5 @@ export class GitHubMergeQueue implements MergeQueue {
 function isHead({ oid, associatedPullRequests: pulls }: QueuedCommit): boolean {
   const found = pulls?.nodes ?? [];
   if (pulls === null || pulls === undefined || pulls.totalCount > found.length) return true;
-  return found.some((pull) => pull === null || (pull.state === 'OPEN' && pull.headRefOid === oid));
+  return found.some((pull) => !pull || (pull.state === 'OPEN' && pull.headRefOid === oid));
 }

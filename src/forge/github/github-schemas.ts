@@ -163,7 +163,10 @@ export const queueEntrySchema = z.object({
 const queuedCommitSchema = z.object({
   oid: z.string(),
   associatedPullRequests: z
-    .object({ totalCount: z.int(), nodes: z.array(z.object({ state: z.string(), headRefOid: z.string() }).nullable()) })
+    .object({
+      totalCount: z.int(),
+      nodes: z.array(z.object({ state: z.string(), headRefOid: z.string() }).nullish()).nullish(),
+    })
     .nullish(),
 });
 export type QueuedCommit = z.infer<typeof queuedCommitSchema>;
