@@ -60,7 +60,9 @@ describe('a main branch that the host reserves for merges', () => {
     at.forge.comment(1, 'bob', '/sluice why');
     await settle();
     const replies = (at.forge.commentsOf.get(1) ?? []).filter(({ isOwn }) => isOwn).map(({ body }) => body);
-    expect(replies.join()).toMatch(/\/sluice why.*Done.*\n.*\/sluice approve.*\*\*Refused\*\*.*merge its pull request instead/);
+    expect(replies.join()).toMatch(
+      /\/sluice why.*Done.*\n.*\/sluice approve.*\*\*Refused\*\*.*merge its pull request instead/,
+    );
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Proposed' });
     expect(at.world.store.repository('apps').refusals.of(name)).toEqual([]);
   });
