@@ -5,6 +5,7 @@ import type { Explanation, GateExplanation } from '../../../src/package/model/re
 import type { diffSchema } from '../../../src/package/model/revision/revision-readings.ts';
 import type { BlockingRule } from '../../../src/package/model/revision/revision-state.ts';
 import type { DeepReadonly } from '../../../src/resource/object/object.ts';
+import { UNDELIVERABLE } from '../../revision/resolvers/deliverable/deliverability.ts';
 import { USAGE } from '../commands/parse-command.ts';
 import {
   ALL_MAY,
@@ -92,6 +93,9 @@ function about({ explanation, upstream, review }: Proposal): readonly string[] {
     ...(refusal === undefined
       ? []
       : [`**${refusal.heading}:** ${inlineCode(refusal.message, MAX_REFUSAL_CHARACTERS)}${unpublished}`]),
+    ...explanation.reasons
+      .filter(({ reason }) => reason === UNDELIVERABLE)
+      .map(({ message }) => `**Delivery:** ${inlineCode(message, MAX_REFUSAL_CHARACTERS)}`),
   ];
 }
 
