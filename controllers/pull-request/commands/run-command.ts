@@ -1,4 +1,4 @@
-import { type ErrorCode, isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { type ErrorCode, isSluiceError, type SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { isComputedType } from '../../../src/package/model/gates/ready-type.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
@@ -40,8 +40,8 @@ export interface RequestedCommand {
   readonly isAuthorKnown: boolean;
 }
 
-/** What the user has to change; other failures are repeated. */
-const FINAL: readonly ErrorCode[] = ['Refused', 'InvalidInput', 'LimitExceeded', 'Unsupported'];
+/** What the user, or a rule of the Git host, has to change; other failures are repeated. */
+const FINAL: readonly ErrorCode[] = ['Refused', 'InvalidInput', 'LimitExceeded', 'Unsupported', 'PushRefused'];
 const MAX_MESSAGE_CHARACTERS = 600;
 const MAX_COMMAND_CHARACTERS = 200;
 
@@ -61,7 +61,7 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
     return await refuse(refusal ?? '');
   } catch (error) {
     if (!isSluiceError(error) || !FINAL.includes(error.code)) throw error;
-    return await refuse(error.message);
+    return await refuse(finalText(error, wanted));
   }
 
   async function refuse(message: string): Promise<ExecutedCommand> {
@@ -69,6 +69,13 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
     await store.change(keyText(key), { command: { source, ...refused } }, ownRequest(comment.url));
     return refused;
   }
+}
+
+/** Where the main branch is reserved for merges, a merge approves, and the rule stays as it is. */
+function finalText(error: SluiceError, { parsed }: RequestedCommand): string {
+  const isApprove = 'command' in parsed && parsed.command.verb === 'approve';
+  if (!isApprove || !isSluiceError(error, 'PushRefused')) return error.message;
+  return `the Git host does not let Sluice push to the main branch; merge its pull request instead, which approves and publishes it. ${error.message}`;
 }
 
 /** A command with its result, in bounded length. */
