@@ -132,7 +132,7 @@ function reportedFindings(
   return found.map((one) => (one.code === 'NotRendered' ? { ...one, severity: 'error' } : one));
 }
 
-const UNREADABLE: ReadonlySet<string> = new Set(['TooLarge', 'InvalidYaml']);
+const UNREADABLE: ReadonlySet<string> = new Set(['TooLarge', 'Unreadable', 'InvalidYaml']);
 
 /** Also where the branch does not change it. */
 function kptfileProblem(data: Buffer | undefined): Finding | undefined {
