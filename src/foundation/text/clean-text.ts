@@ -10,9 +10,12 @@ export function cleanText(text: string): string {
 
 /** Joins lines that a server wrote for users to one line for a message. */
 export function toOneLine(lines: readonly string[]): string {
-  return lines
-    .map((line) => cleanText(line))
-    .filter((line) => line !== '')
-    .join(' / ')
-    .slice(0, 2000);
+  return (
+    lines
+      .map((line) => cleanText(line))
+      // Hosts mark each line as an error, also empty ones.
+      .filter((line) => line !== '' && !/^(?:error|fatal|warning):$/.test(line))
+      .join(' / ')
+      .slice(0, 2000)
+  );
 }
