@@ -138,7 +138,8 @@ export class Invalid extends Error {
 export class GitHubRepository {
   readonly id = nextId();
   readonly owner: string;
-  readonly name: string;
+  /** Owners may change it. */
+  name: string;
   readonly gitDir: string;
   /** Users who may write. */
   readonly writers: Set<string>;
