@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
-import { type Fixture, fixture } from '../../../test/support/fixture.ts';
+import type { Fixture } from '../../../test/support/fixture.ts';
 import { eachProposals } from '../../../test/support/proposal-bench.ts';
 import { eachUserPulls } from '../../../test/support/user-pull-bench.ts';
 
