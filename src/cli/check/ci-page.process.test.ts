@@ -120,7 +120,7 @@ describe('docs/ci.md and its action', () => {
     expect(outputs[0]).toMatch(
       /^::error file=packages\/web\/config\.yaml,line=\d,col=\d,title=InvalidYaml::not valid YAML: /m,
     );
-    expect(outputs[0]).toMatch(/^::error file=packages\/web\/Kptfile,line=1,col=1,title=GateClosed::gate /m);
+    expect(outputs[0]).toMatch(/^::error file=packages\/web\/Kptfile,line=7,col=7,title=GateClosed::gate /m);
     expect(outputs[0]).not.toContain('other');
     expect(outputs[0]).toMatch(/^exit 1$/m);
     // What was pushed past the server is reported, and the published revision counts.

@@ -1,5 +1,13 @@
 import { schema as published } from '@octokit/graphql-schema';
-import { buildSchema, type GraphQLSchema, graphqlSync, parse, validate } from 'graphql';
+import {
+  buildSchema,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  graphqlSync,
+  parse,
+  responsePathAsArray,
+  validate,
+} from 'graphql';
 import type { GitHubRepository, Pull } from './github-repository.ts';
 
 let schema: GraphQLSchema | undefined;
@@ -11,22 +19,30 @@ export function answerGraphql(
   problems: string[],
   /** Address of the server. */
   url: string,
+  /** Numbers of pull requests that it cannot return. */
+  unreturned: ReadonlySet<number>,
 ): unknown {
   schema ??= buildSchema(published.idl, { assumeValid: true });
   problems.push(...validate(schema, parse(query)).map(({ message }) => `GraphQL: ${message}`));
-  const failures: { type: string; message: string; path?: readonly (string | number)[] }[] = [];
+  const failures: { type?: string; message: string; path?: readonly (string | number)[] }[] = [];
   const rootValue = {
     repository: ({ owner, name }: { owner: string; name: string }) => {
       const repository = repositories.find((one) => one.owner === owner && one.name === name);
       if (repository === undefined) return null;
-      const pullRequest = ({ number }: { number: number }) => {
+      const pullRequest = ({ number }: { number: number }, _context: unknown, info: GraphQLResolveInfo) => {
+        const path = responsePathAsArray(info.path);
         const pull = repository.pulls.find((one) => one.number === number);
-        if (pull !== undefined) return pullOf(repository, pull, url);
-        const message = `Could not resolve to a PullRequest with the number of ${number}.`;
-        failures.push({ type: 'NOT_FOUND', message, path: ['repository'] });
+        if (unreturned.has(number))
+          failures.push({ message: 'Something went wrong while executing your query.', path });
+        else if (pull !== undefined) return pullOf(repository, pull, url);
+        else
+          failures.push({
+            ...{ type: 'NOT_FOUND', path },
+            message: `Could not resolve to a PullRequest with the number of ${number}.`,
+          });
         return null;
       };
-      return { pullRequest };
+      return { pullRequest, mergeQueue: ({ branch }: { branch: string }) => queueOf(repository, branch, url) };
     },
     viewer: () => {
       const [first] = repositories;
@@ -96,6 +112,34 @@ function pullOf(repository: GitHubRepository, pull: Pull, url: string) {
       }));
       return { totalCount: found.length, nodes };
     },
+  };
+}
+
+/** Null for a branch without a queue. */
+function queueOf(repository: GitHubRepository, branch: string, url: string) {
+  const pulls = repository.pulls.filter((pull) => pull.base === branch && repository.queue.has(pull.number));
+  if (pulls.length === 0 && repository.protections.get(branch)?.hasQueue !== true) return null;
+  const entries = pulls.map((pull) => {
+    const commit = repository.queueCommits.get(pull.number);
+    return {
+      pullRequest: pullOf(repository, pull, url),
+      headCommit: commit === undefined ? null : commitOf(repository, commit, url),
+    };
+  });
+  return {
+    entries: ({ first }: { first: number }) => ({ totalCount: entries.length, nodes: entries.slice(0, first) }),
+  };
+}
+
+function commitOf(repository: GitHubRepository, commit: string, url: string) {
+  const found = repository.pulls.filter((pull) => pull.closedAt === undefined && repository.contains(pull, commit));
+  const nodes = found.map((pull) => pullOf(repository, pull, url));
+  return {
+    oid: commit,
+    associatedPullRequests: ({ first }: { first: number }) => ({
+      totalCount: nodes.length,
+      nodes: nodes.slice(0, first),
+    }),
   };
 }
 
