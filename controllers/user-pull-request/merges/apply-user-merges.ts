@@ -17,7 +17,7 @@ import { inlineCode } from '../../pull-request/text/quote.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { keyAt } from '../judging/read-user-pull.ts';
 import type { UserPulls } from '../reading/user-pulls.ts';
-import { describeUserMerge, UNKNOWN_PACKAGES } from './describe-user-merge.ts';
+import { describeUserMerge } from './describe-user-merge.ts';
 import { MAX_UNREPORTED_MS, type MergedUserPull } from './merged-user-pull.ts';
 import { type PackageMerge, publishUserMerge, type UserMerge, type UserMergeContext } from './publish-user-merge.ts';
 import { reportEndedMerge } from './report-ended-merge.ts';
@@ -33,7 +33,7 @@ const MAX_WAIT_MS = 600_000;
 const MAX_OVERDUE = 500;
 /** Merges of which a new process reads whether they were reported: so many. */
 const MAX_SEARCHED = 50;
-const UNKNOWN_REPORT = 'not all packages of the merge of';
+const UNKNOWN_REPORT = 'may have changed more packages, which are not published';
 
 export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPublished'> {
   readonly client: Client;
@@ -202,14 +202,14 @@ async function report(
 ): Promise<void> {
   const text = describeUserMerge(merge);
   // That what was published or deleted long ago is not published now is no news after a start, unless no process has reported the merge.
-  const isUnpublished = !merge.isComplete || merge.packages.some(isMissing);
+  const isUnpublished = merge.unknown !== undefined || merge.packages.some(isMissing);
   const isOld = isMissed && isUnpublished ? await oldReports(context, pulls, pull) : () => false;
   const isNews = (one: PackageMerge) => one.result !== 'removed' && !(isMissing(one) && isOld(one));
   const news = merge.packages.filter(isNews);
   // An earlier attempt can have ended before it reported what it had published.
   const isUnreported = merge.known.length > 0 && attempts > 1;
   if (pulls.isReported(pull.number, text)) return;
-  const hasUnknown = !merge.isComplete && !isOld(undefined);
+  const hasUnknown = merge.unknown !== undefined && !isOld(undefined);
   if (news.length === 0 && !isUnreported && !hasUnknown) {
     // So can an earlier process. Since each merge is reported before the next one is published, only its last one can lack the comment.
     const isPublished = merge.known.length > 0 && merge.packages.every(({ result }) => result === 'removed');
@@ -219,7 +219,7 @@ async function report(
   for (const one of news) if (isMissing(one)) await reportPackage(context, pull, one);
   if (hasUnknown) {
     hostMerges.publish({ origin: 'user', result: 'not_published' });
-    const message = `${UNKNOWN_REPORT} ${pull.url} are known, and those are not published: ${UNKNOWN_PACKAGES}`;
+    const message = `the merge of ${pull.url} ${UNKNOWN_REPORT}: ${merge.unknown}`;
     record(context, 'MergeNotPublished', message, pull.number);
   }
   await comment(context, pulls, pull.number, text);
@@ -233,7 +233,7 @@ function isMissing({ result }: PackageMerge): boolean {
 }
 
 /**
- * Of a merge from before the start, whether a process has reported what is missing of a package, or without one that not all are known; so it has if the
+ * Of a merge from before the start, whether a process has reported what is missing of a package, or without one that there may be more; so it has if the
  * package was published, and deleted since. Comments on the host do not show it, as users change them.
  */
 async function oldReports(
@@ -246,7 +246,7 @@ async function oldReports(
   pulls.searched += 1;
   const reports = await eventsOfMerge(client, { namespace: repository.namespace, url }, signal);
   return (one) => {
-    if (one === undefined) return reports.some(({ message }) => message.startsWith(UNKNOWN_REPORT));
+    if (one === undefined) return reports.some(({ message }) => message.includes(UNKNOWN_REPORT));
     const { package: name } = keyAt({ repository, workspace: '' }, one.path);
     if (reports.some(({ message }) => message.includes(`the merge of ${one.path} by ${url}`))) return true;
     return one.result === 'not_published' && wasPublished(repository, name, merged?.commit ?? '');
