@@ -1,6 +1,6 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
-import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import { wasPublished } from '../../../src/package/plan/create/merged-package.ts';
@@ -13,7 +13,7 @@ import { awaitMerge, untilNextAttempt } from '../../pull-request/merged/awaited-
 import { hostMerges } from '../../pull-request/merged/host-merges.ts';
 import { eventsOfMerge } from '../../pull-request/merged/reported-merges.ts';
 import { isGone } from '../../pull-request/reading/deleted-pulls.ts';
-import { inlineCode } from '../../pull-request/text/quote.ts';
+import { inlineCode, plainLine } from '../../pull-request/text/quote.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { keyAt } from '../judging/read-user-pull.ts';
 import type { UserPulls } from '../reading/user-pulls.ts';
@@ -27,12 +27,19 @@ const FETCH_MS = 1000;
 const RETRY_MS = 10_000;
 /** Until a merged pull request is looked for again that the host does not find. */
 const GONE_MS = 60_000;
-/** After that, a merge whose commit is not on the main branch does not hold up later ones: the branch may have been rewritten, or be another one. */
+/**
+ * After that, a merge does not hold up later ones whose commit is not on the main branch, since the branch may have been rewritten, or be another one,
+ * or which fails although its host can be read. One that fails is tried again as often, and before each later one, so that their order is kept where
+ * it can be.
+ */
 const MAX_WAIT_MS = 600_000;
-/** Such merges that are kept, the last ones. */
+/** So much of the time between two attempts that failed counts at most. */
+const MAX_FAILING_MS = 120_000;
+/** Merges whose commits do not arrive that are kept, the last ones. */
 const MAX_OVERDUE = 500;
 /** Merges of which a new process reads whether they were reported: so many. */
 const MAX_SEARCHED = 50;
+const MAX_ERROR_CHARACTERS = 500;
 const UNKNOWN_REPORT = 'may have changed more packages, which are not published';
 
 export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPublished'> {
@@ -64,6 +71,8 @@ async function publishInOrder(
 ): Promise<ReconcileResult | undefined> {
   const wanted = pulls.merged().filter((one) => !overdue.all.has(one) || overdue.found.has(one));
   const ordered = await inMergeOrder(context, wanted);
+  const nowMs = context.clock.monotonic();
+  if (ordered.every(({ failing }) => isOvertaken(failing) && nowMs - failing.lastMs < MAX_WAIT_MS)) return undefined;
   for (const [at, merged] of ordered.entries()) {
     const { pull } = merged;
     merged.attempts += 1;
@@ -72,8 +81,14 @@ async function publishInOrder(
     let merge: Awaited<ReturnType<typeof publishUserMerge>>;
     try {
       merge = await publishUserMerge({ ...context, isOfUser, onPublished }, pull, merged);
+      if (merge !== 'waits' && merge !== 'missing') await report(context, pulls, merged, merge);
     } catch (error) {
-      if (!isSluiceError(error, 'NotFound') || !(await isGone(context.forge, pull.number, context.signal))) throw error;
+      if (!isSluiceError(error, 'NotFound') || !(await isGone(context.forge, pull.number, context.signal))) {
+        await noteFailure(context, merged);
+        if (!isOvertaken(merged.failing)) throw error;
+        reportFailing(context, merged, error);
+        continue;
+      }
       if (merged.isGone !== true) {
         // A host that works badly for a moment must not lose a merge.
         merged.isGone = true;
@@ -84,6 +99,7 @@ async function publishInOrder(
       continue;
     }
     delete merged.isGone;
+    delete merged.failing;
     if (merge === 'waits') {
       // The later ones wait for it and for no commit, and must not be passed over as overdue when it is done.
       for (const one of ordered.slice(at)) delete one.waitsSince;
@@ -93,13 +109,34 @@ async function publishInOrder(
           one.foundMs = context.clock.monotonic();
       return lookAgain(context, merged, merged.foundMs);
     }
-    if (merge !== 'missing') {
-      await report(context, pulls, merged, merge);
-      pulls.settle(pull);
-    } else if (overdue.all.has(merged)) reportMissing(context, merged);
+    if (merge !== 'missing') pulls.settle(pull);
+    else if (overdue.all.has(merged)) reportMissing(context, merged);
     else return awaitCommit(context, pulls, merged);
   }
   return undefined;
+}
+
+/** Rejects if the host cannot be read: what concerns all merges has to end before one of them is passed over. */
+async function noteFailure({ forge, clock, signal }: ApplyContext, merged: MergedUserPull): Promise<void> {
+  await forge.listUpdated('1970-01-01T00:00:00Z', 1, signal);
+  const lastMs = clock.monotonic();
+  const { failing: before = { forMs: 0, lastMs } } = merged;
+  // Without an attempt for longer, it may not have failed all the time.
+  const forMs = before.forMs + Math.min(lastMs - before.lastMs, MAX_FAILING_MS);
+  merged.failing = { forMs, lastMs };
+}
+
+function isOvertaken(failing: MergedUserPull['failing']): failing is NonNullable<MergedUserPull['failing']> {
+  return failing !== undefined && failing.forMs >= MAX_WAIT_MS;
+}
+
+/** Once: its host may be at fault, so that it is tried again. */
+function reportFailing(context: ApplyContext, merged: MergedUserPull, error: unknown): void {
+  if (merged.isReported === true) return;
+  merged.isReported = true;
+  const { number, url } = merged.pull;
+  const message = `${url} was merged, but is not published, or not completely, since that has failed for ten minutes: ${plainLine(messageOf(error), MAX_ERROR_CHARACTERS)}. Later merges do not wait for it any more; it is tried again every ten minutes. If later ones of its packages are published first, change these in another pull request`;
+  record(context, 'MergeNotPublished', message, number);
 }
 
 /** Merges that have waited too long to hold up others. */

@@ -1,4 +1,4 @@
-import { type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
+import { type Kptfile, MAX_KPTFILE_BYTES, readKptfile } from '../../../kptfile-schema/index.ts';
 import type { Forge, MergedState, PullRequest, Review } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
@@ -162,7 +162,10 @@ export async function publishUserMerge(
       { path, after: undefined, hasKptfile: isThere, isShown: true },
       { ...listed, commit },
     );
-    const reason = `the host has left out ${what} of its branch; open another pull request with what is missing`;
+    const reason =
+      what === undefined
+        ? 'its branch changes too many files, or files with too long paths, to find out whether the host has left out some; open another pull request with what is missing'
+        : `the host has left out ${what} of its branch; open another pull request with what is missing`;
     if (how !== undefined) packages.push({ path, result: 'left_out', reason });
   }
   const unknown = (await mayPublish(context, { ...listed, commit })) ? read.unknown : undefined;
@@ -219,7 +222,9 @@ async function publicationOf(
 ): Promise<Publication | undefined> {
   const { repository, mergesSince } = context;
   const { git } = repository;
-  const [file] = !hasKptfile ? [] : await git.readObjects([`${pull.commit}:${path}/Kptfile`]);
+  const [kptfile] = !hasKptfile ? [] : await git.statObjects([`${pull.commit}:${path}/Kptfile`]);
+  const isRead = kptfile !== undefined && kptfile.size <= MAX_KPTFILE_BYTES;
+  const [file] = isRead ? await git.readObjects([kptfile.oid]) : [];
   const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
   const { review, reviewProblem } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
   if (review !== undefined) {

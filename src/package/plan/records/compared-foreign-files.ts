@@ -1,4 +1,5 @@
 import { LruCache } from '../../../foundation/lru-cache.ts';
+import { unlessTooLarge } from '../../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../../git/git-repository.ts';
 import { mergeBase } from '../../../git/objects/merge-base.ts';
 import { commitsBeyond, mergeBases } from '../../../git/objects/merge-bases.ts';
@@ -46,7 +47,7 @@ export class ComparedForeignFiles implements ForeignFileReader {
     const key = keyOf(head.commit, head);
     const known = await this.#stillKnown(key, main);
     if (known !== undefined) return known.foreign;
-    const found = await this.#read(head, main);
+    const found = (await unlessTooLarge(this.#read(head, main))) ?? { main, foreign: UNKNOWN };
     // A main branch that has the head does not show what a merge brings: what was found before it had stays.
     if (found.base !== head.commit || !this.#known.has(key)) this.#known.set(key, found);
     return found.foreign;
@@ -66,7 +67,8 @@ export class ComparedForeignFiles implements ForeignFileReader {
       start = await this.#beforeCommits(head, commit, base);
       if (start === undefined) return UNKNOWN;
     }
-    return listed(await this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths));
+    const changed = await unlessTooLarge(this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths));
+    return changed === undefined ? UNKNOWN : listed(changed);
   }
 
   /** Where the main branch was before a squash or a rebase; undefined if that is not known, as where the repository does not have the head. */
