@@ -1,6 +1,6 @@
 import { type Kptfile, MAX_KPTFILE_BYTES, readKptfile } from '../../../kptfile-schema/index.ts';
 import type { Forge, MergedState, PullRequest, Review } from '../../../src/forge/forge.ts';
-import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { type RevisionKey, revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
@@ -252,6 +252,9 @@ async function publishPackage(
     renderer: isPushed ? context.renderer : context.restrictedRenderer,
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
+  // A machine that has much to do does not make a package invalid: it is tried again.
+  const timeout = judged.findings.find(({ code }) => code === 'Timeout');
+  if (timeout !== undefined) throw new SluiceError('Timeout', `${path}/${timeout.file}: ${timeout.message}`);
   const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, state);
   const reason = mergeText(pull);
   const facts = {
