@@ -259,6 +259,30 @@ test('while a repository is not read, nothing is said about packages', async () 
   expect(await condition('none', 'NamesKnown')).toEqual({});
 });
 
+test('while a repository is not read, what was said about an earlier selector, or about a name that exists now, is withdrawn', async () => {
+  await world.draft('apps/web/w1');
+  await policy('web', { selector: { repositories: ['nosuch'] } });
+  const repeat = async () => {
+    clock.advance(60_000);
+    await look();
+    return [await condition('web', 'NamesKnown'), await condition('web', 'Selected')];
+  };
+  const wrong = { is: 'False', reason: 'UnknownNames' };
+  expect(await repeat()).toMatchObject([wrong, { is: 'False', reason: 'NothingSelected' }]);
+  await world.client.create(repositoryKind, { metadata: { name: 'later' }, spec: { git: { repo: '/gone.git' } } });
+  expect(await repeat()).toMatchObject([wrong, { is: 'False' }]);
+  const { status: _, ...rest } = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'web' });
+  const select = (repositories: string[]) => ({ ...rest.spec, selector: { repositories } });
+  await world.client.update(packagePolicyKind, { ...rest, spec: select(['apps']) });
+  expect(await repeat()).toEqual([{}, {}]);
+
+  const { metadata } = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'web' });
+  await world.client.update(packagePolicyKind, { ...rest, metadata, spec: select(['gone']) });
+  expect(await repeat()).toMatchObject([wrong, {}]);
+  await world.client.create(repositoryKind, { metadata: { name: 'gone' }, spec: { git: { repo: '/gone.git' } } });
+  expect(await repeat()).toEqual([{}, {}]);
+});
+
 test('what another controller has written into the status meanwhile is kept', async () => {
   await world.draft('apps/web/w1');
   const seen = await policy('all', {});

@@ -25,7 +25,7 @@ import type { MayApprove } from '../pull-request/rights.ts';
 import { unknownNames } from '../unknown-names.ts';
 import { APPROVERS_PERMITTED, approverRights, namesApprovers, remembered } from './approver-rights.ts';
 import { boundGroups } from './bound-groups.ts';
-import { policyConditions } from './policy-conditions.ts';
+import { NAMES_KNOWN, policyConditions, SELECTED } from './policy-conditions.ts';
 import { unknownGroups, unknownTypes } from './policy-names.ts';
 import { QUORUM_REACHABLE, quorumRights } from './quorum-rights.ts';
 
@@ -214,6 +214,12 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
     }
   }
 
+  /** Whether a condition about packages, which are not all read now, is about an earlier spec, or about names that may exist by now. */
+  function isOutdated({ type, status, observedGeneration }: Condition, { metadata }: Stored<PackagePolicy>): boolean {
+    if (type === NAMES_KNOWN && status === 'False') return true;
+    return (type === NAMES_KNOWN || type === SELECTED) && observedGeneration !== metadata.generation;
+  }
+
   async function write(policy: Stored<PackagePolicy>, found: readonly NewCondition[]): Promise<void> {
     const observed = { observedGeneration: policy.metadata.generation };
     const over = new Set([
@@ -221,7 +227,8 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
       ...(namesApprovers(policy.spec) ? [] : [APPROVERS_PERMITTED]),
     ]);
     const before: readonly Condition[] = policy.status?.conditions ?? [];
-    const kept = before.filter(({ type }) => !over.has(type));
+    const isFound = new Set(found.map(({ type }) => type));
+    const kept = before.filter((one) => !over.has(one.type) && (isFound.has(one.type) || !isOutdated(one, policy)));
     const conditions = found.reduce<readonly Condition[]>(
       (all, one) => setCondition(all, { ...one, ...observed }, clock.now()),
       kept,

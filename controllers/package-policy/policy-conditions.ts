@@ -2,6 +2,9 @@ import { counted } from '../../src/foundation/text/counted.ts';
 import type { PackagePolicy } from '../../src/resource/kinds/sluice/package-policy.ts';
 import type { NewCondition } from '../../src/resource/object/condition.ts';
 
+export const NAMES_KNOWN = 'NamesKnown';
+export const SELECTED = 'Selected';
+
 /** Sentences that a message has. */
 const MAX_NAMED = 10;
 
@@ -19,9 +22,9 @@ export function policyConditions(
 ): NewCondition[] {
   const names: NewCondition =
     unknown.length === 0
-      ? { type: 'NamesKnown', status: 'True', reason: 'Known', message: '' }
+      ? { type: NAMES_KNOWN, status: 'True', reason: 'Known', message: '' }
       : {
-          ...{ type: 'NamesKnown', status: 'False', reason: 'UnknownNames' },
+          ...{ type: NAMES_KNOWN, status: 'False', reason: 'UnknownNames' },
           message: `${unknown.slice(0, MAX_NAMED).join('; ')}; correct the names, or create what they mean`,
         };
   return packages === undefined ? [names] : [selected(selector, packages), names];
@@ -31,7 +34,7 @@ function selected(
   selector: PackagePolicy['spec']['selector'],
   { all, selected: some }: NonNullable<PolicyFacts['packages']>,
 ): NewCondition {
-  const type = 'Selected';
+  const type = SELECTED;
   const packages = counted(all, 'package');
   if (all === 0) return { type, status: 'Unknown', reason: 'NoPackages', message: 'its namespace has no packages yet' };
   if (some === 0) {

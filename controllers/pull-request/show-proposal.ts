@@ -13,6 +13,7 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import type { SyncRequests } from '../repository/sync-requests.ts';
+import { annotateProposal } from './annotate-proposal.ts';
 import { memberOf } from './batch/batch-member.ts';
 import type { Batches } from './batch/batches.ts';
 import { type Place, placeOf } from './batch/place-of.ts';
@@ -26,7 +27,6 @@ import {
   type CommentedProposal,
   updateReply,
 } from './commands/apply-commands.ts';
-import { sharedComments } from './commands/shared-comments.ts';
 import { applyEnd, type EndContext, isPublication } from './ending/apply-end.ts';
 import { NOT_PUBLISHED_TOPIC } from './ending/describe-bypass.ts';
 import { isOfProposal } from './ending/is-of-proposal.ts';
@@ -34,7 +34,6 @@ import { proposeRestored } from './ending/propose-again.ts';
 import { reportEarlierMerge } from './ending/report-lost-merge.ts';
 import { endSuperseded, ofSamePackage, supersedingOf, variantTargets } from './ending/supersede.ts';
 import { otherProposals } from './ending/superseded-proposals.ts';
-import { annotateProposal } from './findings/annotate-proposal.ts';
 import { dependenciesOf, untilNextAttempt } from './merged/awaited-merge.ts';
 import { policyForMerge, recordMergePublication } from './merged/merge-publication.ts';
 import { type MergingContext, mergeApproved, reportUnmerged } from './merging/merge-approved.ts';
@@ -48,6 +47,7 @@ import type { ReviewedProposal } from './reviews/reviewed-proposal.ts';
 import { commitsWithContent } from './reviews/same-content.ts';
 import { REREAD_MS, waitsByReview } from './reviews/withdraw-reviews.ts';
 import type { MayApprove } from './rights.ts';
+import { sharedComments } from './shared-comments.ts';
 import { repositoryOf, type Shown, type ShownProposals, type ShownPull } from './shown-proposals.ts';
 import { describeProposal, type Proposal } from './text/describe-proposal.ts';
 import { readExplanation, readProposal } from './text/read-proposal.ts';

@@ -19,6 +19,8 @@ function read(text: string | Uint8Array) {
 describe('what is refused, and where', () => {
   const cases: readonly (readonly [KptfileErrorCode, number | undefined, number | undefined, string, string])[] = [
     ['Syntax', 3, 8, `${HEAD}info: a: b\n`, 'Not valid YAML'],
+    // Where nothing closes it: in the last line that has text.
+    ['Syntax', 4, 14, `${HEAD}info:\n  keywords: [a\n`, 'Not valid YAML'],
     ['Shape', 3, 8, `${HEAD}info: {{ .Values }}\n`, 'field name'],
     ['MergeConflict', 3, 1, `${HEAD}<<<<<<< HEAD\ninfo: {}\n=======\n>>>>>>> other\n`, 'merge conflict'],
     [

@@ -227,7 +227,8 @@ class TreeBuilder {
 const CONFLICT_MARKER = /^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$/m;
 
 function syntaxError(source: SourceText, error: YAMLException): KptfileError {
-  const offset = Math.min(error.mark?.position ?? 0, source.text.length);
+  // What is not closed is found at the end of the text, which no editor shows as a line.
+  const offset = Math.min(error.mark?.position ?? 0, Math.max(source.text.trimEnd().length - 1, 0));
   const place = source.position(offset);
   const conflict = CONFLICT_MARKER.exec(source.text.replaceAll('\r', '\n'));
   if (conflict !== null) {

@@ -43,8 +43,10 @@ export class PullDeliveries {
   readonly #openForge: OpenTargetForge | undefined;
   readonly #events: EventDeduplicator;
   readonly #clock: Clock;
-  /** By target. */
-  readonly #forges = new Map<string, { readonly settings: string; readonly forge: Forge }>();
+  /** By what they are opened with: targets of one repository share its connections, tokens and reads. */
+  readonly #forges = new Map<string, { readonly forge: Forge; readonly targets: Set<string> }>();
+  /** By target: the key in `#forges`, and where its pull requests are. */
+  readonly #places = new Map<string, { readonly forge: string; readonly place: string }>();
   readonly #unknownSince: PullContext['unknownSince'] = new Map();
   readonly #attempts: MergeAttempts;
   readonly #pace: PollPace;
@@ -144,24 +146,33 @@ export class PullDeliveries {
     await this.#close(target);
   }
 
+  /** The repository stays open while other targets use it. */
   async #close(target: string): Promise<void> {
-    const known = this.#forges.get(target);
-    this.#forges.delete(target);
-    await known?.forge.close();
+    const id = this.#places.get(target)?.forge ?? '';
+    this.#places.delete(target);
+    const known = this.#forges.get(id);
+    known?.targets.delete(target);
+    if (known?.targets.size !== 0) return;
+    this.#forges.delete(id);
+    await known.forge.close();
   }
 
   async #forgeOf(target: Stored<DeliveryTarget>): Promise<Forge> {
     const key = keyText(keyOf(target));
     const { repo, branch } = target.spec.git;
-    const settings = JSON.stringify([repo, branch, target.spec.pullRequest?.forge]);
-    const known = this.#forges.get(key);
-    if (known?.settings === settings) return known.forge;
-    if (this.#openForge === undefined)
+    const { forge: host, merge } = target.spec.pullRequest ?? {};
+    // An App has other rights where Sluice merges.
+    const id = JSON.stringify([target.metadata.namespace, repo, host, merge === 'automatic']);
+    const place = JSON.stringify([repo, branch, host]);
+    const known = this.#places.get(key);
+    if (known?.place !== place) this.#rounds.delete(key);
+    if (known?.forge !== id) await this.#close(key);
+    const openForge = this.#openForge;
+    if (openForge === undefined)
       throw new SluiceError('Unsupported', 'this server opens no pull requests; remove spec.pullRequest of the target');
-    await this.#close(key);
-    this.#rounds.delete(key);
-    const forge = this.#openForge(target);
-    this.#forges.set(key, { settings, forge });
+    const { forge, targets } = this.#forges.get(id) ?? { forge: openForge(target), targets: new Set() };
+    this.#forges.set(id, { forge, targets: targets.add(key) });
+    this.#places.set(key, { forge: id, place });
     return forge;
   }
 }

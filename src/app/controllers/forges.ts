@@ -89,7 +89,8 @@ export function openForges({ client, network, clock }: ForgesOptions): Forges {
       const { name, namespace = DEFAULT_NAMESPACE } = metadata;
       const forge = spec.pullRequest?.forge;
       if (forge === undefined) throw new SluiceError('Internal', `target ${name} has no spec.pullRequest`);
-      const field = `spec.pullRequest.forge.secretRef of target ${name}`;
+      // Targets share what is opened, so that its messages name none of them.
+      const field = 'spec.pullRequest.forge.secretRef';
       return open({
         forge,
         namespace,

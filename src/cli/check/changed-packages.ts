@@ -1,11 +1,13 @@
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isMissing } from '../../foundation/files/file-system.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { printable } from '../output/printable.ts';
 import { runGit } from './run-git.ts';
 
 const MAX_FOLDERS = 200_000;
+/** What git prints elsewhere, and in a bare repository. */
+const NO_WORKING_TREE = /not a git repository|must be run in a work tree/;
 /**
  * Folders of the outermost packages that differ between the merge base of `base` and HEAD, and the commit that is checked out; sorted, relative
  * to the root of the working tree. Removed packages are left out. Throws InvalidInput where git refuses.
@@ -62,7 +64,16 @@ export async function expectFolder(folder: string): Promise<void> {
 
 /** The root of the working tree that a folder is in. */
 export async function workingTreeOf(folder: string): Promise<string> {
-  return (await runGit(folder, ['rev-parse', '--show-toplevel'])).replace(/\n$/, '');
+  try {
+    return (await runGit(folder, ['rev-parse', '--show-toplevel'])).replace(/\n$/, '');
+  } catch (error) {
+    if (!isSluiceError(error, 'InvalidInput') || !NO_WORKING_TREE.test(error.message)) throw error;
+    throw new SluiceError(
+      'InvalidInput',
+      `"${printable(folder)}" is in no Git working tree, so that what a branch changes is not known; name a folder of a clone, or check every package below it with --all`,
+      { cause: error },
+    );
+  }
 }
 
 /** Outermost first; `.` is the root. */

@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path';
 import { conditionsOf, gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import { type Finding, findingAt, findingsBelow } from '../../function/lint/finding.ts';
 import { lintFiles } from '../../function/lint/lint-files.ts';
-import { locateResults, placeIn } from '../../function/lint/locate-results.ts';
+import { locateResults, placeIn, placeOfField } from '../../function/lint/locate-results.ts';
 import type { PipelineRunner } from '../../function/model/pipeline.ts';
 import type { CheckedFiles } from './merge-result.ts';
 
@@ -24,9 +24,7 @@ export async function checkPackage(
   findings.push(...lintFiles(files));
   // A package that cannot be read cannot be rendered.
   const isReadable = !isConflicting && findings.every(({ severity }) => severity !== 'error');
-  findings.push(
-    ...gateFindings(files.get('Kptfile') ?? '', requireGates).map((finding) => findingAt('Kptfile', finding)),
-  );
+  findings.push(...gateFindings(files, requireGates));
   if (!isReadable) return findingsBelow(folder, findings);
 
   const input = { files, rules: [], validatorConditions: new Map() };
@@ -57,8 +55,8 @@ export async function checkPackage(
   return findingsBelow(folder, findings);
 }
 
-function gateFindings(text: string, requireGates: boolean): Pick<Finding, 'severity' | 'message' | 'code'>[] {
-  const read = readKptfile(text);
+function gateFindings(files: ReadonlyMap<string, string>, requireGates: boolean): Finding[] {
+  const read = readKptfile(files.get('Kptfile') ?? '');
   if (!read.ok) return [];
   const conditions = conditionsOf(read.kptfile);
   return gatesOf(read.kptfile).flatMap((type) => {
@@ -69,6 +67,8 @@ function gateFindings(text: string, requireGates: boolean): Pick<Finding, 'sever
         ? 'is not set'
         : `is ${condition.status}${condition.message === undefined ? '' : ` (${condition.message})`}`;
     const severity = requireGates ? ('error' as const) : ('notice' as const);
-    return { severity, message: `gate ${type} is closed: its condition ${state}`, code: 'GateClosed' };
+    const index = (read.kptfile.info?.readinessGates ?? []).findIndex((gate) => gate.conditionType === type);
+    const place = placeOfField(files, 'Kptfile', `info.readinessGates[${index}].conditionType`);
+    return { ...place, severity, message: `gate ${type} is closed: its condition ${state}`, code: 'GateClosed' };
   });
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -45,7 +45,7 @@ describe('sluice check', () => {
     const { stdout, code } = await check('-o', 'json', ...words);
     const report = JSON.parse(stdout) as {
       packages: string[];
-      findings: { file: string; line: number; severity: string; code: string; message: string }[];
+      findings: { file: string; line: number; column: number; severity: string; code: string; message: string }[];
     };
     const found = report.findings.map((one) => ({
       ...one,
@@ -70,7 +70,7 @@ describe('sluice check', () => {
     const { found, code } = await findings();
     expect(code).toBe(1);
     expect(found).toEqual([
-      expect.objectContaining({ file: 'db/broken.yaml', line: 2, severity: 'error', code: 'InvalidYaml' }),
+      expect.objectContaining({ file: 'db/broken.yaml', line: 1, severity: 'error', code: 'InvalidYaml' }),
       expect.objectContaining({ file: 'web/Kptfile', line: 5, severity: 'error', code: 'UnknownField' }),
     ]);
   });
@@ -106,6 +106,10 @@ describe('sluice check', () => {
     await write('web/Kptfile', KPTFILE('web', 'info:\n  readinessGates:\n    - conditionType: Tested\n'));
     commit();
     expect(await findings()).toMatchObject({ code: 0, found: [{ severity: 'notice', code: 'GateClosed' }] });
+    const { found } = await findings();
+    const lines = (await readFile(join(root, 'web/Kptfile'), 'utf8')).split('\n');
+    expect(lines[(found[0]?.line ?? 0) - 1]).toBe('    - conditionType: Tested');
+    expect(found[0]?.column).toBe(7);
     expect(await findings('--require-gates')).toMatchObject({ code: 1, found: [{ severity: 'error' }] });
   });
 
@@ -117,7 +121,7 @@ describe('sluice check', () => {
     const { stdout } = await check('-o', 'github');
     const lines = stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(2);
-    expect(lines[0]).toMatch(/^::error file=.*db%2Cx\/a%0A%3A%3Aerror%3A%3Ab\.yaml,line=2,col=1,title=InvalidYaml::/);
+    expect(lines[0]).toMatch(/^::error file=.*db%2Cx\/a%0A%3A%3Aerror%3A%3Ab\.yaml,line=1,col=5,title=InvalidYaml::/);
     expect(lines[1]).toMatch(/^::notice .*::gate a%250A::error::b is closed/);
   });
 
@@ -157,6 +161,11 @@ describe('sluice check', () => {
       expect([code, stderr]).toEqual([2, `error: there is no folder "${join(root, 'nope')}"\n`]);
     }
     expect((await runCli(['check', join(root, 'web', 'Kptfile')], {})).stderr).toMatch(/Kptfile" is not a folder\n$/);
+    const outside = await mkdtemp(join(tmpdir(), 'sluice-check-'));
+    const { code, stderr } = await runCli(['check', outside], {});
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`"${outside}" is in no Git working tree`)]);
+    expect(stderr).toContain('--all');
+    await rm(outside, { recursive: true });
   });
 
   test('says what a clone lacks', async () => {

@@ -113,12 +113,14 @@ describe('docs/ci.md and its action', () => {
   test('the action annotates the lines of the merge, and verifies with the keys of the base', async () => {
     git('checkout', '--quiet', '--detach', 'origin/main');
     git('merge', '--quiet', '--no-ff', '--message', 'Merge the pull request', 'change');
+    // A checkout has none of them: the action fetches the id of the repository.
+    git('update-ref', '-d', 'refs/sluice/repository');
     const outputs = await runAction({ package: 'sluice.tgz', 'allowed-signers': 'keys', 'require-gates': 'true' });
     expect(outputs).toHaveLength(2);
     expect(outputs[0]).toMatch(
       /^::error file=packages\/web\/config\.yaml,line=\d,col=\d,title=InvalidYaml::not valid YAML: /m,
     );
-    expect(outputs[0]).toMatch(/^::error file=packages\/web\/Kptfile,line=1,col=1,title=GateClosed::gate /m);
+    expect(outputs[0]).toMatch(/^::error file=packages\/web\/Kptfile,line=7,col=7,title=GateClosed::gate /m);
     expect(outputs[0]).not.toContain('other');
     expect(outputs[0]).toMatch(/^exit 1$/m);
     // What was pushed past the server is reported, and the published revision counts.

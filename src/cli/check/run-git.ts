@@ -55,7 +55,9 @@ function start(
   maxBuffer: number,
 ): Promise<{ readonly stdout: Buffer; readonly stderr: string; readonly error: GitFailure | null }> {
   return new Promise((resolve) => {
-    const options = { maxBuffer, timeout: GIT_TIMEOUT_MS, encoding: 'buffer' } as const;
+    // What it prints is read by its users and by callers.
+    const env = { ...process.env, LC_ALL: 'C' };
+    const options = { maxBuffer, timeout: GIT_TIMEOUT_MS, encoding: 'buffer', env } as const;
     const child = execFile('git', [...PLAIN, '-C', folder, ...args], options, (error, stdout, stderr) =>
       resolve({ stdout, stderr: stderr.toString('utf8'), error }),
     );

@@ -12,6 +12,7 @@ import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
 import type { AdoptionPlace } from './adoption-place.ts';
+import { adoptionWarnings } from './adoption-warnings.ts';
 
 export interface AdoptOptions extends PlaceOptions, ActorOptions {
   readonly output: 'text' | 'json' | 'yaml';
@@ -20,11 +21,6 @@ export interface AdoptOptions extends PlaceOptions, ActorOptions {
   readonly newId?: boolean;
   readonly ledgerNamespace?: string;
 }
-
-/** Flaws that a regular publication never has: its data was changed or copied, or a merge at the Git host bypassed the rules. */
-const SUSPICIOUS: ReadonlySet<string> = new Set([
-  ...['BadSignature', 'RevokedKey', 'OtherRevision', 'ContentChanged', 'GateUnmet', 'NotApproved', 'ChangesRequested'],
-]);
 
 /**
  * `sluice repo adopt`: prints what would be adopted, and adopts it with `--yes`. It works on a session, not through the API: see
@@ -115,13 +111,8 @@ function print(
     terminal.out.write(table(['object', 'unsigned record', 'revision', 'migrated'], rows));
   }
   if (main !== undefined) terminal.line(`main branch: ${main.present} in place of ${main.accepted}`);
-  const suspicious = tags.filter(({ reason }) => SUSPICIOUS.has(reason));
-  if (suspicious.length > 0) {
-    const label = terminal.style('yellow', 'warning:', terminal.err);
-    terminal.note(
-      `${label} ${suspicious.length} of these tags carry a statement that does not fit; find out why first`,
-    );
-  }
+  for (const warning of adoptionWarnings(tags))
+    terminal.note(`${terminal.style('yellow', 'warning:', terminal.err)} ${warning}`);
   for (const { ref, oid, movedFrom } of tags) {
     if (movedFrom === undefined) continue;
     const label = terminal.style('yellow', 'warning:', terminal.err);

@@ -38,6 +38,7 @@ export function addRevisionCommands(program: Command, invocation: Invocation, fi
     'sluice why packages.web-shop.v1 -o json',
     'sluice why packagevariantset/fleet',
     'sluice why waveplan/web-v2',
+    'sluice why freeze/year-end',
   ).action(async (name, options) => {
     finish(await (await import('../why/why.ts')).why(name, options, invocation));
   });

@@ -6,18 +6,25 @@ import { ledgerPath } from '../../app/trust/open-trust.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { commandLine } from '../../foundation/text/command-line.ts';
 import { trimEndsOf } from '../../foundation/text/trim-characters.ts';
-import type { GitRepository } from '../../git/git-repository.ts';
+import type { GitRepository, Ref } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import type { Quarantine } from '../../git/process/git-process.ts';
 import { allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
-import { recordPrefixIn } from '../../package/model/identity/layout.ts';
+import { mainRef, type RepositoryLayout, recordPrefixIn } from '../../package/model/identity/layout.ts';
 import { hostedFolder } from '../../package/store/opening/open-package-repository.ts';
 import { takeRevokedKeys } from '../../package/trust/keys/revoked-key-line.ts';
 import type { TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement/statement-signature.ts';
 import { checkPush } from '../../package/verify/check-push.ts';
-import { cloneWithoutTags, layoutOf, refsOfRepository, shallowClone } from '../../package/verify/clone-refs.ts';
+import {
+  cloneWithoutId,
+  cloneWithoutTags,
+  layoutOf,
+  noSuchFolder,
+  refsOfRepository,
+  shallowClone,
+} from '../../package/verify/clone-refs.ts';
 import type { PushedRef } from '../../package/verify/pushed-ref.ts';
 import { ReadOnlyLedger } from '../../package/verify/read-only-ledger.ts';
 import { type Verification, verifyRepository } from '../../package/verify/verify-repository.ts';
@@ -70,11 +77,26 @@ export async function verify(
       const unpublished = verification.verified.filter(({ kind }) => kind === 'placeholder').length;
       if (isClone && unpublished > 0 && !refs.some(({ name }) => name.startsWith('refs/tags/')))
         throw cloneWithoutTags(remote, unpublished);
+      if (isClone && verification.needsId) throw cloneWithoutId(remote);
+      if (await isMisspelt(git, layout, refs, verification)) throw noSuchFolder(layout);
       return print({ ...verification, notes: [...notes, ...verification.notes] }, options, invocation);
     });
   } finally {
     await git.close();
   }
+}
+
+/** True if the folder of the packages is not there, and nothing shows that it was. */
+async function isMisspelt(
+  git: GitRepository,
+  layout: RepositoryLayout,
+  refs: readonly Ref[],
+  { verified }: Verification,
+): Promise<boolean> {
+  if (layout.directory === '' || verified.some(({ kind }) => kind !== 'repository' && kind !== 'adoption'))
+    return false;
+  const head = refs.find(({ name }) => name === mainRef(layout))?.oid;
+  return head === undefined || (await git.statObjects([`${head}:${layout.directory}`]))[0]?.type !== 'tree';
 }
 
 /** The file lists the commits where the history ends. Git reads an empty one as a whole history. */

@@ -1,14 +1,15 @@
 import type { Octokit } from 'octokit';
-import type { ZodType, z } from 'zod';
+import type { ZodType } from 'zod';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../../foundation/text/clean-text.ts';
+import type { ForgeErrorDetails } from '../forge.ts';
 import { checkedForm } from '../http/checked-form.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
 import { tokenAccount } from '../http/token-account.ts';
 import { TokenCache } from '../http/token-cache.ts';
 import { callGitHub, octokitOptions, type Send } from './github-call.ts';
 import { type AccountToken, githubFetch } from './github-fetch.ts';
-import { type graphqlErrorSchema, graphqlSchema } from './github-schemas.ts';
+import { type GraphqlError, graphqlSchema } from './github-schemas.ts';
 import { type AppCredentials, InstallationTokens } from './installation-tokens.ts';
 
 /** What Sluice authenticates with: a token of a user, or an App that is installed in the repository. */
@@ -25,6 +26,11 @@ export interface GitHubClientOptions extends ForgeTransportOptions {
   readonly usesTeams?: boolean;
   /** True where it opens issues, which an App needs a further permission for: what opens them has to set it. */
   readonly usesIssues?: boolean;
+}
+
+interface GraphqlRequest {
+  readonly query: string;
+  readonly variables: object;
 }
 
 /** Calls GitHub's REST API for one repository. Rejects as the contract of `Forge` says. */
@@ -67,17 +73,26 @@ export class GitHubClient {
    */
   async graphql<Result>(
     schema: ZodType<Result>,
-    { name, query, variables }: { readonly name: string; readonly query: string; readonly variables: object },
+    { name, ...request }: GraphqlRequest & { readonly name: string },
     signal: AbortSignal,
     partial: readonly string[] = [],
   ): Promise<Result> {
+    const { data, errors } = await this.partialGraphql(request, signal);
+    const [failed, ...others] = errors.filter(({ type }) => !partial.includes(type ?? ''));
+    if (failed !== undefined) throw graphqlError(name, failed, others);
+    return checkedForm(schema, data, name);
+  }
+
+  /** Returns the data of a query of GraphQL as GitHub has it, with null in place of what has failed, and the errors. */
+  async partialGraphql(
+    { query, variables }: GraphqlRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly data: unknown; readonly errors: readonly GraphqlError[] }> {
     const url = graphqlUrl(this.api);
     const { data, errors } = await this.call(graphqlSchema, signal, (_rest, options, request) =>
       request({ method: 'POST', url, query, variables, ...options }),
     );
-    const [failed, ...others] = (errors ?? []).filter(({ type }) => !partial.includes(type ?? ''));
-    if (failed !== undefined) throw graphqlError(name, failed, others);
-    return checkedForm(schema, data, name);
+    return { data, errors: errors ?? [] };
   }
 
   /** The id of the App; undefined for a token of a user. */
@@ -116,8 +131,6 @@ const GRAPHQL_CODES: Readonly<Record<string, ErrorCode>> = {
 };
 const MAX_GRAPHQL_MESSAGE_CHARACTERS = 300;
 
-type GraphqlError = z.infer<typeof graphqlErrorSchema>;
-
 /** GitHub Enterprise Server has it beside the REST API. */
 function graphqlUrl(api: string): string {
   const { origin, pathname } = new URL(api);
@@ -125,9 +138,11 @@ function graphqlUrl(api: string): string {
   return `${origin}${path}/graphql`;
 }
 
-function graphqlError(name: string, first: GraphqlError, others: readonly GraphqlError[]): SluiceError {
+/** The error that the errors of a query are, of which the first one decides. `name` is what the message calls it. */
+export function graphqlError(name: string, first: GraphqlError, others: readonly GraphqlError[] = []): SluiceError {
   const text = cleanText([first, ...others].map(({ message }) => message).join('; ')).replaceAll(/\s+/g, ' ');
-  return new SluiceError(graphqlCode(first), `${name}: ${text.slice(0, MAX_GRAPHQL_MESSAGE_CHARACTERS)}`);
+  const details: ForgeErrorDetails = { status: 200 };
+  return new SluiceError(graphqlCode(first), `${name}: ${text.slice(0, MAX_GRAPHQL_MESSAGE_CHARACTERS)}`, { details });
 }
 
 /** An error without a type is a failure of GitHub itself, unless it explains what is wrong with the query. */

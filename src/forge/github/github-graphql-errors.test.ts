@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { countingBudgets, openGitHub } from '../../../test/support/github/github-host.ts';
 import { GitHubServer } from '../../../test/support/github/github-server.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
@@ -11,6 +11,7 @@ const server = new GitHubServer();
 beforeAll(() => server.listen());
 afterEach(() => {
   server.fault = () => undefined;
+  server.unreturned.clear();
 });
 afterAll(() => server.close());
 
@@ -72,7 +73,7 @@ test.each([
   await close();
 });
 
-test('pull requests that are too much for one query are read one by one', async () => {
+test('pull requests that are too much for one query are read with smaller ones', async () => {
   const { commit, forge, close } = await failing({
     type: 'RESOURCE_LIMITS_EXCEEDED',
     message: 'Resource limits exceeded',
@@ -89,4 +90,92 @@ test('pull requests that are too much for one query are read one by one', async 
     'proposed/shop/v2',
   ]);
   await close();
+});
+
+describe('pull requests that GitHub cannot return', () => {
+  /** Opens so many. `read` reads them at the same time, and returns the branch of each, or the code of its error; `sizes` are those of the queries. */
+  const opened = async (count: number) => {
+    const { commit, forge, close } = await openGitHub(server, 'user', countingBudgets());
+    const numbers: number[] = [];
+    for (let version = 1; version <= count; version += 1) {
+      await commit(`v${version}`);
+      numbers.push((await forge.open(wanted(`v${version}`), NO_SIGNAL)).number);
+    }
+    const before = server.requests.length;
+    const read = async () => {
+      const states = await Promise.allSettled(numbers.map((number) => forge.state(number, NO_SIGNAL)));
+      await close();
+      return states.map((one) => (one.status === 'fulfilled' ? one.value.pull.head.branch : `${one.reason.code}`));
+    };
+    const sizes = () => server.requests.slice(before).map(({ body }) => sizeOf(body));
+    return { numbers, read, sizes };
+  };
+  const sizeOf = (body: unknown) => JSON.stringify(body).match(/p\d+: /g)?.length ?? 0;
+  const versions = (count: number) => Array.from({ length: count }, (_, index) => `v${index + 1}`);
+
+  test('fail alone where the errors name them', async () => {
+    const { numbers, read, sizes } = await opened(4);
+    for (const number of numbers.slice(1, 3)) server.unreturned.add(number);
+    expect(await read()).toEqual(['v1', 'Unavailable', 'Unavailable', 'v4']);
+    expect(sizes()).toEqual([4]);
+  });
+
+  test.each([{ data: { repository: null } }, { data: null }, {}])(
+    'are left out of the next query where it has nothing else: %j',
+    async (data) => {
+      const { numbers, read, sizes } = await opened(3);
+      server.fault = ({ body }) => {
+        if (!JSON.stringify(body).includes(`p${numbers[1]}:`)) return undefined;
+        const errors = [{ path: ['repository', `p${numbers[1]}`, 'reviews'], message: FAILED }];
+        return { status: 200, body: JSON.stringify({ ...data, errors }) };
+      };
+      expect(await read()).toEqual(['v1', 'Unavailable', 'v3']);
+      expect(sizes()).toEqual([3, 2]);
+    },
+  );
+
+  test.each([
+    [200, [7], [20, 10, 5, 5, 3, 2, 1, 1, 1, 2, 10]],
+    [502, [1, 20], [20, 10, 5, 3, 2, 1, 1, 1, 2, 5, 10, 5, 5, 3, 2, 1, 1]],
+  ])('are found with few queries where nothing names them: status %i', async (status, failing, expected) => {
+    const { numbers, read, sizes } = await opened(20);
+    server.fault = ({ body }) => {
+      const isFailing = failing.some((one) => JSON.stringify(body).includes(`p${numbers[one - 1]}:`));
+      return isFailing ? { status, body: JSON.stringify({ data: null, errors: [{ message: FAILED }] }) } : undefined;
+    };
+    expect(await read()).toEqual(versions(20).map((one, index) => (failing.includes(index + 1) ? 'Unavailable' : one)));
+    expect(sizes()).toEqual(expected);
+  });
+
+  test('are no more queries than a few while GitHub fails as a whole', async () => {
+    const { read, sizes } = await opened(20);
+    server.fault = () => ({ status: 502, body: '' });
+    expect(new Set(await read())).toEqual(new Set(['Unavailable']));
+    expect(sizes()).toHaveLength(12);
+  });
+
+  test.each([
+    ['does not serve', { status: 503, body: '' }, 'Unavailable'],
+    ['ends connections', 'cut', 'Unavailable'],
+    [
+      'does not accept the query',
+      { status: 200, body: JSON.stringify({ errors: [{ message: 'x', extensions: {} }] }) },
+      'InvalidInput',
+    ],
+    ['limits requests', { status: 200, body: JSON.stringify({ errors: [{ message: SECONDARY }] }) }, 'TooManyRequests'],
+  ] as const)('are not searched for while GitHub %s', async (_what, fault, code) => {
+    const { read, sizes } = await opened(3);
+    server.fault = () => fault;
+    expect(await read()).toEqual([code, code, code]);
+    expect(sizes()).toEqual([3]);
+  });
+
+  test('fail alone where what GitHub returns of them is not as documented', async () => {
+    const { numbers, read, sizes } = await opened(2);
+    const [first, second] = numbers.map((number) => `p${number}`);
+    const repository = { [`${first}`]: { number: 'one' }, [`${second}`]: null };
+    server.fault = () => ({ status: 200, body: JSON.stringify({ data: { repository } }) });
+    expect(await read()).toEqual(['Corrupt', 'NotFound']);
+    expect(sizes()).toEqual([2]);
+  });
 });

@@ -164,12 +164,16 @@ export const editedSchema = z.object({
   node: z.object({ body: z.string().optional(), lastEditedAt: z.string().nullish() }).nullish(),
 });
 
-export const graphqlErrorSchema = z.object({
+const graphqlErrorSchema = z.object({
   type: z.string().nullish(),
   message: z.string(),
+  /** Names and indexes that lead to what failed in the data; missing for an error of the whole query. */
+  path: z.array(z.union([z.string(), z.int()])).nullish(),
   /** Of an error in the query or its variables: what is wrong there. */
   extensions: z.unknown().optional(),
 });
+
+export type GraphqlError = z.infer<typeof graphqlErrorSchema>;
 
 /** The response of GraphQL, which has the status 200 for failures too. */
 export const graphqlSchema = z.object({

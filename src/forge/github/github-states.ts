@@ -2,15 +2,21 @@ import { z } from 'zod';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BatchedReads } from '../batched-reads.ts';
 import { cleanAddress } from '../clean-address.ts';
-import type { PullRequest, PullState, Review, ScheduledMerge } from '../forge.ts';
+import type { ForgeErrorDetails, PullRequest, PullState, Review, ScheduledMerge } from '../forge.ts';
 import type { Mergeability } from '../forge-merging.ts';
+import { checkedForm } from '../http/checked-form.ts';
 import type { Dismissal } from '../reviews/dismissed-reviews.ts';
-import type { GitHubClient } from './github-client.ts';
+import { type GitHubClient, graphqlError } from './github-client.ts';
 import { SCHEDULE, scheduledIn, scheduleSchema } from './github-schedule.ts';
 import { mergeabilityOf, reviewStateOf } from './github-state-names.ts';
 
 /** Pull requests of one query: GitHub ends a query after ten seconds, and a response with the longest texts is not too long. */
 const MAX_PULLS = 20;
+/** Failed queries of one read: enough to find two among so many that GitHub cannot return, and few while GitHub fails as a whole. */
+const MAX_FAILED = 12;
+/** Statuses with which GitHub reports that it could not execute a query, also because it took too long. */
+const FAILED_QUERIES: ReadonlySet<number> = new Set([200, 502, 504]);
+const QUERY = 'the query of pull requests';
 /** GitHub permits as many in one page, and as many labels. */
 const MAX_REVIEWS = 100;
 
@@ -91,6 +97,8 @@ interface ReadMerge {
   readonly unsureMerger: string | undefined;
 }
 
+const dataSchema = z.object({ repository: z.record(z.string(), z.unknown()).nullish() });
+
 /** What a query reads of each pull request. */
 interface ReadKind<Read, Result> {
   readonly fields: string;
@@ -100,6 +108,12 @@ interface ReadKind<Read, Result> {
 }
 
 type Results<Result> = ReadonlyMap<number, Result | Error>;
+
+interface Answer<Result> {
+  readonly read: Results<Result>;
+  /** Why it has nothing of the others; undefined where the errors in `read` may be the reason. */
+  readonly error?: SluiceError;
+}
 
 /** What decides about pull requests, read for many with one query of GraphQL. */
 export class GitHubStates {
@@ -139,33 +153,79 @@ export class GitHubStates {
     return this.#mergeabilities.read(number, signal);
   }
 
+  /** Those of which a query has nothing are read with smaller ones: a pull request that GitHub cannot return must not hide the others. */
   async #read<Read, Result>(numbers: readonly number[], kind: ReadKind<Read, Result>): Promise<Results<Result>> {
-    const parts = numbers.map((number) => `p${number}: pullRequest(number: ${number}) { ${kind.fields} }`);
+    const results = new Map<number, Result | Error>();
+    const parts: (readonly number[])[] = [numbers];
+    let failed = 0;
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+      const { read, error } = await this.#query(part, kind);
+      for (const [number, result] of read) results.set(number, result);
+      const rest = part.filter((number) => !read.has(number));
+      if (error === undefined) {
+        if (rest.length > 0) parts.push(rest);
+        continue;
+      }
+      failed += 1;
+      const isOfAll = failed === MAX_FAILED || !mayBeOfOne(error);
+      if (isOfAll) rest.push(...parts.splice(0).flat());
+      const half = Math.ceil(rest.length / 2);
+      if (isOfAll || rest.length === 1) for (const number of rest) results.set(number, error);
+      else parts.push(rest.slice(half), rest.slice(0, half));
+    }
+    return results;
+  }
+
+  async #query<Read, Result>(numbers: readonly number[], kind: ReadKind<Read, Result>): Promise<Answer<Result>> {
+    const fields = numbers.map((number) => `p${number}: pullRequest(number: ${number}) { ${kind.fields} }`);
     const query = `query ($owner: String!, $name: String!) {
-      repository(owner: $owner, name: $name) { ${parts.join('\n')} }
+      repository(owner: $owner, name: $name) { ${fields.join('\n')} }
     } ${kind.fragment}`;
     const { owner, repo: name } = this.#repository;
-    const form = z.object({ repository: z.record(z.string(), kind.schema.nullish()).nullish() });
-    const request = { name: 'the query of pull requests', query, variables: { owner, name } };
+    const read = new Map<number, Result | Error>();
     try {
       // Not with the signal of one of the callers, which must not end those of the others; each request has a timeout.
-      const { repository } = await this.#client.graphql(form, request, new AbortController().signal, ['NOT_FOUND']);
-      return new Map(
-        numbers.map((number) => {
-          const read = repository?.[`p${number}`];
-          const missing = `pull request ${number} of ${owner}/${name} does not exist, or the token cannot read it`;
-          return [number, read === null || read === undefined ? new SluiceError('NotFound', missing) : kind.map(read)];
-        }),
-      );
+      const { signal } = new AbortController();
+      const { data, errors } = await this.#client.partialGraphql({ query, variables: { owner, name } }, signal);
+      const failures = errors.filter(({ type }) => type !== 'NOT_FOUND');
+      for (const number of numbers) {
+        // Also those of its fields: what is null there would be read as something that the pull request does not have.
+        const [first, ...more] = failures.filter(({ path }) => path?.[1] === `p${number}`);
+        if (first !== undefined) read.set(number, graphqlError(`the query of pull request ${number}`, first, more));
+      }
+      const [ofAll, ...more] = failures.filter(({ path }) => !numbers.some((number) => path?.[1] === `p${number}`));
+      if (ofAll !== undefined) return { read, error: graphqlError(QUERY, ofAll, more) };
+      // GitHub leaves out what has no meaning without the failed ones.
+      const { repository } = checkedForm(dataSchema, read.size > 0 ? (data ?? {}) : data, QUERY);
+      if (!repository && read.size > 0) return { read };
+      for (const number of numbers)
+        if (!read.has(number)) read.set(number, this.#resultOf(number, repository?.[`p${number}`], kind));
+      return { read };
     } catch (error) {
-      // The text of one must not hide the others.
-      if (!isSluiceError(error, 'LimitExceeded')) throw error;
-      if (numbers.length === 1) return new Map(numbers.map((number) => [number, error]));
-      const each: (readonly [number, Result | Error])[] = [];
-      for (const number of numbers) each.push(...(await this.#read([number], kind)));
-      return new Map(each);
+      if (!isSluiceError(error)) throw error;
+      return { read, error };
     }
   }
+
+  #resultOf<Read, Result>(number: number, found: unknown, kind: ReadKind<Read, Result>): Result | Error {
+    const { owner, repo: name } = this.#repository;
+    if (found === undefined || found === null) {
+      const missing = `pull request ${number} of ${owner}/${name} does not exist, or the token cannot read it`;
+      return new SluiceError('NotFound', missing);
+    }
+    try {
+      return kind.map(checkedForm(kind.schema, found, `the query of pull request ${number}`));
+    } catch (error) {
+      if (isSluiceError(error)) return error;
+      throw error;
+    }
+  }
+}
+
+/** Whether a query may have failed because of one of its pull requests, or because they are too much together. */
+function mayBeOfOne({ code, details }: SluiceError): boolean {
+  const { status } = (details ?? {}) as ForgeErrorDetails;
+  return code === 'LimitExceeded' || (code === 'Unavailable' && status !== undefined && FAILED_QUERIES.has(status));
 }
 
 function stateOf(read: z.infer<typeof stateSchema>): ReadState {

@@ -16,9 +16,9 @@ test('finds the mistakes in large files, each by itself, and none in valid ones'
   });
   const found = await lintInThread(files, NO_SIGNAL);
   expect(found.map(({ file, line, severity, code }) => `${severity} ${code} ${file}:${line}`)).toEqual([
-    'error InvalidYaml a.yaml:3',
+    'error InvalidYaml a.yaml:2',
     'error TooLarge sub/Kptfile:1',
-    'error InvalidYaml c.yaml:3',
+    'error InvalidYaml c.yaml:2',
   ]);
 });
 

@@ -77,7 +77,7 @@ describe('lintFiles', () => {
     );
 
   test('names mistakes in Kptfiles, else in YAML', () => {
-    expect(codes({ 'a.yaml': 'a: [1\n' })).toEqual(['a.yaml:2 InvalidYaml']);
+    expect(codes({ 'a.yaml': 'a: [1\n' })).toEqual(['a.yaml:1 InvalidYaml']);
     expect(codes({ 'nested/Kptfile': `${KPTFILE}foo: 1\n`, 'a.yaml': 'a: [1\n' })).toEqual([
       'nested/Kptfile:5 UnknownField',
     ]);
@@ -87,7 +87,7 @@ describe('lintFiles', () => {
   });
 
   test.each([
-    ['greeting: [hello\n', 2, 'Flow sequence in block collection must be sufficiently indented and end with a ]'],
+    ['greeting: [hello\n', 1, 'Flow sequence in block collection must be sufficiently indented and end with a ]'],
     ['a: {b: c\nd: e\n', 2, 'Flow map in block collection must be sufficiently indented and end with a }'],
     ['{', 1, 'Flow map must end with a }'],
     ['a: "x\nb: c\n', 2, 'Missing closing " quote'],

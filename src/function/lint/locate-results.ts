@@ -41,6 +41,15 @@ export function placeIn(
   return undefined;
 }
 
+/** Where a field of the first resource of a file is, else its deepest part that is there. */
+export function placeOfField(
+  files: ReadonlyMap<string, string>,
+  path: string,
+  field: string,
+): Pick<Finding, 'file' | 'line' | 'column'> {
+  return new DocumentReader(files).placeOf({ file: { path }, field: { path: field } });
+}
+
 /** An image without registry, tag and digest, as the title of a finding. */
 function shortName(name: string): string {
   return (

@@ -20,18 +20,24 @@ export function yamlProblem(text: string): YamlProblem | undefined {
     documents = loadAll(text) as unknown[];
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
-    const { line = 0, column = 0 } = error.mark ?? {};
+    const { line, column } = placeOf(text, error.mark?.position ?? 0);
     const reason =
       (UNCLOSED.test(error.reason) ? unclosed(upTo(text, error.mark?.position)) : undefined) ?? error.reason;
-    return { line: line + 1, column: column + 1, message: `not valid YAML: ${reason}` };
+    return { line, column, message: `not valid YAML: ${reason}` };
   }
   const alias = /(?:^|[\s[{,:-])\*[^\s,[\]{}]/m.exec(text);
   if (alias === null) return undefined;
   const sizes = new Map<object, number>();
   if (documents.every((document) => valuesIn(document, sizes) <= MAX_VALUES)) return undefined;
-  const before = text.slice(0, alias.index + 1).split('\n');
   const message = `its aliases, of which this is the first, expand to more than ${MAX_VALUES} values`;
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1, message };
+  return { ...placeOf(text, alias.index + 1), message };
+}
+
+/** Of a position; of the end of the text, which no editor shows as a line, the last character in it. */
+function placeOf(text: string, position: number): Pick<YamlProblem, 'line' | 'column'> {
+  const end = text.trimEnd().length;
+  const before = text.slice(0, position < end ? position : Math.max(end - 1, 0)).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
 /** With the whole line of a position: what comes after the first mistake can have any number of others, each of which costs time. */

@@ -1,20 +1,20 @@
 import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../../foundation/text/clean-text.ts';
+import type { GitCredentials } from '../git-repository.ts';
+import { credentialsMeaning, deniedMeaning } from '../network/refused-credentials.ts';
 import { sshError } from './ssh-error.ts';
 
+/** A meaning, which can depend on the credentials of the request. */
+type Meaning = string | ((credentials: GitCredentials | undefined) => string);
+
 /** Messages of git (LC_ALL=C) when a remote cannot be used, and what they mean. The first match counts. */
-const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
+const MEANINGS: readonly (readonly [RegExp, ErrorCode, Meaning])[] = [
   [
-    /could not read (?:Username|Password)|terminal prompts disabled/,
+    /could not read (?:Username|Password)|terminal prompts disabled|Authentication failed|returned error: 401/,
     'Refused',
-    'requires credentials: put them into the Secret in secretRef',
+    credentialsMeaning,
   ],
-  [/Authentication failed|returned error: 401/, 'Refused', 'rejected the credentials: renew them'],
-  [
-    /returned error: 403|HTTP 403|access denied|not permitted/i,
-    'Refused',
-    'denied the request: check the rights of the account',
-  ],
+  [/returned error: 403|HTTP 403|access denied|not permitted/i, 'Refused', deniedMeaning],
   [/returned error: 30\d|redirect/, 'Refused', 'redirects elsewhere: use its new address'],
   [/couldn't find remote ref/, 'NotFound', 'lacks a requested ref'],
   [/not found|does not appear to be a git repository|returned error: 404/, 'NotFound', 'has no such repository'],
@@ -34,10 +34,10 @@ const OWN_MESSAGES =
   /^(?:fatal|error): (?:unable to access '[^']*': .*|could not read (?:Username|Password).*|Authentication failed.*|repository '[^']*' not found|transport '\w+' not allowed|the receiving end does not support .*|couldn't find remote ref .*|RPC failed; HTTP \d+.*)$/gm;
 
 /**
- * Returns the error for a call that failed with `stderr`. For HTTP it quotes only messages of git and curl themselves: other text may
+ * Returns the error for a call that failed with `stderr`, and had these credentials for HTTP. For HTTP it quotes only messages of git and curl themselves: other text may
  * come from an internal service and must not be shown to the caller.
  */
-export function remoteError(url: string, stderr: string, consequence = ''): SluiceError {
+export function remoteError(url: string, stderr: string, credentials?: GitCredentials): SluiceError {
   const ssh = sshError(url, stderr);
   if (ssh !== undefined) return ssh;
   const isHttp = /^https?:/i.test(url);
@@ -48,5 +48,6 @@ export function remoteError(url: string, stderr: string, consequence = ''): Slui
     'is unavailable',
   ];
   const hidden = isHttp ? '(not shown)' : '(no output)';
-  return new SluiceError(code, `remote ${url} ${meaning}${consequence}. Output of git: ${output || hidden}`);
+  const text = typeof meaning === 'string' ? meaning : meaning(credentials);
+  return new SluiceError(code, `remote ${url} ${text}. Output of git: ${output || hidden}`);
 }

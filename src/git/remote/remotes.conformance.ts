@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../../test/support/git/git-server.ts';
 import { processesWith } from '../../../test/support/git/processes.ts';
+import type { SluiceError } from '../../foundation/sluice-error.ts';
 import { PushRefusedError, RefConflictError } from '../errors.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from '../git-repository.ts';
@@ -362,6 +363,33 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         await expect(list()).rejects.toMatchObject({ code: 'Unavailable' });
         server.behaviour.refuse = 403;
         await expect(list()).rejects.toMatchObject({ code: 'Refused' });
+      });
+
+      test('a refusal names where the credentials are, and none of them', async () => {
+        const used = (basic?: typeof USER) => ({
+          ...remote,
+          credentials: async () => ({ source: 'Secret default/git', ...(basic === undefined ? {} : { basic }) }),
+        });
+        const wrong = used({ username: 'sluice', password: 'wr0ng-t0ken' });
+        const fetch = { refspecs: ['+refs/heads/*:refs/heads/*'] };
+        const refusalOf = async (call: Promise<unknown>) => {
+          const { code, message } = (await call.catch((error: unknown) => error)) as SluiceError;
+          expect(code).toBe('Refused');
+          expect(message).not.toMatch(/wr0ng|hunter2/);
+          return message;
+        };
+        const rejected = 'rejected the credentials of Secret default/git: renew them there';
+        expect(await refusalOf(repository.listRemoteRefs(wrong))).toContain(rejected);
+        expect(await refusalOf(repository.fetch(wrong, fetch))).toContain(rejected);
+        expect(await refusalOf(repository.push(wrong, [create('refs/heads/main')]))).toContain(rejected);
+        expect(await refusalOf(repository.listRemoteRefs(used()))).toContain(
+          'requires credentials: Secret default/git has neither username and password nor a token, add them there',
+        );
+        server.behaviour.refuse = 403;
+        expect(await refusalOf(repository.listRemoteRefs(used(USER)))).toContain(
+          'denied the request: check the rights of the account whose credentials are in Secret default/git',
+        );
+        expect(await refusalOf(repository.listRemoteRefs(remote))).toMatch(/check the rights of the account(?! whose)/);
       });
 
       test('addresses that are not plain https, ssh, loopback http or file are refused, and secrets in them are not repeated', async () => {

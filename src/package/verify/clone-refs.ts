@@ -62,6 +62,22 @@ export function cloneWithoutTags(remote: string, packages: number): SluiceError 
   );
 }
 
+/** The error for a clone with publications from which the id of the repository does not follow. */
+export function cloneWithoutId(remote: string): SluiceError {
+  return new SluiceError(
+    'InvalidInput',
+    `this clone has no refs/sluice/repository, and its publications do not show which repository it is, so that they cannot be verified; git fetch ${remote} '+refs/sluice/*:refs/sluice/*' brings it; if the repository itself has none, verify a copy by git clone --mirror`,
+  );
+}
+
+/** The error for a folder that would leave out all that is published. */
+export function noSuchFolder({ directory, branch }: Pick<RepositoryLayout, 'directory' | 'branch'>): SluiceError {
+  return new SluiceError(
+    'InvalidInput',
+    `there is no folder ${directory} on the branch ${branch}, and no revision of a package in it, so that nothing was checked; set --directory to the folder of the packages, as in spec.git.directory of the Repository`,
+  );
+}
+
 const CHECKOUT = ' (with actions/checkout, set "fetch-depth: 0" and "fetch-tags: true")';
 
 /** Determines the location of records: under `refs/sluice/`, or under branches if a host refuses other names. */

@@ -1,10 +1,11 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import type { Distrust } from '../trust/distrust.ts';
 import { knowsRepository } from '../trust/ledger/main-heads.ts';
 import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import { parseRepositoryId, type RepositoryIdStatement } from '../trust/repository-id.ts';
 import { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { SignedStatement } from '../trust/statement/statement.ts';
+import type { SignedStatement, StatementHead } from '../trust/statement/statement.ts';
 import { verifySignature } from '../trust/statement/verify-signature.ts';
 
 /** Trust for one repository without signing. */
@@ -33,13 +34,20 @@ export async function findId(git: GitRepository, oid: Oid, ledger: TrustLedger):
     if (!isSluiceError(error, 'Corrupt') && !isSluiceError(error, 'NotFound')) throw error;
     return { signed: undefined, problem: error.message };
   }
+  return { signed, problem: (await distrustOfId(signed, ledger))?.message };
+}
+
+/** Returns why a statement is no evidence of the id that it names; undefined if it is. */
+export async function distrustOfId(
+  signed: SignedStatement<StatementHead>,
+  ledger: TrustLedger,
+): Promise<Distrust | undefined> {
+  const id = signed.statement.repository;
   // The branch does not identify its signer.
-  const trust = readOnlyTrust(ledger, signed.statement.repository, '');
+  const trust = readOnlyTrust(ledger, id, '');
   const signer = await trust.signerOf(signed);
   const revocation = trust.revocationOf(signer);
   // A revoked key can still sign: its ids count for repositories that were known before, whose heads the revocation lists.
-  const id = signed.statement.repository;
   const isKnown = knowsRepository(revocation?.key.revocation?.heads ?? {}, id) || ledger.repository(id) !== undefined;
-  const distrust = trust.distrustOfSigner(signer) ?? (isKnown ? undefined : trust.revocationOfNew(signer));
-  return { signed, problem: distrust?.message };
+  return trust.distrustOfSigner(signer) ?? (isKnown ? undefined : trust.revocationOfNew(signer));
 }

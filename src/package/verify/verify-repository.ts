@@ -11,12 +11,11 @@ import {
   type RepositoryLayout,
   unsignedRecordUid,
 } from '../model/identity/layout.ts';
-import { parseCommitMessage } from '../model/record/commit-message.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
+import { idOfPublications } from './id-of-publications.ts';
 import { findLaterPublications } from './later-publications.ts';
 import { findId, readOnlyTrust } from './read-only-trust.ts';
-import { readTagStatement } from './tag-statement.ts';
 
 export interface VerifyOptions {
   readonly git: GitRepository;
@@ -46,6 +45,8 @@ export interface Verification {
   readonly verified: readonly Verified[];
   /** Statements that could not be verified here, and those that need not be. */
   readonly notes: readonly string[];
+  /** True if statements could not be compared with the id of the repository, as that ref and any other evidence of it are missing. */
+  readonly needsId: boolean;
 }
 
 /** Verifies all statements of a repository like a server that starts with these keys. Read-only. */
@@ -71,8 +72,9 @@ export async function verifyRepository({
   }
   const id = found?.signed?.statement.repository;
   const missing = `${idRef} is missing: which repository this is cannot be verified`;
-  if (id === undefined) notes.push(missing);
-  const known = id ?? (await idOfPublications(git, refs, layout)) ?? '';
+  const known = id ?? (await idOfPublications({ git, refs, layout, ledger })) ?? '';
+  if (id === undefined)
+    notes.push(known === '' ? missing : `${idRef} is missing: only the publications show that this is ${known}`);
   const mistaken = id === undefined && known !== '' ? checkId?.(known) : undefined;
   if (mistaken !== undefined)
     verified.push({
@@ -117,7 +119,9 @@ export async function verifyRepository({
   for (const { name: ref } of refs)
     if (unsignedRecordUid(layout, ref) !== undefined)
       notes.push(`${ref} is a record of an earlier version, which does not count; see "sluice repo adopt"`);
-  return { id, verified: verified.sort((a, b) => (a.ref < b.ref ? -1 : 1)), notes };
+  const needsId =
+    idOid === undefined && known === '' && verified.some(({ finding }) => finding?.reason === 'OtherRepository');
+  return { id, verified: verified.sort((a, b) => (a.ref < b.ref ? -1 : 1)), notes, needsId };
 }
 
 /** A deletion, and what is wrong with the proof of it. */
@@ -185,25 +189,6 @@ async function readIndex(options: VerifyOptions, id: string): Promise<RevisionIn
   for await (const packages of index.checkBacklog()) for (const name of packages) backlog.add(name);
   if (backlog.size > 0) await index.reassess(backlog);
   return index;
-}
-
-/** Returns the id from the publication at the head of the main branch, if the id itself is missing, as in a clone. */
-async function idOfPublications(
-  git: GitRepository,
-  refs: readonly Ref[],
-  layout: RepositoryLayout,
-): Promise<string | undefined> {
-  const head = refs.find(({ name }) => name === mainRef(layout))?.oid;
-  if (head === undefined) return undefined;
-  const { statement, annotations } = parseCommitMessage((await git.readCommit(head)).message);
-  if (statement !== undefined) return statement.statement.repository;
-  // The statements of several publications are in their tags.
-  const tags = new Set(annotations.map((one) => `refs/tags/${one.package}/v${one.revision}`));
-  for (const { oid } of refs.filter(({ name }) => tags.has(name))) {
-    const signed = (await readTagStatement(git, oid))?.statement;
-    if (signed?.sharedCommit === head) return signed.repository;
-  }
-  return undefined;
 }
 
 /** The finding that a server has by its marks. */

@@ -1,5 +1,13 @@
 import { schema as published } from '@octokit/graphql-schema';
-import { buildSchema, type GraphQLSchema, graphqlSync, parse, validate } from 'graphql';
+import {
+  buildSchema,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  graphqlSync,
+  parse,
+  responsePathAsArray,
+  validate,
+} from 'graphql';
 import type { GitHubRepository, Pull } from './github-repository.ts';
 
 let schema: GraphQLSchema | undefined;
@@ -11,19 +19,27 @@ export function answerGraphql(
   problems: string[],
   /** Address of the server. */
   url: string,
+  /** Numbers of pull requests that it cannot return. */
+  unreturned: ReadonlySet<number>,
 ): unknown {
   schema ??= buildSchema(published.idl, { assumeValid: true });
   problems.push(...validate(schema, parse(query)).map(({ message }) => `GraphQL: ${message}`));
-  const failures: { type: string; message: string; path?: readonly (string | number)[] }[] = [];
+  const failures: { type?: string; message: string; path?: readonly (string | number)[] }[] = [];
   const rootValue = {
     repository: ({ owner, name }: { owner: string; name: string }) => {
       const repository = repositories.find((one) => one.owner === owner && one.name === name);
       if (repository === undefined) return null;
-      const pullRequest = ({ number }: { number: number }) => {
+      const pullRequest = ({ number }: { number: number }, _context: unknown, info: GraphQLResolveInfo) => {
+        const path = responsePathAsArray(info.path);
         const pull = repository.pulls.find((one) => one.number === number);
-        if (pull !== undefined) return pullOf(repository, pull, url);
-        const message = `Could not resolve to a PullRequest with the number of ${number}.`;
-        failures.push({ type: 'NOT_FOUND', message, path: ['repository'] });
+        if (unreturned.has(number))
+          failures.push({ message: 'Something went wrong while executing your query.', path });
+        else if (pull !== undefined) return pullOf(repository, pull, url);
+        else
+          failures.push({
+            ...{ type: 'NOT_FOUND', path },
+            message: `Could not resolve to a PullRequest with the number of ${number}.`,
+          });
         return null;
       };
       return { pullRequest };

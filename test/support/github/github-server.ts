@@ -70,6 +70,8 @@ export class GitHubServer {
   fault: (request: GitHubRequest) => Fault | undefined = () => undefined;
   /** Is called after each response. */
   after: (request: GitHubRequest) => void = () => undefined;
+  /** Numbers of pull requests that a query of GraphQL fails for, with an error that names its place. */
+  readonly unreturned = new Set<number>();
   granted = GRANTED;
   /** The private key of the App, PEM. */
   readonly privateKey: string;
@@ -221,7 +223,8 @@ export class GitHubServer {
     const visible = this.#repositories.filter(({ name }) => identity.repositories?.includes(name) ?? true);
     for (const repository of visible) repository.follow();
     const request = body as Parameters<typeof answerGraphql>[1];
-    return { status: 200, body: JSON.stringify(answerGraphql(visible, request, this.problems, this.url)) };
+    const answer = answerGraphql(visible, request, this.problems, this.url, this.unreturned);
+    return { status: 200, body: JSON.stringify(answer) };
   }
 
   #handle({ template, values, route }: Found, { headers, body }: GitHubRequest, query: URLSearchParams): Result {

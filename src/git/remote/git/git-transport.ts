@@ -4,7 +4,7 @@ import { isSluiceError, type SluiceError } from '../../../foundation/sluice-erro
 import { cleanText, toOneLine } from '../../../foundation/text/clean-text.ts';
 import { diskFull, isDiskFullMessage, requireFreeSpace } from '../../disk/disk-room.ts';
 import { RefConflictError, unknownOutcome } from '../../errors.ts';
-import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
+import type { FetchOptions, GitCredentials, GitRemote, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
 import { trustedAuthorities } from '../../network/certificate-authorities.ts';
 import type { Endpoint, HostRules } from '../../network/host-rules.ts';
 import { usesProxy } from '../../network/proxies.ts';
@@ -52,6 +52,11 @@ interface RemoteCall {
   readonly signal: AbortSignal | undefined;
 }
 
+interface RemoteResult extends GitResult {
+  /** What git had for HTTP. */
+  readonly credentials?: GitCredentials | undefined;
+}
+
 /**
  * Fetches, lists and pushes with git itself: one process for each call. Nothing about the remote is stored in the
  * repository.
@@ -97,11 +102,11 @@ export class GitTransport {
 
   /** Pushes checked updates whose objects are on the disk; none may verify that a ref is absent. */
   async push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
-    const { code, stdout, stderr } = await this.#pushCall(remote, updates, signal);
+    const { code, stdout, stderr, credentials } = await this.#pushCall(remote, updates, signal);
     if (code === 0) return;
     const { rejections, changed } = parsePushReport(stdout.toString('utf8'));
     if (rejections.length === 0) {
-      const error = remoteError(remote.url, stderr);
+      const error = remoteError(remote.url, stderr, credentials);
       // Checked before anything is changed: what the server cannot do or does not permit, and why ssh cannot connect.
       const isBefore = ['Unsupported', 'Refused'].includes(error.code) || sshError(remote.url, stderr) !== undefined;
       throw isBefore ? error : unknownOutcome(error);
@@ -116,13 +121,13 @@ export class GitTransport {
 
   async #readList(remote: GitRemote, kinds: readonly string[], signal: AbortSignal | undefined): Promise<Buffer> {
     try {
-      const { code, stdout, stderr } = await this.#call(remote, {
+      const { code, stdout, stderr, credentials } = await this.#call(remote, {
         arguments: ['ls-remote', '--quiet', '--refs', ...kinds],
         timeout: this.#options.timeouts.listRemote,
         maxOutput: MAX_REF_LIST_BYTES,
         signal,
       });
-      if (code !== 0) throw remoteError(remote.url, stderr);
+      if (code !== 0) throw remoteError(remote.url, stderr, credentials);
       return stdout;
     } catch (error) {
       throw isSluiceError(error, 'LimitExceeded') ? tooManyRefs(remote.url) : error;
@@ -131,7 +136,7 @@ export class GitTransport {
 
   async #fetch(remote: GitRemote, options: FetchOptions, more: readonly string[]): Promise<void> {
     requireFreeSpace(this.#gitDir);
-    const { code, stderr } = await this.#call(remote, {
+    const { code, stderr, credentials } = await this.#call(remote, {
       arguments: [
         'fetch',
         '--no-tags',
@@ -147,14 +152,14 @@ export class GitTransport {
       timeout: this.#options.timeouts.fetch,
       signal: options.signal,
     });
-    if (code !== 0) throw fetchError(remote.url, stderr);
+    if (code !== 0) throw fetchError(remote.url, stderr, credentials);
   }
 
   async #pushCall(
     remote: GitRemote,
     updates: readonly RefUpdate[],
     signal: AbortSignal | undefined,
-  ): Promise<GitResult> {
+  ): Promise<RemoteResult> {
     const options = (remote.pushOptions ?? []).map((option) => `--push-option=${option}`);
     const leases = updates.map((update) => `--force-with-lease=${update.ref}:${expectedValue(update) ?? ''}`);
     try {
@@ -170,7 +175,7 @@ export class GitTransport {
     }
   }
 
-  async #call(remote: GitRemote, call: RemoteCall): Promise<GitResult> {
+  async #call(remote: GitRemote, call: RemoteCall): Promise<RemoteResult> {
     const { hosts, authorities } = this.#options.network;
     const { url, protocol, endpoint } = checkRemoteUrl(remote.url, hosts);
     const run = (settings: readonly string[], secret?: string) =>
@@ -201,15 +206,19 @@ export class GitTransport {
       );
     }
     const pin = await httpPin(hosts, endpoint);
-    const { basic, certificateAuthorities } = (await readCredentials(remote)) ?? {};
+    const credentials = await readCredentials(remote);
+    const { basic, certificateAuthorities } = credentials ?? {};
     // In the line format of Git's helpers.
     const secret = basic === undefined ? undefined : `username=${basic.username}\npassword=${basic.password}\n`;
     const settings = secret === undefined ? pin : [...pin, CREDENTIALS_FROM_FD_3];
     const trusted = trustedAuthorities(certificateAuthorities, authorities)?.join('\n');
-    if (trusted === undefined) return await run(settings, secret);
-    return await withPrivateFiles({ authorities: trusted }, (folder) =>
-      run([...settings, `http.sslCAInfo=${folder}/authorities`], secret),
-    );
+    const result =
+      trusted === undefined
+        ? await run(settings, secret)
+        : await withPrivateFiles({ authorities: trusted }, (folder) =>
+            run([...settings, `http.sslCAInfo=${folder}/authorities`], secret),
+          );
+    return { ...result, credentials };
   }
 }
 
@@ -249,7 +258,7 @@ function kindsOf(prefixes: readonly string[]): string[] {
   return [...kinds];
 }
 
-function fetchError(url: string, stderr: string): SluiceError {
+function fetchError(url: string, stderr: string, credentials: GitCredentials | undefined): SluiceError {
   if (isDiskFullMessage(stderr)) return diskFull('the mirror', cleanText(stderr));
   const lock = /cannot (?:lock|update) ref '.*/s.exec(stderr);
   if (lock !== null) return updateRefError(lock[0], []);
@@ -258,5 +267,5 @@ function fetchError(url: string, stderr: string): SluiceError {
       { ref: undefined, kind: 'moved' },
       `remote ${url} has refs that do not descend from the local ones: use a refspec with "+" to accept them`,
     );
-  return remoteError(url, stderr);
+  return remoteError(url, stderr, credentials);
 }

@@ -1,6 +1,7 @@
 import { type ErrorCode, messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { cleanText } from '../../../foundation/text/clean-text.ts';
 import type { GitCredentials } from '../../git-repository.ts';
+import { credentialsMeaning, deniedMeaning } from '../../network/refused-credentials.ts';
 import type { RequestFailure } from '../protocol/request-failure.ts';
 
 /** An answer with a status other than success. */
@@ -54,7 +55,7 @@ function meaningOf(status: number, { credentials, location }: Refusal): [ErrorCo
   if (status >= 300 && status < 400)
     return ['Refused', `redirects elsewhere: use its new address${location === undefined ? '' : `, ${location}`}`];
   if (status === 401) return ['Refused', credentialsMeaning(credentials)];
-  if (status === 403) return ['Refused', 'denied the request: check the rights of the account'];
+  if (status === 403) return ['Refused', deniedMeaning(credentials)];
   if (status === 404 || status === 410) return ['NotFound', 'has no such repository'];
   if (status === 407)
     return ['Refused', 'is behind a proxy that requires credentials: put them into the address of the proxy'];
@@ -62,25 +63,6 @@ function meaningOf(status: number, { credentials, location }: Refusal): [ErrorCo
     return ['LimitExceeded', 'does not accept a request of this size: push less at once, or raise its limit'];
   if (status === 408 || status === 504) return ['Timeout', 'did not answer in time'];
   return ['Unavailable', 'is unavailable'];
-}
-
-const REJECTED = 'rejected the credentials';
-const REQUIRED = 'requires credentials';
-
-/** What a message of this file says about credentials that a remote refused, also as a server reports it in a status. */
-export function refusedCredentials(message: string): 'rejected' | 'missing' | undefined {
-  // A proxy may require some too.
-  if (!message.includes('(HTTP 401)')) return undefined;
-  if (message.includes(REJECTED)) return 'rejected';
-  return message.includes(`${REQUIRED}:`) ? 'missing' : undefined;
-}
-
-function credentialsMeaning({ basic, source }: GitCredentials = {}): string {
-  if (basic !== undefined)
-    return source === undefined ? `${REJECTED}: renew them` : `${REJECTED} of ${source}: renew them there`;
-  return source === undefined
-    ? `${REQUIRED}: put them into the Secret in secretRef`
-    : `${REQUIRED}: ${source} has neither username and password nor a token, add them there`;
 }
 
 /** The error for a request that got no answer, or not all of one. */

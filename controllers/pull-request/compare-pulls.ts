@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { PullRequest } from '../../../src/forge/forge.ts';
+import type { PullRequest } from '../../src/forge/forge.ts';
 
 /** True if of two pull requests of one branch the first one counts: an open one, else the later one. */
 export function isLater(known: PullRequest, other: PullRequest): boolean {

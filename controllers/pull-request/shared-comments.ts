@@ -1,7 +1,7 @@
-import type { PullRequest } from '../../../src/forge/forge.ts';
-import type { ObjectKey } from '../../../src/resource/object/object.ts';
-import type { ShownPull } from '../shown-proposals.ts';
-import { MAX_COMMENTS, type SharedComments } from './apply-commands.ts';
+import type { PullRequest } from '../../src/forge/forge.ts';
+import type { ObjectKey } from '../../src/resource/object/object.ts';
+import { MAX_COMMENTS, type SharedComments } from './commands/apply-commands.ts';
+import type { ShownPull } from './shown-proposals.ts';
 
 /** The comments of a pull request that several proposals share, for one of them. */
 export function sharedComments(

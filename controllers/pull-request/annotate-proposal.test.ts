@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { GitHubForge } from '../../../src/forge/github/github-forge.ts';
-import { builtIns } from '../../../src/function/built-in/index.ts';
-import { Catalog } from '../../../src/function/catalog/catalog.ts';
-import { externalFunctions } from '../../../src/function/external/external-functions.ts';
-import { FunctionRenderer } from '../../../src/function/renderer/function-renderer.ts';
-import { workerPipelineRunner } from '../../../src/function/worker/worker-pipeline-runner.ts';
-import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
-import { APP, GitHubServer } from '../../../test/support/github/github-server.ts';
-import { BERTA, eachProposals, type Proposals } from '../../../test/support/proposal-bench.ts';
+import { GitHubForge } from '../../src/forge/github/github-forge.ts';
+import { builtIns } from '../../src/function/built-in/index.ts';
+import { Catalog } from '../../src/function/catalog/catalog.ts';
+import { externalFunctions } from '../../src/function/external/external-functions.ts';
+import { FunctionRenderer } from '../../src/function/renderer/function-renderer.ts';
+import { workerPipelineRunner } from '../../src/function/worker/worker-pipeline-runner.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
+import { APP, GitHubServer } from '../../test/support/github/github-server.ts';
+import { BERTA, eachProposals, type Proposals } from '../../test/support/proposal-bench.ts';
 
 const FILES = {
   Kptfile: `apiVersion: kpt.dev/v1
