@@ -106,7 +106,34 @@ test('users who may not approve count as long as the proposal is the one that th
     return (await approvalExplainer({ ...at.world, shown }).explain(explained, SURROUNDINGS)).next;
   };
   expect(await nextOf(proposalId(revision.uid, record.steps))).toEqual([
-    'merge its pull request, not as bob@example.com',
+    'merge its pull request, not as Bob (bob@example.com)',
   ]);
   expect(await nextOf('0123456789abcdef')).toEqual(['merge its pull request']);
+});
+
+test('a user who may not approve since they proposed it is named with the name on the host, also in the pull request', async () => {
+  const at = open();
+  const carl = { user: 'carl', subject: 'carl@example.com' };
+  const approvers = [{ user: 'alice', subject: 'berta' }, carl];
+  await at.policy({ publishOn: 'merge', approvers }, { approval: { quorum: { required: 1, excludeProposer: true } } });
+  const name = await at.propose();
+  await at.reconcile(name);
+  const { next } = await approvalExplainer(at.world).explain(
+    { evaluation: await at.world.store.evaluate(name), siblings: [], refusals: [], recordFlaw: undefined },
+    SURROUNDINGS,
+  );
+  expect(next).toEqual(['merge its pull request, not as alice (berta)']);
+  const body = at.forge.pulls[0]?.body;
+  expect(body).toContain('approving reviews of these users count as approvals: `carl`.');
+  expect(body).toContain('These users may not approve it: `anna`, `alice (berta)`.');
+});
+
+test('where the policy maps no other user than the proposer, the next step is an approval by command', async () => {
+  const at = open();
+  const approvers = [{ user: 'alice', subject: 'berta' }];
+  await at.policy({ publishOn: 'merge', approvers }, { approval: { quorum: { required: 1, excludeProposer: true } } });
+  const evaluation = { ...(await at.world.store.evaluate(await at.propose())), gates: [] };
+  const explained = { evaluation, siblings: [], refusals: [], recordFlaw: undefined };
+  const { next } = await approvalExplainer(at.world).explain(explained, SURROUNDINGS);
+  expect(next).toEqual([expect.stringMatching(/^sluice rpkg approve apps\.app\.w1/)]);
 });

@@ -22,6 +22,7 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { recordedApprovals } from '../../src/package/store/unmet-rules.ts';
 import { batchBranchOf } from '../pull-request/batch/batch-branch.ts';
 import { hostMergeRules } from '../pull-request/checks/host-merge-rules.ts';
+import { namedOnHost } from '../pull-request/reviews/mapped-rights.ts';
 import type { ShownProposals } from '../pull-request/shown-proposals.ts';
 import { proposalId } from '../pull-request/text/section.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
@@ -106,7 +107,8 @@ async function explainApproval(
     const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
     const commit = isPushedSince(evaluation) ? ['--commit', revision.commit] : [];
     const approve = sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as);
-    const onHost = await actOnHost(options, evaluation, needed - given.length, surroundings);
+    const missing = { count: needed - given.length, others };
+    const onHost = await actOnHost(options, evaluation, missing, surroundings);
     // Of those whom quorums count, enough have approved.
     const isDone = isByController && status.quorums.length > 0;
     // The kernel explainer names the next steps, since no approval ends that.
@@ -128,12 +130,12 @@ async function explainApproval(
 
 /**
  * What users do in the pull request of a proposal to publish it, nothing while its check or its end is against that; its address is in the reason of the
- * pull request. Undefined where it is approved elsewhere.
+ * pull request. Undefined where it is approved elsewhere. Of the `others` no further approval counts.
  */
 async function actOnHost(
   { store, isHeld, shown }: ApprovalExplainerOptions,
   evaluation: RevisionEvaluation,
-  missing: number,
+  missing: { readonly count: number; readonly others: readonly string[] },
   { disabled }: Surroundings,
 ): Promise<readonly string[] | undefined> {
   const { revision } = evaluation;
@@ -152,16 +154,19 @@ async function actOnHost(
   const rights = known?.proposal === proposal ? known.rights : undefined;
   // The explainer of the pull request has the command that grants them the right.
   if (rights?.isNone === true) return [];
-  const without = rights?.without.map(({ name }) => name) ?? [];
-  const not = without.length === 0 ? '' : `, not as ${without.join(' or ')}`;
+  const { approvers } = review;
+  const without = new Set([...(rights?.without.map(({ name }) => name) ?? []), ...missing.others]);
+  if (approvers.length > 0 && approvers.every(({ subject }) => without.has(subject))) return undefined;
+  const mapped = [...without].filter((name) => approvers.some(({ subject }) => subject === name));
+  const not = mapped.length === 0 ? '' : `, not as ${mapped.map((name) => namedOnHost(name, approvers)).join(' or ')}`;
   if (!isByMerge) return [`approve it by a review of its pull request${not}`];
   // A merge would be out of band, or ahead of its wave.
   if (rules.length > 0 || (await isHeld?.(revision)) === true) return [];
   // The merge is an approval too, of another user than those who reviewed.
-  return missing < 2
+  return missing.count < 2
     ? [`merge its pull request${not}`]
     : [
-        `merge its pull request as a user whom the policy maps, after approving reviews there by ${counted(missing - 1, 'other mapped user')}${not}`,
+        `merge its pull request as a user whom the policy maps, after approving reviews there by ${counted(missing.count - 1, 'other mapped user')}${not}`,
       ];
 }
 

@@ -1,6 +1,6 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { DesiredRevision } from '../../src/delivery/tree/desired-result.ts';
-import type { GateVerdict } from '../../src/delivery/tree/trailers.ts';
+import { GATE_STATUSES, type GateVerdict } from '../../src/delivery/tree/trailers.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import { publishedRecordOf } from '../../src/package/model/record/commit-message.ts';
 import { verdictsByType } from '../../src/package/model/record/record.ts';
@@ -45,15 +45,26 @@ export class ChosenRevision implements DesiredRevision {
     return this.#lookUp(this);
   }
 
-  /** Computed only for revisions that are committed: the gates of the Kptfile and of policies, with their verdicts in the approval. */
+  /**
+   * Computed only for revisions that are committed: the gates of the Kptfile and of policies, with their verdicts in the approval. A verdict that did
+   * not open its gate then, such as one for earlier content, is none.
+   */
   get gates(): readonly GateVerdict[] {
     const row = this.#row;
     const types = row.kptfile === undefined ? [] : gatesOf(row.kptfile);
     const required = this.#from.policyFor(row).requiredGates.map(({ conditionType }) => conditionType);
-    const verdicts = verdictsByType(publishedRecordOf(row.tip.facts)?.verdicts ?? []);
+    const published = publishedRecordOf(row.tip.facts);
+    const verdicts = verdictsByType(published?.verdicts ?? []);
+    const states = new Map(published?.gates?.map(({ type, state }) => [type, state]));
     return [...new Set([...types, ...required])].map((type) => {
       const verdict = verdicts.get(type);
-      return verdict === undefined ? { type, status: 'Unknown' } : { type, status: verdict.status, by: verdict.by };
+      const status = closedStatus(states.get(type)) ?? verdict?.status ?? 'Unknown';
+      return { type, status, ...(verdict === undefined ? {} : { by: verdict.by }) };
     });
   }
+}
+
+/** Why a gate was closed; undefined where its verdict is the reason. */
+function closedStatus(state: string | undefined): GateVerdict['status'] | undefined {
+  return GATE_STATUSES.find((status) => status === state);
 }

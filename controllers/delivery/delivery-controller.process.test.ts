@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { readMessage } from '../../src/delivery/tree/trailers.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
@@ -61,6 +62,23 @@ describe('delivery controller, rare cases', () => {
     await create();
     await reconcile();
     expect(gitCli(site, ['log', '-1', '--format=%B', 'main'])).toContain(`Sluice-Gates: ${type}=True by anna`);
+  });
+
+  test('a verdict for earlier content is stale in the trailers, as in the approval', async () => {
+    const metadata = { annotations: { 'sluice.dev/gates': 'warn' } };
+    await world.client.patch(repositoryKind, { namespace: 'default', name: 'apps' }, { metadata });
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+    await expect.poll(() => world.policyFor(world.store.get(name)).enforcement).toBe('warn');
+    const kptfile = [{ op: 'addGate', conditionType: 'example.com/Tested' }] as const;
+    const conditions = [{ type: 'example.com/Tested', status: 'True' }] as const;
+    await world.store.change(name, { kptfile, conditions }, ANNA);
+    await world.store.change(name, { files: new Map([['cm.yaml', Buffer.from(configMap('web', '2'))]]) }, ANNA);
+    await world.publish(name);
+    await create();
+    await reconcile();
+    const message = gitCli(site, ['log', '-1', '--format=%B', 'main']);
+    expect(message).toContain('Sluice-Gates: example.com/Tested=Stale by anna');
+    expect(readMessage(message).delivered[0]?.gates).toMatchObject([{ status: 'Stale', by: 'anna' }]);
   });
 
   test('the highest revision or the pinned one, to two targets', async () => {

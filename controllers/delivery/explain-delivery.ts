@@ -26,7 +26,7 @@ import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/de
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { withDeployment } from '../deployment-status/explain-deployment.ts';
-import { DELIVERABLE_TYPE } from '../revision/resolvers/deliverable/deliverability.ts';
+import { DELIVERABLE_TYPE, UNDELIVERABLE } from '../revision/resolvers/deliverable/deliverability.ts';
 import { packageBranchText, packageRepositoryAt } from './branch/package-branches.ts';
 import { wasDeleted } from './deletion-proof.ts';
 import { type LastDelivery, lastDelivery } from './delivery-history.ts';
@@ -62,17 +62,17 @@ export function deliveryExplainer(options: DeliveryExplainerOptions): Explainer 
   };
 }
 
-/** Returns why a target would refuse the package after its publication, and how to repair it before. */
+/** Returns what keeps a target from delivering the package well after its publication, and how to repair it before. */
 function undeliverable(revision: PackageRevision): Findings {
   const { kptfile, lifecycle, name } = revision;
   const condition = kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE);
   if (condition?.status !== 'False') return {};
-  const reason = condition.message ?? 'no target delivers it';
+  const reason = condition.message ?? 'a target cannot deliver it';
   const message = `if it is published in this state, ${reason}`;
   // A proposal has to become a draft again before its files can change.
   const withdraw =
-    lifecycle === 'Proposed' ? [sluiceCommand('rpkg', 'reject', name, '--reason', 'no target can deliver it')] : [];
-  return { reasons: [{ reason: 'Undeliverable', message }], next: [...withdraw, ...repairSteps(revision)] };
+    lifecycle === 'Proposed' ? [sluiceCommand('rpkg', 'reject', name, '--reason', `${DELIVERABLE_TYPE} is False`)] : [];
+  return { reasons: [{ reason: UNDELIVERABLE, message }], next: [...withdraw, ...repairSteps(revision)] };
 }
 
 async function explainDelivery(

@@ -148,7 +148,8 @@ export async function checkUserPull(
   await report(context, pulls, { ...shown, unchecked: unchecked.map((one) => one.number) }, { ...judged, proposal });
   const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
   if (pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain, rules })) context.planPoll();
-  await reportQueued(pulls, number, shared, (merged) => readRegistrations({ ...shared, merged }));
+  const isHead = (commit: string) => heads.hasHead({ git, commit });
+  await reportQueued(pulls, number, shared, isHead, (merged) => readRegistrations({ ...shared, merged }));
   asking.keep();
   const waits: ReconcileResult[] = [];
   // The arrival of one that is not open wakes all checks of the branch.

@@ -72,14 +72,16 @@ beforeAll(async () => {
   host = await startGitServer({
     root: server.folder,
     afterRequest: (url) => {
-      if (url.endsWith('/packages.git/git-receive-pack')) reportPushes();
+      if (url.endsWith(`/${packages.name}.git/git-receive-pack`)) reportPushes();
     },
   });
-  const address = (repository: string) => `${host.url}/${OWNER}/${repository}.git`;
   const port = await freePort();
   hooksUrl = `http://127.0.0.1:${port}/webhooks/github-app/default/forge`;
   webhooks = new GitHubWebhooks({
-    ...{ repository: packages, page: `${host.url}/${OWNER}/packages`, url: hooksUrl, secret: SECRET },
+    ...{ repository: packages, url: hooksUrl, secret: SECRET },
+    get page() {
+      return `${host.url}/${OWNER}/${packages.name}`;
+    },
     onSend: (event, payload) => {
       events.add([event, ...(payload.action === undefined ? [] : [payload.action])].join(' '));
       server.checkWebhook(event, payload);
@@ -107,10 +109,7 @@ beforeAll(async () => {
   const spec = { ...POLICY.spec, review: { ...POLICY.spec.review, forge } };
   await create('/apis/sluice.dev/v1alpha1/namespaces/default/packagepolicies', { ...POLICY, spec });
   const secretRef = { name: 'forge' };
-  await create('/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories', {
-    ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name: 'packages' } },
-    spec: { git: { repo: address('packages'), secretRef } },
-  });
+  await register('packages');
   await create('/apis/sluice.dev/v1alpha1/namespaces/default/deliverytargets', {
     ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'DeliveryTarget', metadata: { name: 'edge' } },
     spec: { selector: { repositories: ['packages'] }, git: { repo: address('edge'), branch: 'main', secretRef } },
@@ -122,6 +121,16 @@ afterAll(async () => {
   await server?.close();
   await cli?.[Symbol.asyncDispose]();
 });
+
+const address = (repository: string) => `${host.url}/${OWNER}/${repository}.git`;
+
+/** Registers a repository of the host as `packages`. */
+async function register(repository: string): Promise<void> {
+  await create('/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories', {
+    ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name: 'packages' } },
+    spec: { git: { repo: address(repository), secretRef: { name: 'forge' } } },
+  });
+}
 
 async function create(path: string, object: object): Promise<void> {
   const { status, text } = await up.api.post(path, object);
@@ -140,8 +149,14 @@ async function shows(text: string | RegExp, ...words: string[]): Promise<void> {
 }
 
 /** Calls the API as a user of the host does with buttons. Returns the status and the message. */
-async function press(user: string, method: string, path: string, body: object): Promise<string> {
-  const response = await fetch(`${server.api}/repos/${OWNER}/packages/${path}`, {
+async function press(
+  user: string,
+  method: string,
+  path: string,
+  body: object,
+  repository = 'packages',
+): Promise<string> {
+  const response = await fetch(`${server.api}/repos/${OWNER}/${repository}/${path}`, {
     ...{ method, headers: { authorization: `Bearer ${server.createToken(user)}` }, body: JSON.stringify(body) },
   });
   const { message = '' } = (await response.json()) as { message?: string };
@@ -222,6 +237,29 @@ test('a merge by an administrator in spite of a closed gate is flagged, and not 
     expect.stringMatching(/^OutOfBand: .*\/pull\/2 was merged by acme although it could not be published/),
   );
   expect(delivered()).toContain('value: one');
+});
+
+test('commands in comments do not run again when the repository has another name', async () => {
+  await sluice('rpkg', 'init', 'api', '--repository', 'packages', '--workspace', 'v1');
+  const name = 'packages.api.v1';
+  const { number, comments } = await propose(name, 'one');
+  const command = (body: string, repository?: string) =>
+    press('bob', 'POST', `issues/${number}/comments`, { body }, repository);
+  const reply = () => comments.map(({ body }) => body).join('\n');
+  expect(await command('/sluice approve')).toMatch(/^201/);
+  await expect.poll(reply, WAIT).toMatch(/\*\*Refused\*\*: .*example\.com\/Tested/);
+  await sluice('rpkg', 'condition', 'set', name, GATE, 'True', '--reason', 'LoadTest');
+
+  packages.name = 'renamed';
+  symlinkSync(packages.gitDir, join(server.folder, OWNER, 'renamed.git'));
+  await sluice('repo', 'unreg', 'packages');
+  expect(await command('/sluice reject too late', 'renamed')).toMatch(/^201/);
+  // Both times are in whole seconds.
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  await register('renamed');
+  await expect.poll(reply, WAIT).toContain('it was written before the Repository was registered');
+  // In the order of writing: the first one is not executed before it.
+  expect(await sluice('rpkg', 'get', name)).toMatch(/Proposed/);
 });
 
 test('all requests, responses and webhooks are as GitHub describes them, and each webhook was accepted', async () => {

@@ -1,5 +1,6 @@
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
-import type { Commit, GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
+import { RefConflictError } from '../../../src/git/errors.ts';
+import type { Commit, GitRepository, Oid, RefUpdate, Signature } from '../../../src/git/git-repository.ts';
 import { mergeBases } from '../../../src/git/objects/merge-bases.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { batchPrefix } from './batch-name.ts';
@@ -76,11 +77,21 @@ export async function updateBatchBranch(
     message: messageOf(members, tree),
   });
   const ref = `refs/heads/${branch}`;
-  await repository.untracked.writeBranch(
-    old === undefined ? { type: 'create', ref, new: head } : { type: 'update', ref, old, new: head },
-    signal,
-  );
+  const write: RefUpdate =
+    old === undefined ? { type: 'create', ref, new: head } : { type: 'update', ref, old, new: head };
+  try {
+    await repository.untracked.writeBranch(write, signal);
+  } catch (error) {
+    throw blockedError(error) ?? error;
+  }
   return { head, isPushed: true, isUpToDate: true };
+}
+
+/** Other conflicts end by themselves; a branch that has the name of a folder of the branch stays until a user removes it. */
+function blockedError(error: unknown): SluiceError | undefined {
+  if (!(error instanceof RefConflictError) || error.details?.kind !== 'collision') return undefined;
+  const message = `the branch of the shared pull request cannot be created: ${error.message}; it is tried again each minute`;
+  return new SluiceError('Refused', message, { cause: error });
 }
 
 /** Removes the branch of a batch that has ended. */

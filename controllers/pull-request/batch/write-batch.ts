@@ -3,6 +3,7 @@ import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isPermanent } from '../../../src/forge/pause-after.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
+import { executedIn } from '../../../src/package/model/record/executed-commands.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
@@ -130,8 +131,7 @@ export async function writeBatch(
   const entry = entryOf(shown, pulls, pull);
   const executed = new Map(entry.executed);
   for (const { name, commands } of members)
-    if (commands?.source === pull.url)
-      for (const one of commands.entries) executed.set(`${one.id} ${name}`, { name, executed: one });
+    for (const one of executedIn(commands, pull.url)) executed.set(`${one.id} ${name}`, { name, executed: one });
   await writePull(context, first.object, entry, (await pulls.ofBranch(branch, signal)) ?? pull, content);
   const reply = executed.size === 0 ? undefined : describeSharedCommands([...executed.values()]);
   if (reply !== undefined && reply !== entry.reply) {

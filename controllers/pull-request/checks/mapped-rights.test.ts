@@ -88,7 +88,7 @@ describe('a proposal whose mapped users may not all approve it', () => {
       /\*\*Reviews that do not count:\*\* `.* of bob does not count: User "bob@example.com" may not/,
     );
     expect(await explain(name)).toEqual({
-      next: ['merge its pull request, not as bob@example.com', PERMIT],
+      next: ['merge its pull request, not as Bob (bob@example.com)', PERMIT],
       reasons: expect.arrayContaining(['ApproversNotPermitted', 'ReviewNotCounted']),
     });
   });

@@ -4,7 +4,7 @@ import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
+import { type ExecutedCommand, executedIn, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
@@ -115,7 +115,7 @@ async function executeFirst(
   for (const comment of comments) {
     if (!/^\d{1,30}$/.test(comment.id)) continue;
     const parsed = parseCommand(comment.body, shared?.names);
-    if (parsed === undefined || isExecuted(evaluation.record.commands, source, comment.id)) continue;
+    if (parsed === undefined || isExecuted(evaluation.record.commands, comment)) continue;
     const { target } = parsed;
     const isAboutNone = target === undefined && ('problem' in parsed || parsed.command.verb === 'why');
     if (target === undefined ? isAboutNone && !isFirst : target !== object.metadata.name) continue;
@@ -133,6 +133,7 @@ async function executeFirst(
     if (!(await isUnchanged(context, proposal))) return undefined;
     const requested = {
       key: keyOf(object),
+      repository: proposal.repository,
       evaluation,
       review,
       source,
@@ -180,7 +181,7 @@ export async function updateReply(
 }
 
 function entriesOf({ evaluation: { record }, pull }: CommentedProposal): readonly ExecutedCommand[] {
-  return record.commands?.source === pull.url ? record.commands.entries : [];
+  return executedIn(record.commands, pull.url);
 }
 
 async function reply(

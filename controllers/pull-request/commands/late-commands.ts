@@ -1,7 +1,7 @@
 import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { publishedRecordOf } from '../../../src/package/model/record/commit-message.ts';
-import { type ExecutedCommand, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
+import { type ExecutedCommand, executedIn, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
 import { isPublished, type PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import type { ObjectKey } from '../../../src/resource/object/object.ts';
 import { approverAt } from '../reviews/approver-at.ts';
@@ -43,9 +43,9 @@ export async function replyToLate(ended: EndedProposal, signal: AbortSignal): Pr
         ? `is ${now.lifecycle} already`
         : 'is a draft again; propose it first';
   const replied = commands?.executed ?? [];
-  const known = lastOf([replied, executedIn(before, pull.url), executedIn(now, pull.url)]);
-  const isIn = (executed: readonly ExecutedCommand[], { id }: Comment) =>
-    isExecuted({ source: pull.url, entries: executed }, pull.url, id);
+  const known = lastOf([replied, ...[before, now].map((one) => executedIn(one?.record?.commands, pull.url))]);
+  const isIn = (entries: readonly ExecutedCommand[], comment: Comment) =>
+    isExecuted({ source: pull.url, entries }, comment);
   // The record of a draft has all that were executed; a publication has none.
   const isKnown = commands !== undefined || (now !== undefined && !isPublished(now));
   const entries: ExecutedCommand[] = [];
@@ -111,11 +111,6 @@ function outcomeIn(revision: Revision | undefined, { url }: Comment): 'approved'
   if (record?.approvals?.some(({ evidence }) => evidence === url) === true) return 'approved';
   const end = record?.steps.findLast(({ action }) => action === 'approve' || action === 'reject');
   return end?.reason?.includes(`(comment ${url} of `) === true ? 'rejected' : undefined;
-}
-
-function executedIn(revision: Revision | undefined, source: string): readonly ExecutedCommand[] {
-  const commands = revision?.record?.commands;
-  return commands?.source === source ? commands.entries : [];
 }
 
 /** Of several states of the same list the last one. */

@@ -1,10 +1,12 @@
-import { type ErrorCode, isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { type ErrorCode, isSluiceError, type SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { isComputedType } from '../../../src/package/model/gates/ready-type.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
 import { warnOfGateless } from '../../../src/package/plan/edit/issuer-rights.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../src/resource/client/client.ts';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../../src/resource/object/object.ts';
 import type { Actor, RequestContext } from '../../../src/resource/object/request-context.ts';
 import { commitsWithContent } from '../reviews/same-content.ts';
@@ -14,6 +16,7 @@ import { unknownAuthorText } from './edited-comments.ts';
 import type { Command, ParsedCommand } from './parse-command.ts';
 
 export interface CommandContext {
+  readonly client: Client;
   readonly store: Pick<RevisionStore, 'change' | 'evaluate' | 'find' | 'repositoryOf' | 'update'>;
   readonly mayApprove: MayApprove | undefined;
   readonly maySetConditions: MayApprove | undefined;
@@ -23,6 +26,7 @@ export interface CommandContext {
 /** A command by a user whom the policy maps. */
 export interface RequestedCommand {
   readonly key: ObjectKey;
+  readonly repository: ObjectKey;
   readonly evaluation: RevisionEvaluation;
   readonly review: ReviewPolicy;
   /** Address of the pull request. */
@@ -40,8 +44,8 @@ export interface RequestedCommand {
   readonly isAuthorKnown: boolean;
 }
 
-/** What the user has to change; other failures are repeated. */
-const FINAL: readonly ErrorCode[] = ['Refused', 'InvalidInput', 'LimitExceeded', 'Unsupported'];
+/** What the user, or a rule of the Git host, has to change; other failures are repeated. */
+const FINAL: readonly ErrorCode[] = ['Refused', 'InvalidInput', 'LimitExceeded', 'Unsupported', 'PushRefused'];
 const MAX_MESSAGE_CHARACTERS = 600;
 const MAX_COMMAND_CHARACTERS = 200;
 
@@ -61,7 +65,7 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
     return await refuse(refusal ?? '');
   } catch (error) {
     if (!isSluiceError(error) || !FINAL.includes(error.code)) throw error;
-    return await refuse(error.message);
+    return await refuse(finalText(error, wanted));
   }
 
   async function refuse(message: string): Promise<ExecutedCommand> {
@@ -71,6 +75,13 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
   }
 }
 
+/** Where the main branch is reserved for merges, a merge approves, and the rule stays as it is. */
+function finalText(error: SluiceError, { parsed }: RequestedCommand): string {
+  const isApprove = 'command' in parsed && parsed.command.verb === 'approve';
+  if (!isApprove || !isSluiceError(error, 'PushRefused')) return error.message;
+  return `the Git host does not let Sluice push to the main branch; merge its pull request instead, which approves and publishes it. ${error.message}`;
+}
+
 /** A command with its result, in bounded length. */
 export function commandEntry(
   { comment, actor, line }: Pick<RequestedCommand, 'comment' | 'actor' | 'line'>,
@@ -78,7 +89,7 @@ export function commandEntry(
   message: string,
 ): ExecutedCommand {
   return {
-    ...{ id: comment.id, url: comment.url, user: comment.author, subject: actor.name },
+    ...{ id: comment.id, url: comment.url, writtenAt: comment.createdAt, user: comment.author, subject: actor.name },
     command: plainLine(line, MAX_COMMAND_CHARACTERS),
     ...{ outcome, message: plainLine(message, MAX_MESSAGE_CHARACTERS) },
   };
@@ -94,8 +105,8 @@ const ROLES = { approval: 'sluice:approver', status: 'sluice:condition-issuer' }
 
 /** The reason for which a command is not tried; undefined if there is none. */
 async function refusalOf(
-  { store, mayApprove, maySetConditions, signal }: CommandContext,
-  { key, evaluation, review, comment, actor, seen, isShared, isAuthorKnown }: RequestedCommand,
+  { client, store, mayApprove, maySetConditions, signal }: CommandContext,
+  { key, repository: registered, evaluation, review, comment, actor, seen, isShared, isAuthorKnown }: RequestedCommand,
   command: Command,
 ): Promise<string | undefined> {
   const lacks = async (may: MayApprove | undefined, what: keyof typeof ROLES) =>
@@ -109,6 +120,10 @@ async function refusalOf(
   const { content } = evaluation.content;
   const isSeen = seen?.content === content && Date.parse(seen.at) < Date.parse(comment.createdAt);
   const isEffective = hasEffect({ command });
+  // Another host can have taken over comments without what makes them count there, such as that they were edited.
+  const repository = await client.find(repositoryKind, registered, { signal });
+  if (isEffective && Date.parse(comment.createdAt) < Date.parse(repository?.metadata.creationTimestamp ?? ''))
+    return 'it was written before the Repository was registered; write the command again';
   if (isEffective && !isAuthorKnown) return unknownAuthorText(evaluation.revision.name, command);
   // Users can change which packages a pull request lists, also afterwards: what it showed is known only to the process that saw it.
   if (isEffective && !isSeen && isShared)

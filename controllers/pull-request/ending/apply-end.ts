@@ -6,6 +6,7 @@ import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import { isRejected } from '../../../src/package/kernel/revision-state.ts';
 import { REVIEW_ACTOR } from '../../../src/package/model/policy/review-policy.ts';
+import { isSamePage } from '../../../src/package/model/record/executed-commands.ts';
 import { lastRequestOf } from '../../../src/package/model/revision/attribution.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
@@ -158,8 +159,14 @@ async function reportNotPublished(
 }
 
 /** What the reason of a rejection by the end of a pull request begins with. */
-export function closedReason(url: string): string {
+function closedReason(url: string): string {
   return `${url} was closed`;
+}
+
+/** Whether a rejection was by the end of this pull request, whose repository can have been renamed since. */
+export function isClosedReason(reason: string | undefined, url: string): boolean {
+  const closed = /^(\S+) was closed/.exec(reason ?? '')?.[1];
+  return closed !== undefined && isSamePage(closed, url);
 }
 
 /** Whether the merge publishes: by the policy, or as it was decided that the host merges this commit. */

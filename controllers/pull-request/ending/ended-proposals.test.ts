@@ -91,10 +91,11 @@ describe('the pull request of a proposal that has ended', () => {
     test.each([
       { what: 'the same process', restarts: false },
       { what: 'another process', restarts: true },
-    ])('is proposed again when it is opened again without its branch: $what', async ({ restarts }) => {
+      { what: 'another process, and another name of the repository', restarts: true, repository: 'renamed' },
+    ])('is proposed again when it is opened again without its branch: $what', async ({ restarts, repository }) => {
       await at.settle(3_600_000);
       if (restarts) at.restart();
-      at.forge.change(1, { state: 'open' });
+      at.forge.change(1, { state: 'open', url: `https://git.example.com/owner/${repository ?? 'apps'}/pulls/1` });
       await at.settle(60_000);
       expect(at.revision(name).lifecycle).toBe('Proposed');
       expect(at.revision(name).record?.steps.at(-1)).toMatchObject({

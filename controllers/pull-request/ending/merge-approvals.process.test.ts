@@ -260,7 +260,7 @@ describe('the approvals of a merge with publishOn: merge', () => {
   test('the pull request says whose reviews count', async () => {
     await proposed(SECOND_USER);
     expect(at.forge.pulls[0]?.body).toContain(
-      'The merge and approving reviews of these users count as approvals: `berta`, `Bob`, `carl`. Approve by a review before you schedule a merge',
+      'The merge and approving reviews of these users count as approvals: `Bob`, `carl`. Approve by a review before you schedule a merge',
     );
   });
 });

@@ -16,7 +16,7 @@ import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { contentAt } from '../reviews/same-content.ts';
 import { proposalId, proposalsIn, withSection } from '../text/section.ts';
-import { closedReason } from './apply-end.ts';
+import { isClosedReason } from './apply-end.ts';
 
 const REOPENED = 'It was opened again, so that what is as it was then is proposed again.';
 
@@ -160,6 +160,6 @@ function proposerBefore({ record }: Revision, { url }: PullRequest): string | un
   const steps = record?.steps ?? [];
   const at = steps.findLastIndex(({ action }) => action !== 'push');
   const { action, by, reason } = steps[at] ?? {};
-  if (action !== 'reject' || by !== REVIEW_ACTOR || reason?.startsWith(closedReason(url)) !== true) return undefined;
+  if (action !== 'reject' || by !== REVIEW_ACTOR || !isClosedReason(reason, url)) return undefined;
   return proposerOf({ steps: steps.slice(0, at) }) ?? PUSH_ACTOR;
 }

@@ -54,6 +54,19 @@ describe('a main branch that the host reserves for merges', () => {
     expect(parents).toHaveLength(mergeMethod === 'merge' ? 2 : 1);
   });
 
+  test('with publishOn: merge, an approval in a comment is refused with the next step, and later commands are executed', async () => {
+    await start({ publishOn: 'merge' });
+    at.forge.comment(1, 'bob', '/sluice approve');
+    at.forge.comment(1, 'bob', '/sluice why');
+    await settle();
+    const replies = (at.forge.commentsOf.get(1) ?? []).filter(({ isOwn }) => isOwn).map(({ body }) => body);
+    expect(replies.join()).toMatch(
+      /\/sluice why.*Done.*\n.*\/sluice approve.*\*\*Refused\*\*.*merge its pull request instead/,
+    );
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Proposed' });
+    expect(at.world.store.repository('apps').refusals.of(name)).toEqual([]);
+  });
+
   test('an approval by the API is recorded once, and has the host merge it; where pushes are permitted it publishes at once', async () => {
     await start({ publishOn: 'approval' });
     const warnings: string[] = [];

@@ -74,10 +74,10 @@ export function withoutRightText(
   return `${who} (update of packagerevisions/approval), so that their reviews count as no approval${merges}`;
 }
 
-/** A user with the names on the host. */
-function namedOnHost(name: string, approvers: ReviewPolicy['approvers']): string {
+/** A user with the names on the host, where a policy maps it. */
+export function namedOnHost(name: string, approvers: ReviewPolicy['approvers']): string {
   const users = approvers.filter(({ subject }) => subject === name).map(({ user }) => user);
-  return `${users.join(' and ')} (${name})`;
+  return users.length === 0 || (users.length === 1 && users[0] === name) ? name : `${users.join(' and ')} (${name})`;
 }
 
 /** The rule that no review or merge of a mapped user publishes a proposal, since none of them may approve it; none if one may. */

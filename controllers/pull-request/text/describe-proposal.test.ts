@@ -70,6 +70,15 @@ describe('the text of a proposal', () => {
     expect(describeWith({})).not.toContain('Upstream:');
   });
 
+  test('shows what targets report of its delivery', () => {
+    const reasons = [{ reason: 'Undeliverable', message: 'edge would deliver the same object of two packages: `x`' }];
+    const text = describeProposal({
+      explanation: { ...EXPLANATION, reasons },
+      ...{ diff: { to: 'apps.app.w1', files: [] }, review: REVIEW, rules: [], upstream: undefined },
+    });
+    expect(text).toContain('\n\n**Delivery:** `edge would deliver the same object of two packages: ˋxˋ`\n\n');
+  });
+
   test('a table of many gates with long texts stays within the limits of hosts, and counts what it leaves out', () => {
     const gates = Array.from({ length: 150 }, (_, at) => ({
       ...{ type: `example.com/gate-${at}`, open: false, state: 'NotTrue', settledBy: '@all '.repeat(200) },

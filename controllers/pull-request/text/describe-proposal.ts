@@ -5,8 +5,15 @@ import type { Explanation, GateExplanation } from '../../../src/package/model/re
 import type { diffSchema } from '../../../src/package/model/revision/revision-readings.ts';
 import type { BlockingRule } from '../../../src/package/model/revision/revision-state.ts';
 import type { DeepReadonly } from '../../../src/resource/object/object.ts';
+import { UNDELIVERABLE } from '../../revision/resolvers/deliverable/deliverability.ts';
 import { USAGE } from '../commands/parse-command.ts';
-import { ALL_MAY, countedApprovers, type MappedRights, withoutRightText } from '../reviews/mapped-rights.ts';
+import {
+  ALL_MAY,
+  countedApprovers,
+  type MappedRights,
+  namedOnHost,
+  withoutRightText,
+} from '../reviews/mapped-rights.ts';
 import { rulesTable } from './describe-rules.ts';
 import { codeBlock, inlineCode, plainLine } from './quote.ts';
 import { refusalIn } from './refusal.ts';
@@ -16,7 +23,8 @@ export type PackageDiff = DeepReadonly<z.infer<typeof diffSchema>>;
 
 export interface Proposal {
   readonly explanation: Explanation;
-  readonly diff: PackageDiff;
+  /** Undefined where its files, or those that they are compared with, cannot be read. */
+  readonly diff: PackageDiff | undefined;
   /** The same by resource; undefined where what it is compared with cannot be read any more. */
   readonly rendered?: RenderedChanges | undefined;
   readonly review: ReviewPolicy;
@@ -49,6 +57,9 @@ const MAX_TABLE_CHARACTERS = 12_000;
 const NEEDS_WEBHOOK =
   'Those but `why` and `rerun` are refused unless the webhook for comments is set up for this repository; without it, review or close this pull request, or use `sluice rpkg condition set`.';
 
+const NOT_COMPARED =
+  'What it changes is not shown, since its files, or those of the revision that they are compared with, cannot be read.';
+
 /** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
 export function describeProposal(proposal: Proposal): string {
   const { explanation, review } = proposal;
@@ -69,7 +80,7 @@ export function describeMember(proposal: Proposal, maxCharacters: number): strin
   const table = gateTable(gates, maxCharacters / 2);
   const head = [
     ...[`### ${inlineCode(name)}`, ...about(proposal), table],
-    ...[...blockedBy(proposal, maxCharacters / 4), ...reviewed(proposal), ...approvalRules(proposal.explanation)],
+    ...[...blockedBy(proposal, maxCharacters / 4), ...reviewed(proposal), ...approvalRules(proposal)],
   ].join('\n\n');
   return [head, ...changed(proposal, Math.max(0, maxCharacters - head.length))].join('\n\n');
 }
@@ -86,10 +97,14 @@ function about({ explanation, upstream, review }: Proposal): readonly string[] {
     ...(refusal === undefined
       ? []
       : [`**${refusal.heading}:** ${inlineCode(refusal.message, MAX_REFUSAL_CHARACTERS)}${unpublished}`]),
+    ...explanation.reasons
+      .filter(({ reason }) => reason === UNDELIVERABLE)
+      .map(({ message }) => `**Delivery:** ${inlineCode(message, MAX_REFUSAL_CHARACTERS)}`),
   ];
 }
 
 function changed({ diff, rendered }: Proposal, most: number): readonly string[] {
+  if (diff === undefined) return [NOT_COMPARED];
   return rendered === undefined ? [changes(diff, most)] : renderedParts(diff.from, rendered, most);
 }
 
@@ -169,8 +184,10 @@ function reviewed({ progress, uncounted, approved, review, rights = ALL_MAY }: P
 }
 
 /** How many approvals it needs, and who may not approve. */
-function approvalRules({ approvals }: Explanation): readonly string[] {
-  const barred = (approvals?.barred ?? []).map((one) => inlineCode(one.name)).join(', ');
+function approvalRules({ explanation: { approvals }, review }: Proposal): readonly string[] {
+  const barred = (approvals?.barred ?? [])
+    .map(({ name }) => inlineCode(namedOnHost(name, review.approvers)))
+    .join(', ');
   return [
     ...(approvals === undefined || approvals.needed < 2 ? [] : [`It needs ${approvals.needed} approvals.`]),
     ...(barred === '' ? [] : [`These users may not approve it: ${barred}.`]),
@@ -185,9 +202,12 @@ export function approvalsOfMerge({ approvers }: Pick<ReviewPolicy, 'approvers'>)
     : ` The merge and approving reviews of these users count as approvals: ${users}. Approve by a review before you schedule a merge (auto-merge), which approves nothing that changes later.`;
 }
 
-function publication({ explanation, review: { publishOn, approvers: mapped }, rights = ALL_MAY }: Proposal): string {
-  const approvers = countedApprovers(mapped, rights);
-  const { name } = explanation;
+function publication(proposal: Proposal): string {
+  const { explanation, review, rights = ALL_MAY } = proposal;
+  const { publishOn, approvers: mapped } = review;
+  const { name, approvals } = explanation;
+  const barred = new Set(approvals?.barred.map((one) => one.name));
+  const approvers = countedApprovers(mapped, rights).filter(({ subject }) => !barred.has(subject));
   const users = approvers.map(({ user }) => inlineCode(user)).join(', ');
   const sentences = [
     publishOn === 'merge'
@@ -197,7 +217,7 @@ function publication({ explanation, review: { publishOn, approvers: mapped }, ri
         : users === ''
           ? `No review publishes it, since the policy lists no approvers${mapped.length === 0 ? '' : ' who may approve it'}.`
           : `An approving review publishes it once all gates are open. Reviews of these users count: ${users}.`,
-    ...approvalRules(explanation),
+    ...approvalRules(proposal),
     `Closing this pull request rejects the proposal.${publishOn === 'merge' ? '' : ' A merge here does not publish it.'}`,
   ];
   return sentences.join(' ');

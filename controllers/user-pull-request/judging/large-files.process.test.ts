@@ -45,7 +45,7 @@ describe('large files of a pull request', () => {
     expect(at.world.store.find('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
     const broken = await at.pull({ 'web/definition.yaml': `${DEFINITION}  broken: [\n` }, { branch: 'second' });
     await at.poll();
-    expect(ready(broken)).toMatch(/^failure: 1 error: web\/definition\.yaml:9008: not valid YAML/);
+    expect(ready(broken)).toMatch(/^failure: 1 error: web\/definition\.yaml:9007: not valid YAML/);
     await at.merge(2, 'bob');
     await at.poll();
     expect(at.world.store.find('apps.web.merge-2')?.outOfBand?.message).toContain('Rendered');

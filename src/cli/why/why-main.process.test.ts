@@ -156,7 +156,10 @@ spec: {selector: {}, git: {repo: ${cli.bare('site.git')}}}
   const { reasons, next } = await explain(name);
   expect(reasons).toContainEqual(expect.objectContaining({ reason: 'Undeliverable' }));
   const repair = [`rpkg pull ${name} web-v1`, 'edit the files in web-v1', `rpkg push ${name} web-v1`];
-  expect(words(next).slice(0, 4)).toEqual([`rpkg reject ${name} --reason 'no target can deliver it'`, ...repair]);
+  expect(words(next).slice(0, 4)).toEqual([
+    `rpkg reject ${name} --reason 'sluice.dev/Deliverable is False'`,
+    ...repair,
+  ]);
   const next0 = next[0] ?? '';
   expect((await up()).stdout).toContain(`    next: ${next0}\n`);
 });

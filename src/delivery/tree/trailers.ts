@@ -13,9 +13,21 @@ export interface DeliveredPackage {
   readonly outOfBand?: string;
 }
 
+/** The statuses of verdicts, and why else a gate was closed when the revision was published: see `GateState`. */
+export const GATE_STATUSES = [
+  'True',
+  'False',
+  'Unknown',
+  'Missing',
+  'Unproven',
+  'Stale',
+  'Expired',
+  'NotAllowed',
+] as const;
+
 export interface GateVerdict {
   readonly type: string;
-  readonly status: 'True' | 'False' | 'Unknown';
+  readonly status: (typeof GATE_STATUSES)[number];
   /** The issuer of the verdict. */
   readonly by?: string;
 }
@@ -121,9 +133,10 @@ function gateText(gate: GateVerdict): string {
 }
 
 function gateOf(text: string): GateVerdict | undefined {
-  const [, type, status, by] = /^([^= ]+)=(True|False|Unknown)(?: by (.+))?$/.exec(text) ?? [];
-  if (type === undefined) return undefined;
-  const verdict = { type: decode(type), status: status as GateVerdict['status'] };
+  const [, type, word, by] = /^([^= ]+)=([A-Za-z]+)(?: by (.+))?$/.exec(text) ?? [];
+  const status = GATE_STATUSES.find((known) => known === word);
+  if (type === undefined || status === undefined) return undefined;
+  const verdict = { type: decode(type), status };
   return by === undefined ? verdict : { ...verdict, by: decode(by) };
 }
 

@@ -102,7 +102,9 @@ export class GitHubWebhooks {
       ...(action === undefined ? {} : { action }),
       ...(action === 'edited' ? { changes: {} } : {}),
       ...(example.pull_request === undefined ? {} : { pull_request: this.#pull(example.pull_request, number) }),
-      ...(example.issue === undefined ? {} : { issue: { ...example.issue, number } }),
+      ...(example.issue === undefined
+        ? {}
+        : { issue: { ...example.issue, number, pull_request: this.#addresses(number) } }),
       ...more,
       // Messages with equal bodies count once.
       delivery: randomUUID(),
@@ -127,6 +129,12 @@ export class GitHubWebhooks {
       web_commit_signoff_required: false,
     };
     return { id, name, full_name: `${owner}/${name}`, html_url: page, ...added };
+  }
+
+  /** By which an issue is a pull request. */
+  #addresses(number: number | undefined): Json {
+    const url = `${this.#options.page}/pull/${number}`;
+    return { url, html_url: url, diff_url: `${url}.diff`, patch_url: `${url}.patch` };
   }
 
   #pull(example: NonNullable<DocumentedPayload['pull_request']>, number: number | undefined): Json {

@@ -18,6 +18,9 @@ import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/obje
 /** True if the targets that select a revision can deliver it. Without a gate the condition exists only while they cannot. */
 export const DELIVERABLE_TYPE = 'sluice.dev/Deliverable';
 
+/** The reason of `sluice why` for which targets would not deliver a draft or proposal well, as the condition has it. */
+export const UNDELIVERABLE = 'Undeliverable';
+
 export interface DeliverabilityOptions {
   /** The DeliveryTargets of a namespace; others do no harm. */
   readonly targets: (namespace: string) => readonly DeliveryTarget[];
@@ -45,8 +48,11 @@ export interface Deliverability {
   /** The refusal of the first target that refuses it; undefined if none does. */
   readonly refusal: DeliveryRefusal | undefined;
   /** The refusals of `refusing`, in its order. */
-  readonly refusals: readonly DeliveryRefusal[];
+  readonly refusals: readonly PublicationProblem[];
 }
+
+/** A problem that a publication would have at a target. `isDelivered`: the target would deliver the package in spite of it. */
+type PublicationProblem = DeliveryRefusal & { readonly isDelivered?: true };
 
 const NO_PLACES: ReadonlyMap<string, string> = new Map();
 
@@ -88,18 +94,21 @@ export function createDeliverabilityCheck({
     );
   }
 
-  /** Two packages with the same object would overwrite each other's in the cluster. */
+  /**
+   * Two packages with the same object would overwrite each other's in the cluster. Both are delivered: which of them is wrong is for users to decide,
+   * and of objects such as Namespaces both copies are often the same.
+   */
   function refuseDuplicate(
     places: ReadonlyMap<string, string>,
     target: DeliveryTarget,
     { key }: PackageRevision,
-  ): DeliveryRefusal | undefined {
+  ): PublicationProblem | undefined {
     const own = packageKey(key);
     for (const [identity, place] of places) {
       const other = packagesOf(target, identity)?.find((name) => name !== own);
       if (other === undefined) continue;
-      const message = `${place} is shipped to target ${settingsOf(target).name} by package ${other} already: rename it, or remove it from one of them`;
-      return { reason: 'DuplicateObject', message };
+      const message = `${place} is shipped to target ${settingsOf(target).name} by package ${other} already, and each would overwrite the other's: rename it, or remove it from one of them`;
+      return { reason: 'DuplicateObject', message, isDelivered: true };
     }
     return undefined;
   }
@@ -124,7 +133,7 @@ export function createDeliverabilityCheck({
     revision: PackageRevision,
     outcome: ManifestsOutcome | undefined,
     target: DeliveryTarget,
-  ): DeliveryRefusal | undefined {
+  ): PublicationProblem | undefined {
     if (outcome?.manifests === undefined) return outcome?.refused;
     const duplicate = refuseDuplicate(outcome.manifests.places, target, revision);
     if (duplicate !== undefined) return duplicate;
@@ -183,9 +192,12 @@ export function describeRefusal({
   refusals,
 }: Pick<Deliverability, 'refusing' | 'refusals'>): string | undefined {
   const targetsOf = new Map<string, string[]>();
-  for (const [index, { message }] of refusals.entries())
-    targetsOf.set(message, [...(targetsOf.get(message) ?? []), refusing[index] ?? '']);
+  for (const [index, { message, isDelivered }] of refusals.entries()) {
+    const what = isDelivered === true ? 'would deliver the same object of two packages' : 'cannot deliver it';
+    const text = `${what}: ${message}`;
+    targetsOf.set(text, [...(targetsOf.get(text) ?? []), refusing[index] ?? '']);
+  }
   if (targetsOf.size === 0) return undefined;
-  const parts = [...targetsOf].map(([message, names]) => `${names.join(', ')} cannot deliver it: ${message}`);
+  const parts = [...targetsOf].map(([text, names]) => `${names.join(', ')} ${text}`);
   return parts.join('; ');
 }

@@ -18,6 +18,7 @@ import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { refusedPushesOf } from './explain-state.ts';
 import { type ExplainedRevision, type Explainer, type Surroundings, sluiceCommand } from './explainer.ts';
+import { orderSteps } from './order-steps.ts';
 
 /** Everything that keeps a revision where it is. Its repository is open; for dependents all should be. */
 export async function explainRevision(
@@ -59,7 +60,14 @@ export async function explainRevision(
     reasons: findings.flatMap(({ reasons = [] }) => reasons),
     resolvers: findings.flatMap(({ resolvers = [] }) => resolvers),
     delivery: findings.flatMap(({ delivery = [] }) => delivery),
-    next: nextSteps(store, revision, [...new Set(findings.flatMap(({ next = [] }) => next))]),
+    next: nextSteps(
+      store,
+      revision,
+      orderSteps(
+        revision,
+        findings.flatMap(({ next = [] }) => next),
+      ),
+    ),
     alternatives: findings.flatMap(({ alternatives = [] }) => alternatives),
   };
 }

@@ -4,6 +4,7 @@ import type { LifecycleStep } from '../../model/record/record.ts';
 import type { Reason } from '../../model/revision/explanation.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Refusal } from '../../model/revision/revision-state.ts';
+import { adoptionOf } from '../../plan/records/adoption-of.ts';
 import { recordedBypass } from '../../plan/records/recorded-bypass.ts';
 import type { RevisionEvaluation } from '../../store/evaluate-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
@@ -24,6 +25,7 @@ export function stateExplainer(
       const { revision } = evaluation;
       const repository = store.repositoryOf(revision);
       // What its pull request waited for does not matter to a proposal that was rejected.
+      const bypass = await recordedBypass(revision, repository.trust);
       const refusals = repository.refusals
         .of(revision.name)
         .filter(({ reason }) => reason === 'PushRefused' || revision.lifecycle === 'Proposed');
@@ -34,7 +36,8 @@ export function stateExplainer(
         })),
         ...(recordFlaw === undefined ? [] : [recordFlaw]),
         ...stateReasons(evaluation),
-        ...mergeReasons(await recordedBypass(revision, repository.trust)),
+        ...mergeReasons(bypass),
+        ...adoptionReasons(await adoptionOf(repository, revision)),
       ];
       if (isPlaceholder(revision)) {
         const main = placeholderFindings(explained);
@@ -42,7 +45,9 @@ export function stateExplainer(
       }
       if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed')
         return { reasons, next: refusals.flatMap((note) => stepsAfter(note, evaluation)) };
-      reasons.push(...publicationReasons(evaluation));
+      // Until its adoption, its flaw lists the gates.
+      if (bypass === undefined || revision.outOfBand === undefined)
+        reasons.push(...publicationReasons(evaluation, bypass));
       if (revision.lifecycle === 'Published')
         return revision.outOfBand === undefined
           ? { reasons }
@@ -75,6 +80,12 @@ function adoption(repository: string, setting: string | undefined): string[] {
 function mergeReasons(bypass: LifecycleStep | undefined): Reason[] {
   if (bypass?.reason === undefined) return [];
   return [{ reason: 'MergedOnHost', message: `${bypass.reason}, which was recorded at ${bypass.at}` }];
+}
+
+/** Which operator had it count in spite of how it was published. */
+function adoptionReasons(adoption: LifecycleStep | undefined): Reason[] {
+  if (adoption === undefined) return [];
+  return [{ reason: 'Adopted', message: `it counts since it was adopted at ${adoption.at} (${adoption.by})` }];
 }
 
 /** Writes of a revision that a rule of the Git host refused. */
@@ -162,7 +173,10 @@ function placeholderFindings({ siblings, evaluation: { revision } }: ExplainedRe
 }
 
 /** Describes how it was published, if that is notable. */
-function publicationReasons({ record: { steps }, revision }: RevisionEvaluation): Reason[] {
+function publicationReasons(
+  { record: { steps }, revision }: RevisionEvaluation,
+  bypass: LifecycleStep | undefined,
+): Reason[] {
   const approved = steps.findLast(({ action }) => action === 'approve');
   const broken = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.breakGlass : undefined;
   if (broken !== undefined) {
@@ -174,7 +188,8 @@ function publicationReasons({ record: { steps }, revision }: RevisionEvaluation)
     return [{ reason: 'BreakGlass', message }];
   }
   if (approved?.gates === undefined || approved.gates.length === 0) return [];
-  const message = `${approved.by} approved it at ${approved.at} while gates were closed: ${approved.gates.join(', ')}`;
+  const how = bypass === undefined ? `${approved.by} approved it at ${approved.at}` : 'the Git host merged it';
+  const message = `${how} while gates were closed: ${approved.gates.join(', ')}`;
   return [{ reason: 'GatesPassedBy', message }];
 }
 

@@ -68,7 +68,7 @@ export function sluiceCommand(...words: readonly string[]): string {
 }
 
 /** How a user repairs the content of a draft: what to do between the two commands is in words. */
-export function repairSteps({ name, key }: PackageRevision): string[] {
+export function repairSteps({ name, key }: Pick<PackageRevision, 'key' | 'name'>): string[] {
   const folder = `${key.package.split('/').at(-1)}-${key.workspace}`;
   return [
     sluiceCommand('rpkg', 'pull', name, folder),

@@ -8,8 +8,10 @@ const MAX_ENTRIES = 5;
 export const executedCommandSchema = z.object({
   /** Of the comment: digits, which increase with the time of writing. */
   id: z.string(),
-  /** Address of the comment. */
+  /** Address of the comment, as it was then. */
   url: z.string(),
+  /** When the comment was written, by the clock of the host, RFC 3339. Earlier versions did not record it. */
+  writtenAt: z.string().optional(),
   /** The user of the host. */
   user: z.string(),
   /** The user in whose name it was executed. */
@@ -20,7 +22,7 @@ export const executedCommandSchema = z.object({
 });
 
 export const executedCommandsSchema = z.object({
-  /** Address of the pull request. */
+  /** Address of the pull request, as it was at the last command. */
   source: z.string(),
   /** Oldest first. */
   entries: listOf(executedCommandSchema),
@@ -29,17 +31,44 @@ export const executedCommandsSchema = z.object({
 /** A command in a comment of a pull request, with its result. */
 export type ExecutedCommand = Readonly<z.infer<typeof executedCommandSchema>>;
 
-/** The last commands that were executed in a pull request; those before them were too. */
+/** The last commands that were executed for a revision; those before them count as executed too. `entries` are of one pull request. */
 export interface ExecutedCommands {
   readonly source: string;
   readonly entries: readonly ExecutedCommand[];
 }
 
-/** True if this command, or a later one of the pull request, was executed. */
-export function isExecuted(executed: ExecutedCommands | undefined, source: string, id: string): boolean {
-  const last = executed?.source === source ? executed.entries.at(-1)?.id : undefined;
+/** What determines the place of a comment among those of all pull requests of a host. */
+export interface CommentPlace {
+  readonly id: string;
+  /** RFC 3339, in whole seconds. */
+  readonly createdAt: string;
+}
+
+/**
+ * True if this command, or a later one, was executed for the revision, in whichever pull request. Addresses decide nothing: those of a repository that
+ * is renamed or transferred change, as do those of a host that gets another name. The time is first, since another host that takes over the comments
+ * numbers them in another way; the ids of one host increase.
+ */
+export function isExecuted(executed: ExecutedCommands | undefined, { id, createdAt }: CommentPlace): boolean {
+  const last = executed?.entries.at(-1);
   if (last === undefined) return false;
-  return id.length === last.length ? id <= last : id.length < last.length;
+  const [time, lastTime] = [Date.parse(createdAt), Date.parse(last.writtenAt ?? createdAt)];
+  if (time < lastTime || time > lastTime) return time < lastTime;
+  return id.length === last.id.length ? id <= last.id : id.length < last.id.length;
+}
+
+/**
+ * Whether two addresses are of the same page of a repository, such as a pull request or a comment, also if the repository or its host was renamed in
+ * between. For what is shown, and where what the page has is compared too: another host can have the same numbers.
+ */
+export function isSamePage(one: string, other: string): boolean {
+  const pageOf = (url: string) => url.slice(url.lastIndexOf('/') + 1);
+  return pageOf(one) === pageOf(other);
+}
+
+/** The last commands that were executed in the pull request with this address, for the reply. */
+export function executedIn(executed: ExecutedCommands | undefined, source: string): readonly ExecutedCommand[] {
+  return executed !== undefined && isSamePage(executed.source, source) ? executed.entries : [];
 }
 
 /** Adds a command. Throws AlreadyExists if it was executed: another process can have read the same comment. */
@@ -48,8 +77,8 @@ export function withCommand(
   source: string,
   command: ExecutedCommand,
 ): { source: string; entries: ExecutedCommand[] } {
-  if (isExecuted(executed, source, command.id))
-    throw new SluiceError('AlreadyExists', `the command of comment ${command.id} was executed already`);
-  const known = executed?.source === source ? executed.entries : [];
-  return { source, entries: [...known, command].slice(-MAX_ENTRIES) };
+  const { id, writtenAt = '' } = command;
+  if (isExecuted(executed, { id, createdAt: writtenAt }))
+    throw new SluiceError('AlreadyExists', `the command of comment ${id} was executed already`);
+  return { source, entries: [...executedIn(executed, source), command].slice(-MAX_ENTRIES) };
 }

@@ -7,6 +7,7 @@ import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../../mod
 import { isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import { ACTIONS } from '../../model/revision/revision-state.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
+import { adoptionOf } from './adoption-of.ts';
 import { reportedPushers } from './host-pushers.ts';
 import { type ChainLink, madeIn, readCommit, recordsOf } from './record-chain.ts';
 import { recordedBypass } from './recorded-bypass.ts';
@@ -41,6 +42,8 @@ export async function historyOf(
   const entries: HistoryEntry[] = [];
   if (published) {
     entries.push(await approvalEntry(repo, revision));
+    const adoption = await adoptionOf(repo, revision);
+    if (adoption !== undefined) entries.push(stepEntry(adoption, revision.commit));
     // A record that was written after publication has these steps too.
     const steps = revision.record?.steps.length ? [] : (publishedRecordOf(revision.tip.facts)?.steps ?? []);
     entries.push(...stepEntries(steps, revision.commit).map(markIf(revision.outOfBand !== undefined)));

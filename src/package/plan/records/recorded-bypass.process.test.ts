@@ -24,7 +24,8 @@ async function explain(store: RevisionStore) {
     [stateExplainer(store, () => SETTING)],
     surroundings,
   );
-  return { last, next, merges: reasons.filter(({ reason }) => reason === 'MergedOnHost') };
+  const all = reasons.map(({ reason, message }) => `${reason}: ${message}`);
+  return { last, next, all, merges: reasons.filter(({ reason }) => reason === 'MergedOnHost') };
 }
 
 test.each<[string, RequestContext, string]>([
@@ -52,6 +53,7 @@ test.each<[string, RequestContext, string]>([
     next: ['sluice repo adopt packages', `set ${SETTING} for it, as it connects to the host itself`],
   });
   const entry = await merge();
+  const bypassed = store.get(NAME).tip.statementTag ?? '';
   expect({ ...entry, by: `${entry?.by} (${entry?.face})` }).toMatchObject({ by, action: 'merge', reason: WHO });
 
   // The same statement with another user, by a client that has no key.
@@ -63,4 +65,18 @@ test.each<[string, RequestContext, string]>([
   expect(store.get(NAME).outOfBand?.reason).toBe('GateUnmet');
   expect(await explain(store)).toMatchObject({ last: { action: 'push' }, merges: [] });
   expect(await merge()).toMatchObject({ face: 'git', action: 'push' });
+
+  // An operator adopts the merge as it was.
+  await scratch.git('update-ref', 'refs/tags/shop/v1', bypassed);
+  await repository.refresh();
+  await repository.adopt(await repository.adoptable(), { actor: { name: 'admin' }, face: 'cli' });
+  expect(store.get(NAME).outOfBand).toBeUndefined();
+  expect(await explain(store)).toEqual({ ...said, next: [], all: expect.anything() });
+  const { all } = await explain(store);
+  expect(all).toContainEqual(expect.stringMatching(/^Adopted: it counts since it was adopted at \S+ \(says: admin\)$/));
+  expect(all).toContainEqual(
+    expect.stringMatching(/^GatesPassedBy: the Git host merged it while gates were closed: tested/),
+  );
+  expect(await merge()).toEqual(entry);
+  expect(await store.history(NAME, 20)).toContainEqual(expect.objectContaining({ action: 'adopt', by: 'says: admin' }));
 });

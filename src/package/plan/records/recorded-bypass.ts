@@ -21,15 +21,15 @@ export function isAtMostBypass({ outOfBand }: Pick<PackageRevision, 'outOfBand'>
 }
 
 /**
- * The merge of the Git host that a publication records as a bypass: in whose name, and with who merged what as its reason. The index does not verify
- * a statement that lists a flaw, which any user who may push can forge; so it is verified here.
+ * The merge of the Git host that a publication records as a bypass: in whose name, and with who merged what as its reason, also once an operator has
+ * adopted it. The index does not verify a statement that lists a flaw, which any user who may push can forge; so it is verified here.
  */
 export async function recordedBypass(
   { outOfBand, tip: { facts } }: Pick<PackageRevision, 'outOfBand' | 'tip'>,
   trust: Pick<RepositoryTrust, 'distrustOfSigner' | 'revocationOf' | 'signerOf'>,
 ): Promise<LifecycleStep | undefined> {
   const { statement } = facts;
-  if (outOfBand === undefined || !isAtMostBypass({ outOfBand })) return undefined;
+  if (!isAtMostBypass({ outOfBand })) return undefined;
   if (statement?.statement.record.mergeBypass === undefined) return undefined;
   const signer = await trust.signerOf(statement);
   if (trust.distrustOfSigner(signer) !== undefined || trust.revocationOf(signer) !== undefined) return undefined;
