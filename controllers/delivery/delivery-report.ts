@@ -6,6 +6,7 @@ import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/sel
 import type { Desired } from '../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
 import { readMessage } from '../../src/delivery/tree/trailers.ts';
+import { ellipsize } from '../../src/foundation/text/shorten.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import { type FreezeRule, freezeText } from '../../src/package/model/policy/approval-rules.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
@@ -329,5 +330,5 @@ function withDriftedCondition(
 }
 
 function cut(text: string): string {
-  return text.length <= MAX_MESSAGE_CHARACTERS ? text : `${text.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
+  return ellipsize(text, MAX_MESSAGE_CHARACTERS);
 }

@@ -31,7 +31,7 @@ test('the status of the delivered commit is set on the Git host, and the token g
   await at.notify('github', { commitStatus: { secretRef: { name: 'host' } } });
   await at.manager.start();
   await at.record('Delivered', '', { name: 'evil' });
-  await at.record('Degraded', 'Deployment upf is not ready', { type: 'Warning' });
+  await at.record('Degraded', 'Deployment upf is not ready 🎄', { type: 'Warning' });
   const status = await when(
     () => at.status('host'),
     (one) => one?.sent === 1,
@@ -43,7 +43,8 @@ test('the status of the delivered commit is set on the Git host, and the token g
   expect(JSON.parse(request?.body ?? '')).toEqual({
     state: 'failure',
     context: 'sluice/deliverytarget/east',
-    description: 'Degraded: Deployment upf is not ready',
+    // GitHub refuses characters of four bytes in a status.
+    description: 'Degraded: Deployment upf is not ready �',
   });
   expect(JSON.stringify(status)).not.toContain('the-token');
   expect(other.received).toEqual([]);

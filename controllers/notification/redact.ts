@@ -1,4 +1,5 @@
 import { cleanText } from '../../src/foundation/text/clean-text.ts';
+import { ellipsize } from '../../src/foundation/text/shorten.ts';
 
 const REMOVED = '[removed]';
 
@@ -23,5 +24,5 @@ export function redact(text: string, maxCharacters: number): string {
   let safe = cleanText(text.slice(0, 4 * maxCharacters + 1024));
   for (const pattern of CREDENTIALS) safe = safe.replace(pattern, REMOVED);
   safe = safe.replace(AFTER_WORDS, `$1${REMOVED}`);
-  return safe.length <= maxCharacters ? safe : `${safe.slice(0, maxCharacters - 1)}…`;
+  return ellipsize(safe, maxCharacters);
 }

@@ -1,3 +1,5 @@
+import { statusText } from '../../src/forge/github/status-text.ts';
+import { ellipsize, shorten } from '../../src/foundation/text/shorten.ts';
 import { readRemoteUrl } from '../../src/git/network/remote-url.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
@@ -28,11 +30,11 @@ export async function setCommitStatus(
   const token = await secretValue(
     ...([client, namespace, spec.secretRef, 'which spec.commitStatus.secretRef refers to', signal] as const),
   );
-  const text = `${message.reason}: ${message.message}`;
+  const text = statusText(`${message.reason}: ${message.message}`);
   const body = JSON.stringify({
     state: message.type === 'Warning' ? 'failure' : 'success',
-    context: `${spec.context}/${message.object.kind.toLowerCase()}/${message.object.name}`.slice(0, 255),
-    description: text.length <= MAX_DESCRIPTION_CHARACTERS ? text : `${text.slice(0, MAX_DESCRIPTION_CHARACTERS - 1)}…`,
+    context: shorten(statusText(`${spec.context}/${message.object.kind.toLowerCase()}/${message.object.name}`), 255),
+    description: ellipsize(text, MAX_DESCRIPTION_CHARACTERS),
   });
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
   const response = await post({ url: `${address}/statuses/${commit.id}`, headers, body, signal });

@@ -30,13 +30,14 @@ async function controllerOf(
   readsBindings = true,
   known?: readonly Stored<PackagePolicy>[],
   mayApprove?: MayApprove,
+  reviewProblems: () => Promise<string[]> = async () => [],
 ): Promise<ControllerOptions> {
   const { client, store } = world;
   const policies = known ?? (await client.list(packagePolicyKind, { namespace: 'default' })).items;
   const { items: repositories } = await client.list(repositoryKind, { namespace: 'default' });
   const variants = { variant: () => undefined, variantsOf: () => [], set: () => undefined };
   return packagePolicyController({
-    ...{ client, store, clock, variants, readsBindings, mayApprove },
+    ...{ client, store, clock, variants, readsBindings, mayApprove, reviewProblems },
     policies: () => policies,
     repositories: () => repositories,
     variantSets: () => {
@@ -53,7 +54,9 @@ async function look(readsBindings = true, known?: readonly Stored<PackagePolicy>
   return reconcile(await controllerOf(readsBindings, known));
 }
 
-async function condition(name: string, type: 'ApproversPermitted' | 'NamesKnown' | 'QuorumReachable' | 'Selected') {
+type Type = 'ApproversPermitted' | 'NamesKnown' | 'QuorumReachable' | 'ReviewValid' | 'Selected';
+
+async function condition(name: string, type: Type) {
   const { status } = await world.client.get(packagePolicyKind, { namespace: 'default', name });
   const { status: is, reason, message } = findCondition(status?.conditions, type) ?? {};
   return { is, reason, message };
@@ -281,6 +284,44 @@ test('while a repository is not read, what was said about an earlier selector, o
   expect(await repeat()).toMatchObject([wrong, {}]);
   await world.client.create(repositoryKind, { metadata: { name: 'gone' }, spec: { git: { repo: '/gone.git' } } });
   expect(await repeat()).toEqual([{}, {}]);
+});
+
+test('a review that cannot work is reported before there is a package, until it is corrected or gone', async () => {
+  const forge = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } };
+  const review = { forge, gateChecks: ['example.com/Tested'] };
+  await policy('one', { review });
+  await policy('two', { review, selector: { repositories: ['apps'] } });
+  await policy('three', { review, selector: { packages: ['web'] } });
+  let problems = ['Secret forge does not exist'];
+  const repeat = async (name = 'one') => {
+    clock.advance(60_000);
+    const seen = await reconcile(await controllerOf(true, undefined, undefined, async () => problems));
+    return [await condition(name, 'ReviewValid'), seen];
+  };
+  const clash =
+    'the policies one, two all have spec.review for the packages of repository apps, so that none of them applies there, and no pull request is opened or read';
+  expect(await repeat()).toMatchObject([
+    { is: 'False', reason: 'Invalid', message: `Secret forge does not exist; ${clash}` },
+    { requeueAfter: 60_000 },
+  ]);
+  problems = [];
+  expect((await repeat('three'))[0]).toMatchObject({ is: 'True', reason: 'Valid' });
+  await world.draft('apps/web/w1');
+  expect((await repeat('three'))[0]).toMatchObject({
+    message: expect.stringMatching(
+      /^the policies one, three, two all have spec.review for packages such as apps\/web,/,
+    ),
+  });
+  for (const name of ['two', 'three']) await world.client.delete(packagePolicyKind, { namespace: 'default', name });
+  expect(await repeat()).toMatchObject([{ is: 'True', reason: 'Valid', message: '' }, { requeueAfter: 300_000 }]);
+  expect((await condition('one', 'NamesKnown')).message).toMatch(
+    /^spec.review.gateChecks names example.com\/Tested, which is a gate of no package/,
+  );
+  const { status: _, ...rest } = await world.client.get(packagePolicyKind, { namespace: 'default', name: 'one' });
+  const spec = { ...rest.spec, review: undefined, requiredGates: [{ conditionType: 'example.com/Tested' }] };
+  await world.client.update(packagePolicyKind, { ...rest, spec } as never);
+  expect(await repeat()).toMatchObject([{}, {}]);
+  expect(await condition('one', 'ReviewValid')).toEqual({});
 });
 
 test('what another controller has written into the status meanwhile is kept', async () => {

@@ -28,6 +28,8 @@ import { boundGroups } from './bound-groups.ts';
 import { NAMES_KNOWN, policyConditions, SELECTED } from './policy-conditions.ts';
 import { unknownGroups, unknownTypes } from './policy-names.ts';
 import { QUORUM_REACHABLE, quorumRights } from './quorum-rights.ts';
+import { clashText, repositoryClash, rowClash } from './review-clash.ts';
+import { REVIEW_VALID, reviewCondition } from './review-valid.ts';
 
 export interface PackagePolicyOptions {
   readonly client: Client;
@@ -41,6 +43,8 @@ export interface PackagePolicyOptions {
   readonly readsBindings: boolean;
   /** Default: not known, as where Sluice does not listen. */
   readonly mayApprove?: MayApprove | undefined;
+  /** What is wrong with spec.review and its Secret, as far as these objects show it; a sentence each. Default: nothing. */
+  readonly reviewProblems?: (policy: Stored<PackagePolicy>, signal: AbortSignal) => Promise<readonly string[]>;
 }
 
 /** Of the text for tables. */
@@ -50,6 +54,8 @@ const MAX_GATES_CHARACTERS = 1000;
 const LOOK_MS = 300_000;
 /** While a repository is not read. */
 const UNREAD_LOOK_MS = 10_000;
+/** While a review is not valid: Secrets have no events here. */
+const INVALID_LOOK_MS = 60_000;
 /** Between two looks at a namespace at least, since a fan-out has thousands of events. */
 const PAUSE_MS = 2000;
 /**
@@ -64,6 +70,7 @@ const PAUSE_FACTOR = 50;
  */
 export function packagePolicyController(options: PackagePolicyOptions): ControllerOptions {
   const { store, clock, policies, repositories, variantSets, variants, readsBindings, mayApprove } = options;
+  const reviewProblems = options.reviewProblems ?? (async () => []);
   const client = options.client.as({ name: 'controller:package-policy' }, 'controller');
   const mayReview = mayApprove === undefined || readsBindings ? mayApprove : remembered(mayApprove, clock);
   // In a cluster the users of quorums are no part of what is asked for.
@@ -144,21 +151,39 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         (name) => announced.has(name) || store.findRepository(`${namespace}/${name}`) !== undefined,
       );
       const types = new Set<string>();
+      const gates = new Set(present.flatMap(({ spec }) => spec.requiredGates.map((one) => one.conditionType)));
       await inSlices(rows, ({ kptfile }) => {
         if (kptfile === undefined) return;
+        for (const type of gatesOf(kptfile)) gates.add(type);
         for (const type of [...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]) types.add(type);
       });
       const groups = readsBindings ? await boundGroups(client, namespace) : undefined;
       const count = (some: readonly { readonly key: { readonly repository: string; readonly package: string } }[]) =>
         new Set(some.map(({ key }) => `${key.repository}/${key.package}`)).size;
-      for (const policy of present) {
-        signal.throwIfAborted();
-        const selected = await filterInSlices(rows, (row) =>
+      const select = (policy: Stored<PackagePolicy>) =>
+        filterInSlices(rows, (row) =>
           isSelectedBy(policy, row, registered.get(row.key.repository), () => variantSetsOf(variants, row, namespace)),
         );
+      const reviewing = present.filter(({ spec }) => spec.review !== undefined);
+      const reviewed = new Map<Stored<PackagePolicy>, ReadonlySet<(typeof rows)[number]>>();
+      if (reviewing.length > 1) for (const one of reviewing) reviewed.set(one, new Set(await select(one)));
+      const clashOf = (policy: Stored<PackagePolicy>): string[] => {
+        const clash = rowClash(policy, reviewed);
+        if (clash === undefined) {
+          const others = reviewing.filter((one) => one !== policy);
+          return [repositoryClash(policy, others, [...registered.values()]) ?? []].flat();
+        }
+        const { key } = clash.row;
+        const what = `packages such as ${key.repository}/${key.package}`;
+        return [clashText([policy.metadata.name, ...clash.policies], what)];
+      };
+      let isInvalid = false;
+      for (const policy of present) {
+        signal.throwIfAborted();
+        const selected = await select(policy);
         const unknown = [
           ...unknownNames(policy.spec.selector, names),
-          ...(isRead && rows.length > 0 ? unknownTypes(policy.spec, types) : []),
+          ...(isRead && rows.length > 0 ? unknownTypes(policy.spec, types, gates) : []),
           ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
         ];
         // Packages that are not read yet would count as missing.
@@ -169,7 +194,11 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         ].flatMap((one) => one ?? []);
         // Whether its names are known is not certain before all packages are read; rights depend on none of them.
         const conditions = isRead || unknown.length > 0 ? policyConditions(policy, { packages, unknown }) : [];
-        await report(policy, [...conditions, ...rights], signal);
+        const problems =
+          policy.spec.review === undefined ? [] : [...(await reviewProblems(policy, signal)), ...clashOf(policy)];
+        if (problems.length > 0) isInvalid = true;
+        const review = policy.spec.review === undefined ? [] : [reviewCondition(problems)];
+        await report(policy, [...conditions, ...rights, ...review], signal);
       }
       const endMs = clock.monotonic();
       // The first packages are looked at as soon as they are there.
@@ -177,7 +206,8 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         pausedUntilMs = endMs + (endMs - beganMs) * PAUSE_FACTOR;
         looks.set(namespace, endMs);
       }
-      const lookMs = isRead ? LOOK_MS : UNREAD_LOOK_MS;
+      const readLookMs = isInvalid ? INVALID_LOOK_MS : LOOK_MS;
+      const lookMs = isRead ? readLookMs : UNREAD_LOOK_MS;
       return {
         requeueAfter: Math.max(lookMs, waitOf(namespace, endMs)),
         reason: 'what no event shows may have changed',
@@ -225,6 +255,7 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
     const over = new Set([
       ...((policy.spec.approval.quorum?.from ?? []).length === 0 ? [QUORUM_REACHABLE] : []),
       ...(namesApprovers(policy.spec) ? [] : [APPROVERS_PERMITTED]),
+      ...(policy.spec.review === undefined ? [REVIEW_VALID] : []),
     ]);
     const before: readonly Condition[] = policy.status?.conditions ?? [];
     const isFound = new Set(found.map(({ type }) => type));

@@ -8,15 +8,15 @@ type Spec = PackagePolicy['spec'];
 
 /**
  * A sentence for each condition type of a policy that is neither a condition nor a gate of any package. A gate that the policy itself requires is one
- * of its packages, also before the first of them has the condition: it is only reported if it looks like one that there is.
+ * of its packages, also before the first of them has the condition: it is only reported if it looks like one that there is. `gates`: those of the
+ * packages, and those that policies require.
  */
-export function unknownTypes(spec: Spec, known: ReadonlySet<string>): string[] {
+export function unknownTypes(spec: Spec, known: ReadonlySet<string>, gates: ReadonlySet<string>): string[] {
   const required = new Set(spec.requiredGates.map((one) => one.conditionType));
   const wanted = [
     ...required,
     ...[...spec.givers, ...spec.validFor, ...spec.gateDeadlines].map((one) => one.conditionType),
     ...spec.pushDenied,
-    ...(spec.review?.gateChecks ?? []),
   ];
   const hint = nearHints(known);
   const types = [...known];
@@ -24,9 +24,15 @@ export function unknownTypes(spec: Spec, known: ReadonlySet<string>): string[] {
     known.has(pattern) ||
     (required.has(pattern) && !types.some((type) => isMisspelt(pattern, type))) ||
     (pattern.endsWith('*') && types.some((type) => matchesPattern(pattern, type)));
-  return [...new Set(wanted)]
-    .filter((pattern) => !isKnown(pattern))
-    .map((pattern) => `no package has a condition or gate of the type ${pattern}${hint(pattern)}`);
+  const gateHint = nearHints(gates);
+  return [
+    ...[...new Set(wanted)]
+      .filter((pattern) => !isKnown(pattern))
+      .map((pattern) => `no package has a condition or gate of the type ${pattern}${hint(pattern)}`),
+    ...[...new Set(spec.review?.gateChecks ?? [])]
+      .filter((type) => !gates.has(type))
+      .map((type) => `spec.review.gateChecks names ${type}, which is a gate of no package${gateHint(type)}`),
+  ];
 }
 
 /** Whether a type is like another one in its name, or in its domain: those of one domain have most letters in common. */

@@ -3,6 +3,7 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { writeStatus } from '../../src/controller/write-status.ts';
 import { isSluiceError, type SluiceError, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import { shorten } from '../../src/foundation/text/shorten.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
@@ -206,7 +207,7 @@ export function packageVariantSetController({
     note: string | undefined,
     isOpening: boolean,
   ) {
-    const message = problem?.message.slice(0, MAX_MESSAGE_CHARACTERS) ?? '';
+    const message = shorten(problem?.message ?? '', MAX_MESSAGE_CHARACTERS);
     // A repository that cannot be opened has an event of its own.
     if (isOpening) events.forget(keyOf(set));
     else if (problem !== undefined) events.record(set, 'Warning', problem.reason, message);
@@ -221,7 +222,7 @@ export function packageVariantSetController({
           ? { type: 'Ready', status: 'False', reason: problem.reason, message }
           : (failureOf(set) ?? {
               ...{ type: 'Ready', status: 'True', reason: 'Reconciled' },
-              message: note === undefined ? reconciled : `${reconciled}; ${note}`.slice(0, MAX_MESSAGE_CHARACTERS),
+              message: note === undefined ? reconciled : shorten(`${reconciled}; ${note}`, MAX_MESSAGE_CHARACTERS),
             }),
       ],
       fields: { observedGeneration: set.metadata.generation, ...countsOf(set) },

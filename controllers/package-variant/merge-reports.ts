@@ -1,3 +1,4 @@
+import { shorten } from '../../src/foundation/text/shorten.ts';
 import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageVariant } from '../../src/resource/kinds/porch/package-variant.ts';
 import { findCondition, type NewCondition } from '../../src/resource/object/condition.ts';
@@ -38,7 +39,7 @@ export function newMessages(variant: PackageVariant, facts: MergeFacts, report: 
   const reported = openReport(variant, facts, report)?.message ?? '';
   const all = report.textsIn(facts.merges).map(({ commit, text }) => {
     const subject = `${facts.revision.name} at ${commit.slice(0, COMMIT_CHARACTERS)}: `;
-    return { subject, message: `${subject}${text}`.slice(0, MAX_MESSAGE_CHARACTERS) };
+    return { subject, message: shorten(`${subject}${text}`, MAX_MESSAGE_CHARACTERS) };
   });
   // By the commit: users can lose the same value to several merges.
   const known = all.findIndex(({ subject }) => reported.includes(subject));
@@ -54,7 +55,7 @@ export function mergeConditions(variant: PackageVariant, facts: MergeFacts): New
     const found = newMessages(variant, facts, report);
     if (found.length > 0) {
       const message = [...found, ...(open === undefined ? [] : [open.message])].join(SEPARATOR);
-      return [{ type, status: 'True', reason: 'ChangedUpstream', message: message.slice(0, MAX_MESSAGE_CHARACTERS) }];
+      return [{ type, status: 'True', reason: 'ChangedUpstream', message: shorten(message, MAX_MESSAGE_CHARACTERS) }];
     }
     if (before === undefined || open !== undefined) return [];
     const message = `no open revision has ${what}; ${before.revision} is decided`;

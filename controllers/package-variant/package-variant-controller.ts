@@ -4,6 +4,7 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { writeStatus } from '../../src/controller/write-status.ts';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
+import { shorten } from '../../src/foundation/text/shorten.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -285,7 +286,7 @@ export function packageVariantController({
       isStalled || error instanceof Blocked || (error instanceof SluiceError && LASTING.includes(error.code));
     if (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy')) throw error;
     if (!lasts && !(error instanceof SluiceError)) throw error;
-    const message = error.message.slice(0, MAX_MESSAGE_CHARACTERS);
+    const message = shorten(error.message, MAX_MESSAGE_CHARACTERS);
     events.record(variant, 'Warning', isStalled ? 'Stalled' : 'Error', message);
     const stalled = isStalled
       ? ({ type: 'Stalled', status: 'True', reason: 'ValidationError', message } as const)

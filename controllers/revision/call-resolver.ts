@@ -1,4 +1,5 @@
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
+import { ellipsize } from '../../src/foundation/text/shorten.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { checkPath } from '../../src/git/objects/paths.ts';
 import { bindInputs, type PackageInputs } from '../../src/package/model/content/inputs.ts';
@@ -72,5 +73,5 @@ export function publicMessage(error: unknown): string {
     .replace(/\/\/[^/\s@]*@/g, '//***@')
     .replace(/\b(bearer|basic)\s+\S+/gi, '$1 ***')
     .replace(/\b(token|password|passwd|secret|api-?key)(["']?\s*[:=]\s*)\S+/gi, '$1$2***');
-  return line.length <= MAX_MESSAGE_CHARACTERS ? line : `${line.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
+  return ellipsize(line, MAX_MESSAGE_CHARACTERS);
 }

@@ -196,15 +196,15 @@ class RevisionReconciler {
     }
     const wait = this.#settled.waitIfSettled(revision);
     if (wait !== undefined) return wait;
-    if (revision.kptfile === undefined) {
-      const message = `the Kptfile cannot be read: ${revision.problem ?? 'there is none'}`;
-      this.#record(revision, 'Warning', 'KptfileUnreadable', message);
-      return this.#settled.settle(revision);
-    }
+    if (revision.kptfile === undefined) return this.#settleUnreadable(revision);
+    let evaluation = await store.evaluate(id);
+    if (evaluation.revision.kptfile === undefined) return this.#settleUnreadable(evaluation.revision);
     // Conditions of a push are recorded before the next push, even if there is no change to resolve.
     const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
-    if (revision.record?.commit !== revision.commit) revision = await store.change(id, { recordPush: true }, context);
-    const evaluation = await store.evaluate(id);
+    if (revision.record?.commit !== revision.commit) {
+      revision = await store.change(id, { recordPush: true }, context);
+      evaluation = await store.evaluate(id);
+    }
     this.#reportInvalidKptfile(evaluation);
     if (isStopped(evaluation)) return this.#settled.settle(evaluation.revision);
     try {
@@ -215,6 +215,12 @@ class RevisionReconciler {
       this.#record(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${failed.message}`);
       return this.#settled.settle(evaluation.revision);
     }
+  }
+
+  #settleUnreadable(revision: PackageRevision): ReconcileResult {
+    const message = `the Kptfile cannot be read: ${revision.problem ?? 'there is none'}`;
+    this.#record(revision, 'Warning', 'KptfileUnreadable', message);
+    return this.#settled.settle(revision);
   }
 
   /** The inputs of some conditions of a proposal may change while it waits for an approval. */

@@ -103,6 +103,7 @@ export async function checkUserPull(
   const reviews = registrations.flatMap((one) => one.reviews);
   const comments = commentsOf(pulls.forge, pull, clock.now(), signal);
   const written = pulls.writtenOf(number);
+  if (pull.hasComments === false) written.isSearched = true;
   await takeRerunRequest(comments, reviews, written);
   await replyToUnknownCommand({ forge: pulls.forge, number }, comments, reviews, written, signal);
   const head = await headOf(repository, pull, signal);
@@ -147,7 +148,8 @@ export async function checkUserPull(
   await report(context, pulls, { ...shown, unchecked: unchecked.map((one) => one.number) }, { ...judged, proposal });
   const rules = packages.flatMap(({ atMerge }) => atMerge ?? []);
   if (pulls.note(number, { head: pull.head.commit, mainHead, onMain: read.onMain, rules })) context.planPoll();
-  await reportQueued(pulls, number, shared, (merged) => readRegistrations({ ...shared, merged }));
+  const isHead = (commit: string) => heads.hasHead({ git, commit });
+  await reportQueued(pulls, number, shared, isHead, (merged) => readRegistrations({ ...shared, merged }));
   asking.keep();
   const waits: ReconcileResult[] = [];
   // The arrival of one that is not open wakes all checks of the branch.
@@ -224,6 +226,11 @@ async function report(
   }
   // A pull request without packages gets its check, which may be a required one, and no comment.
   const isEmpty = packages.length === 0 && omitted.length === 0 && unread.length === 0;
+  if (isEmpty && written.comment === undefined && written.isSearched !== true) {
+    // An earlier process may have written one.
+    if ((await pulls.forge.findComment(number, COMMENT_TOPIC, signal)) !== undefined) written.comment = '';
+    written.isSearched = true;
+  }
   if (isEmpty && written.comment === undefined) return;
   const text = describeUserPull(judged);
   if (written.comment === text) return;

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { QueuedMerge } from '../../src/forge/merge-queue.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
+import { git } from '../../test/support/git/git-cli.ts';
 import { commitFiles } from '../../test/support/scratch-repository.ts';
 import {
   eachUserPulls,
@@ -32,9 +33,9 @@ describe('pull requests of users in a merge queue of the host', () => {
   /** The host puts a pull request into the queue, with a commit that has these files. Returns the commit. */
   async function queue(number: number, files: Readonly<Record<string, string | null>>): Promise<string> {
     const branch = `gh-readonly-queue/main/pr-${number}-${'a'.repeat(40)}`;
-    const git = await initRepository(at.path);
-    const commit = await commitFiles(git, files, at.clock.now(), { branch, from: 'refs/heads/main' });
-    await git.close();
+    const repository = await initRepository(at.path);
+    const commit = await commitFiles(repository, files, at.clock.now(), { branch, from: 'refs/heads/main' });
+    await repository.close();
     waiting.push({ number, commit, branch });
     return commit;
   }
@@ -102,6 +103,22 @@ describe('pull requests of users in a merge queue of the host', () => {
     await settle();
     expect(at.titles(head)).toEqual({ 'sluice/ready': 'success: It changes no package' });
     expect(at.titles(commit)['sluice/ready']).toMatch(/^failure: The main branch has removed or moved lib\/x.yaml/);
+  });
+
+  test('leave the checks of a commit alone that is the head of another one by now', async () => {
+    await at.policy();
+    await at.pull(files);
+    const shared = { ...files, 'db/Kptfile': KPTFILE(GATES), 'db/map.yaml': MAP };
+    const head = await at.pull(shared, { branch: 'other' });
+    await settle();
+    const checks = at.titles(head);
+    expect(checks['sluice/ready']).toMatch(/^pending: 1 gate closed/);
+    const branch = `gh-readonly-queue/main/pr-1-${'a'.repeat(40)}`;
+    git(at.path, ['branch', branch, head]);
+    waiting.push({ number: 1, commit: head, branch });
+    at.forge.change(1, {});
+    await settle();
+    expect(at.titles(head)).toEqual(checks);
   });
 
   test('wait there for the rules of policies too', async () => {

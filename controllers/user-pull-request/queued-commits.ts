@@ -6,12 +6,14 @@ import type { ReadPull } from './registrations/read-registrations.ts';
 
 /**
  * Sets the checks of a pull request at the commits of a merge queue that would merge it. The packages that it changes are judged as they are in that
- * commit, which has those of the pull requests before it in the queue too; each of these has checks at a commit of its own.
+ * commit, which has those of the pull requests before it in the queue too; each of these has checks at a commit of its own. None are set where the
+ * commit is the head of a pull request by now, which is judged by itself.
  */
 export async function reportQueued(
   pulls: UserPulls,
   number: number,
   { repository, signal }: Pick<PullContext, 'repository' | 'signal'>,
+  isHead: (commit: Oid) => boolean,
   read: (merged: Oid) => Promise<ReadPull>,
 ): Promise<void> {
   const written = pulls.writtenOf(number);
@@ -20,7 +22,7 @@ export async function reportQueued(
   const queued = new Set<string>();
   for (const { branch, commit } of pulls.queuedOf(number)) {
     // The host removes the branch when it has merged the commit, or puts another one in its place.
-    if ((await repository.untracked.readBranch(branch, signal)) !== commit) continue;
+    if (isHead(commit) || (await repository.untracked.readBranch(branch, signal)) !== commit) continue;
     const checks = userChecks(await read(commit));
     const text = JSON.stringify(checks);
     queued.add(commit);

@@ -102,6 +102,11 @@ export class SharedHeads {
     return this.#places.get(numberOf(pull)) === placeOf({ ...pull, commit });
   }
 
+  /** Whether a commit is the head of an open pull request. */
+  hasHead(head: Pick<Entry, 'git' | 'commit'>): boolean {
+    return this.#byHead.has(placeOf(head));
+  }
+
   /** It has ended, or has another head. `commit`: its head, also if it was never checked. */
   leave(pull: PullPlace, commit?: string): void {
     const before = this.#places.get(numberOf(pull));

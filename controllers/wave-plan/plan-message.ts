@@ -1,3 +1,4 @@
+import { shorten } from '../../src/foundation/text/shorten.ts';
 import type { FreezeRule } from '../../src/package/model/policy/approval-rules.ts';
 import type { WavePlan } from '../../src/resource/kinds/sluice/wave/wave-plan.ts';
 import { analysesOf, currentWave, hasTargets, nextWave } from '../../src/rollout/wave/follow-waves.ts';
@@ -31,7 +32,7 @@ export function planMessage(
   if (state.phase === 'Pending' && unread !== undefined)
     return `it starts once repository ${unread} can be read; "sluice repo get ${unread}" shows why it cannot`;
   const text = textOf(plan, spec, state, analysisOf);
-  if (isOver(state.phase)) return text.slice(0, MAX_MESSAGE_CHARACTERS);
+  if (isOver(state.phase)) return shorten(text, MAX_MESSAGE_CHARACTERS);
   const frozen = freezes.length === 0 ? [] : [frozenText(freezes)];
   const isGoingOn = state.phase !== 'RollingBack';
   // Without it, it is not known what joins and what leaves, so that no wave starts.
@@ -45,7 +46,7 @@ export function planMessage(
   const missing = (isGoingOn ? missingTemplates : [])
     .filter((name) => !text.includes(`AnalysisTemplate ${name} does not exist`))
     .map((name) => `AnalysisTemplate ${name} does not exist, which a wave needs: create it`);
-  return [...frozen, text, ...blind, ...missing].join('; ').slice(0, MAX_MESSAGE_CHARACTERS);
+  return shorten([...frozen, text, ...blind, ...missing].join('; '), MAX_MESSAGE_CHARACTERS);
 }
 
 function textOf(plan: WavePlan, spec: PlanSpec, state: PlanState, analysisOf: Observations['analysisOf']): string {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Mutex } from '../foundation/concurrency/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import { cleanText } from '../foundation/text/clean-text.ts';
+import { ellipsize } from '../foundation/text/shorten.ts';
 import type { Clock } from '../foundation/time/clock.ts';
 import type { Client } from '../resource/client/client.ts';
 import { eventKind } from '../resource/kinds/core/event.ts';
@@ -61,7 +62,7 @@ export class EventRecorder {
     const now = new Date(this.#options.clock.now()).toISOString();
     void this.#writes.run(async () => {
       try {
-        await this.#write(object, type, reason, cleanText(cut(message)), now);
+        await this.#write(object, type, reason, cleanText(ellipsize(message, MAX_MESSAGE_CHARACTERS)), now);
       } catch (error) {
         this.#options.onError?.(error);
       } finally {
@@ -122,8 +123,4 @@ export class EventRecorder {
       }
     }
   }
-}
-
-function cut(message: string): string {
-  return message.length <= MAX_MESSAGE_CHARACTERS ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }

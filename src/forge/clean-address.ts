@@ -1,5 +1,5 @@
 import { cleanText } from '../foundation/text/clean-text.ts';
-import { shorten } from './shorten.ts';
+import { shorten } from '../foundation/text/shorten.ts';
 
 const MAX_CHARACTERS = 500;
 

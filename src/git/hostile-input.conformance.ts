@@ -108,10 +108,10 @@ export function registerHostileInput(subject: Subject): void {
       expect(await repository.editTree(edited, new Map([['new', null]]))).toBe(tree);
     });
 
-    test('trees that git would not write are damaged, not half read', async () => {
+    test('malformed trees are an error, not half read', async () => {
       const { repository } = subject;
       const blob = await repository.writeBlob(Buffer.from('x'));
-      const damaged = [
+      const malformed = [
         rawTree([
           ['100644', 'a', blob],
           ['100755', 'a', blob],
@@ -125,27 +125,84 @@ export function registerHostileInput(subject: Subject): void {
           ['100644', 'b', blob],
           ['100644', 'a', blob],
         ]),
-        rawTree([['100666', 'a', blob]]),
+        rawTree([['1006x4', 'a', blob]]),
         rawTree([['', 'a', blob]]),
         rawTree([['100644', '', blob]]),
         rawTree([['100644', 'a/b', blob]]),
         rawTree([['100644', 'a', blob.slice(0, 20)]]),
         subject.git(subject.path, ['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], 'garbage'),
       ];
-      for (const oid of damaged) {
-        await expect(repository.readTree(oid), oid).rejects.toMatchObject({ code: 'Corrupt' });
+      for (const oid of malformed) {
+        await expect(repository.readTree(oid), oid).rejects.toMatchObject({ code: 'Corrupt', name: 'SluiceError' });
         await expect(repository.listFiles(oid), oid).rejects.toMatchObject({ code: 'Corrupt' });
         await expect(repository.editTree(oid, new Map([['x', null]])), oid).rejects.toMatchObject({ code: 'Corrupt' });
       }
-      // Modes of old history are read as what they mean.
-      const old = rawTree([
+      // They were not damaged on this disk.
+      expect(repository.damage).toBe(undefined);
+    });
+
+    test('modes that git does not write are read as git reads them, and stay as they are', async () => {
+      const { repository, path, git } = subject;
+      const blob = await repository.writeBlob(Buffer.from('x'));
+      const folder = rawTree([['100600', 'x', blob]]);
+      const tree = rawTree([
         ['100664', 'a', blob],
-        ['040000', 'b', rawTree([['100644', 'x', blob]])],
+        ['100640', 'b', blob],
+        ['100711', 'c', blob],
+        ['0100644', 'd', blob],
+        ['120777', 'e', blob],
+        ['040000', 'f', folder],
+        // Neither file nor folder: Git takes it for a submodule, and accepts it without the object.
+        ['644', 'g', '1234567890123456789012345678901234567890'],
       ]);
-      expect((await repository.listFiles(old)).map(({ mode, path }) => `${mode} ${path}`)).toEqual([
-        '100644 a',
-        '100644 b/x',
+      await repository.transaction([]);
+      const lines = git(path, ['ls-tree', '-r', tree]).split('\n');
+      const asGit = lines.map((line) => `${line.slice(0, 6)} ${line.slice(line.indexOf('\t') + 1)}`);
+      expect((await repository.listFiles(tree)).map((file) => `${file.mode} ${file.path}`)).toEqual(asGit);
+      expect(asGit).toEqual(['100644 a', '100644 b', '100755 c', '100644 d', '120000 e', '100644 f/x', '160000 g']);
+      const edited = await repository.editTree(tree, new Map([['new', { data: Buffer.from('y') }]]));
+      await repository.transaction([]);
+      expect(await repository.editTree(edited, new Map([['new', null]]))).toBe(tree);
+      expect(await repository.editTree(tree, new Map([['b', { oid: blob, mode: '100644' }]]))).toBe(tree);
+      const commit = await repository.writeCommit(commitOf(tree));
+      await repository.transaction([]);
+      const specifications = [`${commit}:none`, `${commit}:g`, `${commit}:g/below`];
+      expect(await repository.readObjects(specifications)).toEqual([undefined, undefined, undefined]);
+    });
+
+    test('what any user can push at the end of a path is no damage', async () => {
+      const { repository } = subject;
+      const blob = await repository.writeBlob(Buffer.from('x'));
+      const tagOf = (object: Oid, type: 'blob' | 'tag' | 'tree') =>
+        repository.writeTag({ object, type, name: 'x', tagger: commitOf(blob).author, message: 'x' });
+      const tag = await tagOf(blob, 'blob');
+      const unsorted = rawTree([
+        ['100644', 'z', blob],
+        ['40000', 'evil', rawTree([['100644', 'x', blob]])],
       ]);
+      const commit = await repository.writeCommit(commitOf(unsorted));
+      const specifications = [tag, await tagOf(tag, 'tag'), blob, commit, await tagOf(unsorted, 'tree')].flatMap(
+        (oid) => [`${oid}:evil`, `${oid}:evil/none`],
+      );
+      await repository.transaction([]);
+      expect(await repository.statObjects(specifications)).toEqual(specifications.map(() => undefined));
+      expect(repository.damage).toBe(undefined);
+    });
+
+    test('a commit or tag that leads to a missing object is damage', async () => {
+      const { repository, path } = subject;
+      const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('lost') }]]));
+      const commit = await repository.writeCommit(commitOf(tree));
+      const tagger = commitOf(tree).author;
+      const tag = await repository.writeTag({ object: commit, type: 'commit', name: 'x', tagger, message: 'x' });
+      await repository.transaction([]);
+      rmSync(looseFile(path, tree));
+      for (const lost of [tree, commit]) {
+        const reader = await subject.reopen();
+        await expect(reader.statObjects([`${tag}:a`]), lost).rejects.toMatchObject({ name: 'DamageError' });
+        expect(reader.damage?.code).toBe('Corrupt');
+        rmSync(looseFile(path, commit), { force: true });
+      }
     });
 
     test('trees that multiply, or never end, meet a limit', async () => {
@@ -168,6 +225,12 @@ export function registerHostileInput(subject: Subject): void {
       for (let depth = 0; depth < 60; depth += 1) deep = rawTree([['40000', 'n'.repeat(100), deep]]);
       await expect(repository.listFiles(deep)).rejects.toMatchObject({ code: 'LimitExceeded' });
       await expect(repository.diffTrees(small, deep)).rejects.toMatchObject({ code: 'LimitExceeded' });
+      let narrow = small;
+      for (let depth = 0; depth < 256; depth += 1) narrow = rawTree([['40000', 'n', narrow]]);
+      expect(await repository.listFiles(narrow)).toHaveLength(1);
+      const below = rawTree([['40000', 'n', narrow]]);
+      await expect(repository.listFiles(below)).rejects.toMatchObject({ code: 'LimitExceeded' });
+      await expect(repository.diffTrees(small, below)).rejects.toMatchObject({ code: 'LimitExceeded' });
     });
 
     // With all runs at the limit that there is, else at a smaller one.

@@ -9,7 +9,9 @@ import { Mutex } from '../../../src/foundation/concurrency/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../../src/git/git-repository.ts';
 import { runInSlices } from '../../../src/package/index/steps.ts';
+import { nextRevision } from '../../../src/package/kernel/next-revision.ts';
 import { fileChanges, MAX_CHANGED_FILES_BYTES, MAX_PATCHES_BYTES } from '../../../src/package/model/diff/file-diff.ts';
+import { tagRef } from '../../../src/package/model/identity/layout.ts';
 import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { RevisionPreview, TargetPreview } from '../../../src/package/model/revision/revision-readings.ts';
 import { hostedFolder } from '../../../src/package/store/opening/open-package-repository.ts';
@@ -156,10 +158,11 @@ export class DeliveryPreviews {
 
   /** The number that the kernel gives to the next publication. */
   #nextRevision(revision: PackageRevision): number {
-    let highest = 0;
-    for (const { revision: number } of this.#options.store.repositoryOf(revision).index.ofPackage(revision.key.package))
-      highest = Math.max(highest, number);
-    return highest + 1;
+    const { index, layout } = this.#options.store.repositoryOf(revision);
+    const { package: name } = revision.key;
+    const highest = index.ofPackage(name).reduce((most, { revision: number }) => Math.max(most, number), 0);
+    const conflictWith = (tag: string) => index.tagConflict(tag);
+    return nextRevision(highest, { tagFor: (number) => tagRef(layout, name, `v${number}`), conflictWith }).revision;
   }
 
   async #compute(

@@ -2,6 +2,7 @@ import { compareText, joinPath, normalizeDirectory } from '../../../src/delivery
 import { isAboutRollbackOf } from '../../../src/delivery/rollback/impossible-rollback-text.ts';
 import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
 import { messageOf } from '../../../src/foundation/sluice-error.ts';
+import { ellipsize } from '../../../src/foundation/text/shorten.ts';
 import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type Event, eventKind, lastSeen } from '../../../src/resource/kinds/core/event.ts';
@@ -36,9 +37,7 @@ export async function targetNotes(
   } catch (error) {
     notes.push(`the events of the target cannot be read: ${messageOf(error)}`);
   }
-  return notes.map((note) =>
-    note.length <= MAX_NOTE_CHARACTERS ? note : `${note.slice(0, MAX_NOTE_CHARACTERS - 1)}…`,
-  );
+  return notes.map((note) => ellipsize(note, MAX_NOTE_CHARACTERS));
 }
 
 function rollbackNotes({ metadata, status }: Stored<DeliveryTarget>, { key, revision }: PackageRevision): string[] {

@@ -1,3 +1,4 @@
+import { shorten } from '../../../src/foundation/text/shorten.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import { lastRequestOf } from '../../../src/package/model/revision/attribution.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
@@ -29,7 +30,7 @@ export function describeBatch(members: readonly BatchMember[], review: ReviewPol
     publication(review),
     ...commandsOfBatch(review),
     ...parts,
-    ...(hidden.length === 0 ? [] : [`Not shown: ${hidden.join(', ').slice(0, MAX_CHARACTERS / 3)}`]),
+    ...(hidden.length === 0 ? [] : [`Not shown: ${shorten(hidden.join(', '), MAX_CHARACTERS / 3)}`]),
   ].join('\n\n');
 }
 

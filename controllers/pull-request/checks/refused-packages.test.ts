@@ -41,7 +41,7 @@ describe('the pull request of a package that the kernel refuses', () => {
         'InvalidKptfile',
         'Invalid Kptfile',
       ],
-      ['its Kptfile is unreadable', BROKEN, 'The Kptfile of the package cannot be read', 'Unreadable', 'Unreadable'],
+      ['its Kptfile is unreadable', BROKEN, 'The package cannot be read', 'Unreadable', 'Unreadable'],
     ])('fails the check until it is repaired: %s', async (_, kptfile, title, reason, heading) => {
       await at.policy({ publishOn });
       const name = await at.propose();

@@ -1,5 +1,5 @@
 import { readKptfile } from '../../../kptfile-schema/index.ts';
-import { unlessMissing } from '../../../src/foundation/sluice-error.ts';
+import { unlessMissing, unlessTooLarge } from '../../../src/foundation/sluice-error.ts';
 import type { GitRepository } from '../../../src/git/git-repository.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import { contentDigest, readPackage } from '../../../src/package/model/content/content.ts';
@@ -29,10 +29,10 @@ export async function commitsWithContent(
   return same;
 }
 
-/** The digest of the content of the package at `<commit>:<path>`; undefined if there is none. */
+/** The digest of the content of the package at `<commit>:<path>`; undefined if there is none, or one that is too large to be read. */
 export async function contentAt(git: GitRepository, specification: string): Promise<string | undefined> {
   const entries = await git.readTree(specification);
-  const whole = entries === undefined ? undefined : await unlessMissing(readPackage(git, specification, undefined));
+  const whole = entries && (await unlessTooLarge(unlessMissing(readPackage(git, specification, undefined))));
   const text = whole?.files.get('Kptfile');
   if (entries === undefined || text === undefined) return undefined;
   const read = readKptfile(text);

@@ -23,7 +23,8 @@ export type PackageDiff = DeepReadonly<z.infer<typeof diffSchema>>;
 
 export interface Proposal {
   readonly explanation: Explanation;
-  readonly diff: PackageDiff;
+  /** Undefined where its files, or those that they are compared with, cannot be read. */
+  readonly diff: PackageDiff | undefined;
   /** The same by resource; undefined where what it is compared with cannot be read any more. */
   readonly rendered?: RenderedChanges | undefined;
   readonly review: ReviewPolicy;
@@ -55,6 +56,9 @@ const MAX_TABLE_CHARACTERS = 12_000;
 /** As these hosts do not report which comments were edited. */
 const NEEDS_WEBHOOK =
   'Those but `why` and `rerun` are refused unless the webhook for comments is set up for this repository; without it, review or close this pull request, or use `sluice rpkg condition set`.';
+
+const NOT_COMPARED =
+  'What it changes is not shown, since its files, or those of the revision that they are compared with, cannot be read.';
 
 /** What reviewers have to know of a proposal, in Markdown: who proposed it, its gates, what publishes it, and its changes. */
 export function describeProposal(proposal: Proposal): string {
@@ -100,6 +104,7 @@ function about({ explanation, upstream, review }: Proposal): readonly string[] {
 }
 
 function changed({ diff, rendered }: Proposal, most: number): readonly string[] {
+  if (diff === undefined) return [NOT_COMPARED];
   return rendered === undefined ? [changes(diff, most)] : renderedParts(diff.from, rendered, most);
 }
 

@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
+import { shorten } from '../../../src/foundation/text/shorten.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import { templateParts } from '../../../src/resource/kinds/sluice/message-template.ts';
@@ -37,7 +38,7 @@ export function textsOf(
   return {
     // A user who merges it makes the title a commit message; what the policy refers to is meant so.
     title: plainLine(filled(titleTemplate, commitLine), MAX_TITLE_CHARACTERS),
-    body: filled(bodyTemplate, inlineCode).slice(0, MAX_BODY_CHARACTERS),
+    body: shorten(filled(bodyTemplate, inlineCode), MAX_BODY_CHARACTERS),
   };
 }
 

@@ -1,4 +1,5 @@
 import { cleanText } from '../../../src/foundation/text/clean-text.ts';
+import { ellipsize } from '../../../src/foundation/text/shorten.ts';
 
 const MAX_INLINE_CHARACTERS = 300;
 
@@ -14,8 +15,7 @@ export function inlineCode(text: string, most = MAX_INLINE_CHARACTERS): string {
 
 /** Foreign text on one line for places without Markdown, such as titles, descriptions and events. */
 export function plainLine(text: string, most = MAX_INLINE_CHARACTERS): string {
-  const line = cleanText(text).replaceAll(/\s+/g, ' ');
-  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+  return ellipsize(cleanText(text).replaceAll(/\s+/g, ' '), most);
 }
 
 /**
@@ -36,6 +36,8 @@ export function codeBlock(text: string, language: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
   // Line breaks and tabs stay; other control characters could mislead readers of terminals.
-  const clean = text.replaceAll(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '�');
+  const clean = text
+    .toWellFormed()
+    .replaceAll(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '�');
   return `${fence}${language}\n${clean.endsWith('\n') ? clean : `${clean}\n`}${fence}`;
 }

@@ -1,10 +1,11 @@
-import { unlessMissing } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
 import { readPackage } from '../../../src/package/model/content/content.ts';
+import { unreadableReason } from '../../../src/package/model/content/unreadable-content.ts';
 import { REVIEW_ACTOR, REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import type { Explanation, GateExplanation } from '../../../src/package/model/revision/explanation.ts';
 import type { PackageRevision as Revision } from '../../../src/package/model/revision/package-revision.ts';
 import { diffSchema, explainSchema } from '../../../src/package/model/revision/revision-readings.ts';
-import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
+import { isUnread, type RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
@@ -34,21 +35,34 @@ export interface DescriptionContext {
 export async function readProposal(
   { client, store }: DescriptionContext,
   object: Stored<PackageRevision>,
-  { revision: { kptfile }, content, record }: Pick<RevisionEvaluation, 'revision' | 'content' | 'record'>,
+  evaluation: Pick<RevisionEvaluation, 'revision' | 'content' | 'record'>,
   about: Pick<Proposal, 'explanation' | 'review' | 'rights' | 'rules' | 'progress' | 'uncounted' | 'approved'>,
   signal: AbortSignal,
 ): Promise<Proposal> {
-  const read = await client.subResource('diff').get(packageRevisionKind, keyOf(object), {}, { signal });
-  const diff = diffSchema.parse(read);
-  const before = diff.from === undefined ? NO_FILES : await filesOf(store, { ...keyOf(object), name: diff.from });
-  const rendered = before === undefined ? undefined : await renderedChanges(before, content.files, signal);
+  const { content, record } = evaluation;
+  const diff = isUnread(evaluation) ? undefined : await diffOf(client, object, signal);
+  const from = diff?.from;
+  const before = from === undefined ? NO_FILES : await filesOf(store, { ...keyOf(object), name: from });
+  const rendered =
+    before === undefined || diff === undefined ? undefined : await renderedChanges(before, content.files, signal);
   // That reviews were read is no news, and would change the text of each pull request once more.
   const { last } = about.explanation;
   const step = record.steps.findLast(({ by }) => by !== REVIEW_ACTOR);
   const shown = last?.by === REVIEW_ACTOR ? step : last;
   const { last: _, ...rest } = about.explanation;
   const explanation = shown === undefined ? rest : { ...rest, last: shown };
-  return { ...about, explanation, diff, rendered, upstream: upstreamOf(kptfile) };
+  return { ...about, explanation, diff, rendered, upstream: upstreamOf(evaluation.revision.kptfile) };
+}
+
+/** Undefined where the package that it is compared with cannot be read, as one that a push published. */
+async function diffOf(client: Client, object: Stored<PackageRevision>, signal: AbortSignal) {
+  try {
+    const read = await client.subResource('diff').get(packageRevisionKind, keyOf(object), {}, { signal });
+    return diffSchema.parse(read);
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound') || unreadableReason(error) === undefined) throw error;
+    return undefined;
+  }
 }
 
 const NO_FILES: PackageFiles = new Map();

@@ -19,8 +19,8 @@ const WORDS: Readonly<Record<string, Pick<LastingRefusal, 'title' | 'heading'>>>
     heading: 'Invalid Kptfile',
   },
   Unreadable: {
-    title: 'The Kptfile of the package cannot be read, so that it cannot be published',
-    heading: 'Unreadable Kptfile',
+    title: 'The package cannot be read, so that it cannot be published',
+    heading: 'Unreadable package',
   },
   NestedPackage: {
     title: 'The package is above or below another one, so that it cannot be published',

@@ -51,6 +51,43 @@ test('values of Secrets are in no change, wherever a Secret is written; which ke
   expect(text).toContain('   kept: \\"*** (hidden)\\"');
 });
 
+test.each([
+  ['with an escape in its kind', 'kind: "\\x53ecret"'],
+  ['with an escape in the name of the field', '"k\\x69nd": Secret'],
+  ['with a line break in its kind', 'kind: "Sec\\\n      ret"'],
+  ['with an alias as its kind', 'kind: *k'],
+  ['after an explicit key', '? kind\n    : Secret'],
+  ['with a comment before its kind', 'kind: # a\n      Secret'],
+  ['with binary text as its kind', 'kind: !!binary U2VjcmV0'],
+])('a Secret %s is hidden, as a resource, in a file that is none, and in JSON', async (_what, kind) => {
+  const items = `items:\n  - apiVersion: v1\n    ${kind}\n    stringData: {pw: HUNTER}\n`;
+  const list = `apiVersion: v1\nkind: List\nmetadata:\n  name: l\n  annotations: {a: &k Secret}\n${items}`;
+  const broken = `${list}not: [valid\n`;
+  const after = files({ 'list.yaml': list, 'broken.yaml': broken, 'values.yaml': `a: &k Secret\n${items}` });
+  const changes = await renderedChanges(new Map(), after, NO_SIGNAL);
+  const text = JSON.stringify(changes);
+  expect(text).not.toContain('HUNTER');
+  expect(text.match(/hidden, as it contains a Secret/g)).toHaveLength(3);
+});
+
+test('JSON with a Secret is hidden, and what only names Secrets is shown', async () => {
+  const names = 'a: Secrets are not here, "\\x41"\nname: SecretKeySelector\n';
+  const after = files({
+    'a.json': '{"items": [{"kind": "\\u0053ecret", "data": {"pw": "HUNTER"}}]}',
+    'map.yaml': `${configMap('map', 'SecretKey')}  names: |\n    ${names.replace('\n', '\n    ')}`,
+    'values.yaml': names,
+    'README.md': names,
+  });
+  const { resources, files: others } = await renderedChanges(new Map(), after, NO_SIGNAL);
+  const shown = [...resources.files, ...others.files];
+  expect(JSON.stringify(shown)).not.toContain('HUNTER');
+  expect(shown.filter(({ patch }) => patch.includes('SecretKey')).map(({ path }) => path)).toEqual([
+    'ConfigMap/shop/map',
+    'README.md',
+    'values.yaml',
+  ]);
+});
+
 test('the text stays within the limit of hosts, counts what it leaves out, and hostile texts end no block', async () => {
   const hostile = '```\n<!-- sluice:end --></details> @all';
   const many = Object.fromEntries(

@@ -7,6 +7,7 @@ import { isResourcePath } from '../../../src/function/resource/resource-path.ts'
 import { isBlankDocument, splitDocuments } from '../../../src/package/merge/split-documents.ts';
 import { filesInMemory } from '../../../src/package/model/diff/compared-files.ts';
 import { type FileChanges, fileChanges, MAX_COMPARED_FILE_BYTES } from '../../../src/package/model/diff/file-diff.ts';
+import { hasSecretWithin } from './secret-within.ts';
 
 /** The files of a package, by path below its folder. */
 export type PackageFiles = ReadonlyMap<string, Buffer>;
@@ -29,8 +30,6 @@ const HIDDEN = '*** (hidden)';
 const CHANGED = '*** (hidden, changed)';
 /** It repeats the whole object. */
 const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-/** A Secret within a list, or in a file that is not read as resources; with an anchor, a tag or as a block too. */
-const SECRET_WITHIN = /kind["']?\s*:\s*(?:[&!>|]\S{0,50}\s{1,50}){0,3}["']?Secret(?:List)?\b/;
 
 /**
  * Compares resource by resource, wherever in the files that differ they are. A file with anything that is not a resource is compared as a file. Lets
@@ -41,19 +40,27 @@ export async function renderedChanges(
   after: PackageFiles,
   signal: AbortSignal,
 ): Promise<RenderedChanges> {
-  const old = await contentsOf(before, after, signal);
-  const now = await contentsOf(after, before, signal);
+  const pace = createPacer();
+  const pause = async () => {
+    await pace();
+    signal.throwIfAborted();
+  };
+  const old = await contentsOf(before, after, pause);
+  const now = await contentsOf(after, before, pause);
   const resources = { before: new Map<string, Buffer>(), after: new Map<string, Buffer>() };
-  for (const [id, resource] of old.resources) resources.before.set(id, Buffer.from(textOf(resource)));
+  for (const [id, resource] of old.resources) resources.before.set(id, Buffer.from(await textOf(resource, pause)));
   for (const [id, resource] of now.resources)
-    resources.after.set(id, Buffer.from(textOf(resource, old.resources.get(id))));
+    resources.after.set(id, Buffer.from(await textOf(resource, pause, old.resources.get(id))));
   return {
     resources: await fileChanges(filesInMemory(resources.before), filesInMemory(resources.after), signal, BUDGET),
     files: await fileChanges(filesInMemory(old.files), filesInMemory(now.files), signal, BUDGET),
   };
 }
 
+type Pause = () => Promise<void>;
+
 interface Document {
+  readonly path: string;
   readonly resource: Resource;
   readonly text: string;
 }
@@ -62,13 +69,8 @@ interface Document {
 async function contentsOf(
   side: PackageFiles,
   other: PackageFiles,
-  signal: AbortSignal,
+  pause: Pause,
 ): Promise<{ readonly resources: ReadonlyMap<string, Document>; readonly files: Map<string, Buffer> }> {
-  const pace = createPacer();
-  const pause = async () => {
-    await pace();
-    signal.throwIfAborted();
-  };
   const resources = new Map<string, Document>();
   const counts = new Map<string, number>();
   const files = new Map<string, Buffer>();
@@ -82,7 +84,11 @@ async function contentsOf(
     left -= data.length;
     const documents = left < 0 ? undefined : await documentsOf(path, data, pause);
     // No larger one is compared.
-    if (documents === undefined) files.set(path, data.length > MAX_FILE_BYTES ? data : unlessSecretIn(data));
+    if (documents === undefined && data.length > MAX_FILE_BYTES) files.set(path, data);
+    else if (documents === undefined) {
+      const hasSecret = await hasSecretWithin(path, data.toString('utf8'), { isRead: left >= 0, pause });
+      files.set(path, hasSecret ? Buffer.from(placeholderOf(data.length)) : data);
+    }
     for (const document of documents ?? []) resources.set(freeId(resources, counts, document.resource), document);
     await pause();
   }
@@ -94,11 +100,7 @@ function isKptfile(path: string): boolean {
 }
 
 /** Undefined unless all documents of a file are resources, and small. */
-async function documentsOf(
-  path: string,
-  data: Buffer,
-  pause: () => Promise<void>,
-): Promise<readonly Document[] | undefined> {
+async function documentsOf(path: string, data: Buffer, pause: Pause): Promise<readonly Document[] | undefined> {
   if (!isResourcePath(path) || data.length > MAX_FILE_BYTES) return undefined;
   try {
     const parts = splitDocuments(data.toString('utf8')).filter((part) => !isBlankDocument(part));
@@ -107,7 +109,7 @@ async function documentsOf(
     for (const [index, text] of parts.entries()) {
       // It ends at the first mistake, while the reader of resources looks for all of them, which can take seconds.
       if (yamlProblem(text) !== undefined) return undefined;
-      documents.push({ text, resource: Resource.parse(text, { file: path, index }) });
+      documents.push({ path, text, resource: Resource.parse(text, { file: path, index }) });
       await pause();
     }
     return documents;
@@ -137,9 +139,12 @@ function freeId(
   return free;
 }
 
-function textOf({ resource, text }: Document, before?: Document): string {
+async function textOf({ path, resource, text }: Document, pause: Pause, before?: Document): Promise<string> {
   const isSecret = resource.kind === 'Secret' && resource.group === '';
-  if (!isSecret) return unlessSecret(`${text.replace(/^---.*\n/, '').trimEnd()}\n`);
+  if (!isSecret) {
+    const shown = `${text.replace(/^---.*\n/, '').trimEnd()}\n`;
+    return (await hasSecretWithin(path, shown, { isRead: true, pause })) ? placeholderOf(shown.length) : shown;
+  }
   const { value } = resource;
   const was = before?.resource.value ?? {};
   const metadata = asRecord(value.metadata);
@@ -168,13 +173,9 @@ function hidden(values: unknown, before: Readonly<Record<string, unknown>> | und
   );
 }
 
-/** The content of a file, or a line in its place if it contains a Secret. */
-function unlessSecretIn(data: Buffer): Buffer {
-  return Buffer.from(unlessSecret(data.toString('latin1')), 'latin1');
-}
-
-function unlessSecret(text: string): string {
-  return SECRET_WITHIN.test(text) ? `# hidden, as it contains a Secret; ${text.length} bytes\n` : text;
+/** In place of the content of a file or resource with a Secret, or of which that cannot be found out. */
+function placeholderOf(length: number): string {
+  return `# hidden, as it contains a Secret or may contain one; ${length} bytes\n`;
 }
 
 function asRecord(value: unknown): Readonly<Record<string, unknown>> {

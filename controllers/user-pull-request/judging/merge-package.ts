@@ -69,7 +69,7 @@ export async function mergePackage(git: GitRepository, trees: PackageTrees): Pro
       return new Map((await git.listFiles(tree, MAX_FILES)).map((entry) => [entry.path, entry]));
     } catch (error) {
       if (!isSluiceError(error, 'LimitExceeded')) throw error;
-      const message = `the package has more than ${MAX_FILES} files; they are not checked in a pull request`;
+      const message = `the package has more than ${MAX_FILES} files, or a path that is too long; they are not checked in a pull request`;
       findings.push(findingAt('Kptfile', { severity: 'error', message, code: 'TooLarge' }));
       return new Map();
     }

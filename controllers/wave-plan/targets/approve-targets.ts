@@ -1,5 +1,6 @@
 import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
+import { shorten } from '../../../src/foundation/text/shorten.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { MAX_SHARED_WRITES } from '../../../src/package/transaction/write-queue.ts';
 import type { CallOptions, Client } from '../../../src/resource/client/client.ts';
@@ -46,11 +47,11 @@ export async function approveTargets(
     try {
       if (signal.aborted) return { id: intent.id };
       const refusal = await approve(intent, { reason: reasonOf(intent.id), together }, options);
-      return { id: intent.id, ...(refusal === undefined ? {} : { refusal: refusal.slice(0, MAX_MESSAGE_CHARACTERS) }) };
+      return { id: intent.id, ...(refusal === undefined ? {} : { refusal: shorten(refusal, MAX_MESSAGE_CHARACTERS) }) };
     } catch (error) {
       // Deleted, or approved by another caller: the next observation shows it.
       if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Conflict')) return { id: intent.id };
-      const message = messageOf(error).slice(0, MAX_MESSAGE_CHARACTERS);
+      const message = shorten(messageOf(error), MAX_MESSAGE_CHARACTERS);
       return isSluiceError(error, 'Refused')
         ? { id: intent.id, refusal: message }
         : { id: intent.id, failure: message };

@@ -71,7 +71,7 @@ export async function verifyByProbe(probe: Probe, url: string, signal: AbortSign
     return { result: 'Degraded', message: `${address} responded with status ${status}` };
   } catch (error) {
     const text = limit.aborted ? `it did not respond within ${TIMEOUT_MS / 1000} s` : messageOf(error);
-    const message = cleanText(text.replaceAll(url, address)).slice(0, 300);
+    const message = cleanText(text.replaceAll(url, address), 300);
     return { result: 'Unreachable', message: `cannot probe ${address}: ${message}` };
   }
 }

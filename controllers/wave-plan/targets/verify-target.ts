@@ -83,7 +83,7 @@ function undelivered(
   if (ready === undefined || ready.status === 'True') return { result: 'Pending', message: what };
   const isBlocked = STABLE_REASONS.has(ready.reason);
   const cause = isBlocked ? ready.message : ready.reason === 'Partial' ? refusalIn(ready.message, key) : undefined;
-  const message = cleanText(`${what}: ${cause || ready.reason}`).slice(0, MAX_MESSAGE_CHARACTERS);
+  const message = cleanText(`${what}: ${cause || ready.reason}`, MAX_MESSAGE_CHARACTERS);
   return { result: ready.reason === 'Error' ? 'Unreachable' : 'Pending', message };
 }
 

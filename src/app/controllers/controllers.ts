@@ -53,6 +53,7 @@ import type { Session } from '../session/session.ts';
 import { deploymentSources } from './deployment-sources.ts';
 import { openForges } from './forges.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
+import { reviewProblems } from './review-problems.ts';
 
 /** They move packages. */
 export const MOVERS = [
@@ -276,6 +277,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         variantSets: (namespace) => readers.variantSets.listIn(namespace),
         readsBindings,
         mayApprove: choice.mayApprove,
+        reviewProblems: (policy, signal) => reviewProblems(client, session.network.hosts, policy, signal),
       }),
     dora: () => doraController({ client, store, clock, dataFolder, git, delivered }),
   };

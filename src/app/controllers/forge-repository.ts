@@ -1,5 +1,6 @@
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { readRemoteUrl } from '../../git/network/remote-url.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { HostRules } from '../../git/network/host-rules.ts';
+import { checkRemoteUrl, readRemoteUrl } from '../../git/network/remote-url.ts';
 
 /**
  * Owner and name of a repository on a host. Its address has to be on the host of the API: users who may register repositories must not decide
@@ -58,6 +59,16 @@ export function providerProblem(provider: string, api: string, field: string): s
   const what = isOfGitHub ? 'Gitea and Forgejo' : 'GitHub';
   const of = (name: string) => field.replace('.secretRef', `.${name}`);
   return `${of('api')} ends with /api/v${found}, as that of ${what} does, and ${of('provider')} is ${provider}; change forge.api or forge.provider`;
+}
+
+/** Throws why the API may not be connected to, with the field that names it. `field` as in `repositoryAt`. */
+export function expectPermittedApi(api: string, field: string, hosts: HostRules): void {
+  try {
+    checkRemoteUrl(new URL(api).origin, hosts);
+  } catch (error) {
+    if (!isSluiceError(error)) throw error;
+    throw new SluiceError(error.code, `${field.replace('.secretRef', '.api')}: ${error.message}`, { cause: error });
+  }
 }
 
 /** The host of the repositories of an API: GitHub's own services have one of its own for that, GitHub Enterprise Server has not. */

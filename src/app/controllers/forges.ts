@@ -12,7 +12,7 @@ import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { ReviewPolicy } from '../../package/model/policy/review-policy.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
-import { providerProblem, repositoryAt } from './forge-repository.ts';
+import { expectPermittedApi, providerProblem, repositoryAt } from './forge-repository.ts';
 import { githubCredentials } from './github-credentials.ts';
 
 export interface ForgesOptions {
@@ -55,6 +55,7 @@ export function openForges({ client, network, clock }: ForgesOptions): Forges {
     const at = repositoryAt(address, api, field);
     const problem = providerProblem(provider, api, field);
     if (problem !== undefined) throw new SluiceError('InvalidInput', problem);
+    expectPermittedApi(api, field, network.hosts);
     const options = {
       ...at,
       ...{ api, network },

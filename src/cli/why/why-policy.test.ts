@@ -65,6 +65,16 @@ test('names that nothing has and a missing Secret are reasons, and the status ha
   await register(secret('token'));
   expect((await reasons()).join('\n')).not.toContain('Secret');
 
+  // What the Secret has is looked at before the host is asked.
+  await register(secret('token').replace(': secret}', ': ""}'));
+  const empty = JSON.parse((await cli.run('why', 'packagepolicy/strict', '-o', 'json')).stdout);
+  expect(empty.reasons.join('\n')).toContain('policy strict refers to, has no value for the key token; put it there');
+  expect(empty).toMatchObject({
+    state: 'in force, but pull requests cannot be opened or read',
+    commands: [expect.stringMatching(/^kubectl create secret generic forge --namespace default /)],
+  });
+  await register(secret('token'));
+
   // Some responses of one kind of host have the form of those of another one.
   await register(POLICY.replace('provider: gitea', 'provider: github'));
   const other = JSON.parse((await cli.run('why', 'packagepolicy/strict', '-o', 'json')).stdout);

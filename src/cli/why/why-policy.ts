@@ -8,15 +8,16 @@ import { APPROVERS_PERMITTED, permitCommands } from '../../../controllers/packag
 import { boundGroups } from '../../../controllers/package-policy/bound-groups.ts';
 import { unknownGroups, unknownTypes } from '../../../controllers/package-policy/policy-names.ts';
 import { QUORUM_REACHABLE } from '../../../controllers/package-policy/quorum-rights.ts';
+import { clashText, repositoryClash } from '../../../controllers/package-policy/review-clash.ts';
 import type { ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
 import { readUnknownNames } from '../../../controllers/unknown-names.ts';
-import { forgeProblem, providerProblem } from '../../app/controllers/forge-repository.ts';
+import { forgeProblem } from '../../app/controllers/forge-repository.ts';
+import { apiProblems, approverProblems, secretProblem } from '../../app/controllers/review-problems.ts';
 import { isAboutApi, isAboutCredentialsOfApp, isAboutSecret } from '../../forge/http/error-texts.ts';
 import { unlessMissing } from '../../foundation/sluice-error.ts';
 import { listed } from '../../foundation/text/counted.ts';
 import type { SourcedPolicy } from '../../package/store/policies/effective-policy.ts';
 import { type Event, eventKind } from '../../resource/kinds/core/event.ts';
-import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageVariantKind } from '../../resource/kinds/porch/package-variant.ts';
 import {
@@ -77,8 +78,9 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
       read.flatMap(problemOf),
     );
   }
-  const [revisions, variants] = await Promise.all([
+  const [revisions, policies, variants] = await Promise.all([
     client.list(packageRevisionKind, { namespace }),
+    client.list(packagePolicyKind, { namespace }),
     unlessMissing(client.list(packageVariantKind, { namespace })),
   ]);
   const from = { revisions: revisions.items, repositories: all.items, variants: variants?.items ?? [] };
@@ -91,28 +93,33 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
   const { selector } = policy.spec;
   const types = new Set(revisions.items.flatMap(typesOf));
   const groups = await unlessUnreadable(boundGroups(client, namespace));
-  const missing = await missingSecret(access, policy.spec);
+  const secret = await readSecretProblem(access, policy);
+  const isMissing = secret !== undefined && 'missing' in secret;
+  const ofSecret = secret === undefined ? [] : [isMissing ? secret.missing : secret.invalid];
   const failures = policy.spec.review === undefined ? NO_FAILURES : await hostFailures(access, explanation.next);
-  const clash = await clashOf(access, policy, from);
-  const otherHost = otherHostOf(policy);
+  const clash = clashOf(policy, policies.items, from);
+  const ofApi = apiProblems(policy);
   // An App has no token that a command could replace.
-  const ofToken = failures.messages.filter((message) => !isAboutCredentialsOfApp(message));
+  const ofToken = [
+    ...failures.messages.filter((message) => !isAboutCredentialsOfApp(message)),
+    ...(secret === undefined || isMissing || secret.isOfApp ? [] : [secret.invalid]),
+  ];
   const commands = [
     ...(clash === undefined
       ? []
       : [editStep(policy, 'remove spec.review from all but one of them, or change their selectors')]),
-    ...(otherHost.length > 0 || failures.messages.some(isAboutApi)
+    ...(ofApi.length > 0 || failures.messages.some(isAboutApi)
       ? [editStep(policy, 'check spec.review.forge.api and spec.review.forge.provider')]
       : []),
     ...(object === undefined ? [] : permitCommands(object)),
     ...secretCommands(namespace, policy.spec, {
-      ...{ isMissing: missing.length > 0, messages: ofToken },
+      ...{ isMissing, messages: ofToken },
       repositories: all.items,
     }),
   ];
   // Those that report that the host is not accessible have no other explanation, and lead here.
   const waiting = failures.revisions;
-  const isWrong = missing.length + otherHost.length > 0 || clash !== undefined;
+  const isWrong = ofSecret.length + ofApi.length > 0 || clash !== undefined;
   return {
     ...explanation,
     state: `${explanation.state}${failureText(failures, isWrong)}`,
@@ -122,13 +129,14 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
         : explanation.reasons),
       ...(isOfRepository ? problemOf(first.repository) : []),
       ...(await readUnknownNames(client, namespace, { ...selector })),
-      ...(types.size === 0 ? [] : unknownTypes(policy.spec, types)),
+      ...(types.size === 0 ? [] : unknownTypes(policy.spec, types, gatesIn(revisions.items, policies.items))),
       ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
       ...rightsNotes(object),
       ...foreignRepositories(policy, selectedRepositories(policy, from), all.items),
       ...(clash === undefined ? [] : [clash]),
-      ...missing,
-      ...otherHost,
+      ...ofSecret,
+      ...ofApi,
+      ...approverProblems(policy),
       ...(explanation.next.length === 0 ? await untriedNotes(access, policy, from) : []),
       ...failures.messages.map(
         (message) =>
@@ -166,26 +174,24 @@ async function untriedNotes(
   return notes;
 }
 
-/** That the API is not of the kind of host that the policy names, so that nothing is read there. */
-function otherHostOf({ metadata: { name }, spec: { review } }: SourcedPolicy): string[] {
-  if (review === undefined) return [];
-  const { provider, api } = review.forge;
-  return [providerProblem(provider, api, `spec.review.forge.secretRef of policy ${name}`) ?? []].flat();
+/** The policies that have spec.review for the same packages, so that none of them applies there. */
+function clashOf(
+  policy: SourcedPolicy,
+  policies: readonly Stored<PackagePolicy>[],
+  from: SelectedFrom,
+): string | undefined {
+  const others = policies.filter(({ metadata }) => metadata.uid !== policy.metadata.uid);
+  const clash = reviewClash(policy, others, from);
+  if (clash === undefined) return repositoryClash(policy, others, from.repositories);
+  return clashText([policy.metadata.name, ...clash.policies], `packages such as ${clash.package}`);
 }
 
-/** The policies that have spec.review for the same packages, so that none of them applies there. */
-async function clashOf(
-  { client, namespace }: Access,
-  policy: SourcedPolicy,
-  from: SelectedFrom,
-): Promise<string | undefined> {
-  if (policy.spec.review === undefined) return undefined;
-  const { items } = await client.list(packagePolicyKind, { namespace });
-  const others = items.filter(({ metadata }) => metadata.uid !== policy.metadata.uid);
-  const clash = reviewClash(policy, others, from);
-  if (clash === undefined) return undefined;
-  const names = listed([policy.metadata.name, ...clash.policies].sort(), MAX_NAMED);
-  return `the policies ${names} all have spec.review for packages such as ${clash.package}, so that none of them applies there, and no pull request is opened or read`;
+/** Gates of packages, and those that policies require. */
+function gatesIn(revisions: readonly PackageRevision[], policies: readonly PackagePolicy[]): ReadonlySet<string> {
+  return new Set([
+    ...revisions.flatMap(({ spec }) => (spec.readinessGates ?? []).map((gate) => gate.conditionType)),
+    ...policies.flatMap(({ spec }) => spec.requiredGates.map((gate) => gate.conditionType)),
+  ]);
 }
 
 /** Types of the conditions and gates of a revision. */
@@ -216,21 +222,10 @@ function foreignRepositories(
   );
 }
 
-/** The Secret with the token for the Git host, if it is not there. */
-async function missingSecret(
-  { client, namespace }: Access,
-  { review }: Pick<SourcedPolicy['spec'], 'review'>,
-): Promise<string[]> {
-  if (review === undefined) return [];
-  const { name, key } = review.forge.secretRef;
-  const found = await unlessUnreadable(client.find(secretKind, { namespace, name }).then((secret) => ({ secret })));
-  if (found === undefined) return [];
-  const { data } = found.secret ?? {};
-  if (data !== undefined && (Object.hasOwn(data, key) || Object.hasOwn(data, 'githubAppID'))) return [];
-  const what = found.secret === undefined ? 'does not exist' : `has neither ${key} nor githubAppID`;
-  return [
-    `Secret ${name} of spec.review.forge.secretRef ${what}, so that no proposal gets a pull request: create it with a token of the Git host, which Sluice reads within a minute`,
-  ];
+/** What is wrong with the Secret of the policy; undefined for a reader who may not read it too. */
+function readSecretProblem({ client, namespace }: Access, policy: SourcedPolicy) {
+  const { signal } = new AbortController();
+  return unlessUnreadable(secretProblem(client, { ...policy, metadata: { ...policy.metadata, namespace } }, signal));
 }
 
 /** What mends problems with the Secret of the policy, which is missing or which messages of the host name; none for others. */

@@ -1,5 +1,6 @@
 import { ShareLimiter } from '../../foundation/concurrency/share-limiter.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { ellipsize } from '../../foundation/text/shorten.ts';
 import { type FolderProgramOptions, runOnFolder } from '../../function/external/folder-program.ts';
 import { isExecutable } from '../../function/external/locate-program.ts';
 import { pathProblem } from '../path-rules.ts';
@@ -148,5 +149,5 @@ function shortened(text: string): string {
     .replace(/\/\S*?sluice-exec-[^/\s'"]+(?:\/package)?\/?/g, '')
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029\s]+/gu, ' ')
     .trim();
-  return line.length <= MAX_ERROR_CHARACTERS ? line : `${line.slice(0, MAX_ERROR_CHARACTERS - 1)}…`;
+  return ellipsize(line, MAX_ERROR_CHARACTERS);
 }

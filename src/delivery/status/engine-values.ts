@@ -1,3 +1,4 @@
+import { ellipsize } from '../../foundation/text/shorten.ts';
 import type { Oid } from '../../git/git-repository.ts';
 
 /** Characters of an engine's text in a message. */
@@ -19,7 +20,7 @@ export function engineText(text: string, max = MAX_TEXT_CHARACTERS): string {
     .replace(USER_IN_ADDRESS, '://')
     .replace(/ {2,}/g, ' ')
     .trim();
-  return plain.length <= max ? plain : `${plain.slice(0, max - 1)}…`;
+  return ellipsize(plain, max);
 }
 
 /** The commit in a text; undefined for everything else, such as the name of a branch. */

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import type { Comment } from '../forge.ts';
-import { shorten } from '../shorten.ts';
 
 /** What GitHub permits; other hosts permit more. */
 export const MAX_COMMENT_CHARACTERS = 65_536;

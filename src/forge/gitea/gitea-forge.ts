@@ -1,4 +1,5 @@
 import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { closingOf } from '../comments/closing-comment.ts';
 import {
@@ -23,7 +24,6 @@ import { withRequestsAtMerge } from '../reviews/dismissed-reviews.ts';
 import { lastVerdicts } from '../reviews/last-verdicts.ts';
 import { type Reviewers, requestReviewers } from '../reviews/request-reviewers.ts';
 import { isSameName } from '../same-name.ts';
-import { shorten } from '../shorten.ts';
 import { teamName } from '../team-name.ts';
 import { GiteaComments } from './gitea-comments.ts';
 import { GiteaIssues } from './gitea-issues.ts';

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import { cleanAddress } from '../clean-address.ts';
 import { MAX_COMMENT_CHARACTERS } from '../comments/topic-comment.ts';
 import type { ForgeIssues, Issue, IssueChange, IssueTopic, NewIssue } from '../forge-issues.ts';
@@ -6,7 +7,6 @@ import type { ForgeHttp } from '../http/forge-http.ts';
 import { bounded, findTopic, type HostIssues, openTopic, readTopic, withTopic } from '../issue-topics.ts';
 import { readPages } from '../read-pages.ts';
 import { isAmong } from '../same-name.ts';
-import { shorten } from '../shorten.ts';
 import type { GiteaLabels } from './gitea-labels.ts';
 import { type GiteaIssue, issueSchema, issuesSchema, ownUserSchema, usersSchema } from './gitea-schemas.ts';
 

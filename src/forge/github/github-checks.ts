@@ -1,7 +1,7 @@
 import { canonicalJson, digest } from '../../foundation/text/canonical-json.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import { annotationLink } from '../annotation-link.ts';
 import { type Annotation, type Check, MAX_ANNOTATIONS, MAX_CHECK_TEXT_CHARACTERS } from '../forge.ts';
-import { shorten } from '../shorten.ts';
 import type { GitHubClient } from './github-client.ts';
 import {
   anySchema,
@@ -11,6 +11,7 @@ import {
   checkRunsSchema,
   combinedStatusSchema,
 } from './github-schemas.ts';
+import { statusText } from './status-text.ts';
 
 const PAGE = 100;
 /** What is on further pages does not count. */
@@ -123,12 +124,13 @@ export async function setStatuses(
       rest.repos.getCombinedStatusForRef({ ...repository, ref: commit, per_page: PAGE, page, ...options }),
     );
     for (const status of statuses) present.set(status.context, status);
-    if (statuses.length < PAGE || checks.every(({ name }) => present.has(name))) break;
+    if (statuses.length < PAGE || checks.every(({ name }) => present.has(statusText(name)))) break;
   }
   const files = `${pageOf(client.api)}/${repository.owner}/${repository.repo}/blob/${commit}`;
   for (const check of checks) {
-    const { name: context, state, title } = check;
-    const description = shorten(title, MAX_STATUS_CHARACTERS);
+    const { state } = check;
+    const context = statusText(check.name);
+    const description = shorten(statusText(check.title), MAX_STATUS_CHARACTERS);
     const link = annotationLink(files, check) ?? '';
     const set = present.get(context);
     const isSet = set?.state === state && (set.description ?? '') === description;

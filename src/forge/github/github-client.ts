@@ -2,6 +2,7 @@ import type { Octokit } from 'octokit';
 import type { ZodType } from 'zod';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../../foundation/text/clean-text.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import type { ForgeErrorDetails } from '../forge.ts';
 import { checkedForm } from '../http/checked-form.ts';
 import { ForgeTransport, type ForgeTransportOptions } from '../http/forge-transport.ts';
@@ -142,7 +143,8 @@ function graphqlUrl(api: string): string {
 export function graphqlError(name: string, first: GraphqlError, others: readonly GraphqlError[] = []): SluiceError {
   const text = cleanText([first, ...others].map(({ message }) => message).join('; ')).replaceAll(/\s+/g, ' ');
   const details: ForgeErrorDetails = { status: 200 };
-  return new SluiceError(graphqlCode(first), `${name}: ${text.slice(0, MAX_GRAPHQL_MESSAGE_CHARACTERS)}`, { details });
+  const message = `${name}: ${shorten(text, MAX_GRAPHQL_MESSAGE_CHARACTERS)}`;
+  return new SluiceError(graphqlCode(first), message, { details });
 }
 
 /** An error without a type is a failure of GitHub itself, unless it explains what is wrong with the query. */

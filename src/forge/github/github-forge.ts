@@ -1,4 +1,5 @@
 import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import { cleanAddress } from '../clean-address.ts';
 import { closingOf } from '../comments/closing-comment.ts';
 import {
@@ -29,7 +30,6 @@ import { readPages } from '../read-pages.ts';
 import { withRequestsAtMerge } from '../reviews/dismissed-reviews.ts';
 import { lastVerdicts } from '../reviews/last-verdicts.ts';
 import { type Reviewers, requestReviewers } from '../reviews/request-reviewers.ts';
-import { shorten } from '../shorten.ts';
 import { teamName } from '../team-name.ts';
 import { setCheckRuns, setStatuses } from './github-checks.ts';
 import { GitHubClient, type GitHubClientOptions } from './github-client.ts';

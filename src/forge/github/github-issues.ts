@@ -1,11 +1,11 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import { cleanAddress } from '../clean-address.ts';
 import { MAX_COMMENT_CHARACTERS } from '../comments/topic-comment.ts';
 import type { ForgeIssues, Issue, IssueChange, IssueState, IssueTopic, NewIssue } from '../forge-issues.ts';
 import { bounded, findTopic, type HostIssues, openTopic, readTopic, withTopic } from '../issue-topics.ts';
 import { readPages } from '../read-pages.ts';
 import { isAmong } from '../same-name.ts';
-import { shorten } from '../shorten.ts';
 import { type Account, readAccount } from './github-account.ts';
 import type { GitHubClient } from './github-client.ts';
 import type { GitHubLabels } from './github-labels.ts';

@@ -12,25 +12,33 @@ afterAll(async () => {
   expect(server.problems).toEqual([]);
 });
 
-test('finds what a merge queue waits for, and the folders of its commits', async () => {
-  const repository = server.createRepository('acme', 'queued', ['anna']);
+/** A repository with a pull request that is proposed. */
+async function open(name: string) {
+  const repository = server.createRepository('acme', name, ['anna']);
   const token = server.createToken('anna');
   const forge = new GitHubForge({
-    ...{ api: server.api, owner: 'acme', name: 'queued', network: DEFAULT_NETWORK },
+    ...{ api: server.api, owner: 'acme', name, network: DEFAULT_NETWORK },
     ...{ credentials: async () => ({ token }), tokenName: 'Secret default/github' },
   });
+  const head = repository.commit('proposed/shop/v1');
+  const { number } = await forge.open({ head: 'proposed/shop/v1', base: 'main', title: 't', body: '' }, NO_SIGNAL);
+  const pull = repository.pulls.find((one) => one.number === number);
+  if (pull === undefined) throw new Error('it was not opened');
+  return { ...{ repository, forge, head, number, pull }, waiting: () => forge.mergeQueue.waiting('main', NO_SIGNAL) };
+}
+
+test('finds what a merge queue waits for, and the folders of its commits', async () => {
+  const { repository, forge, head, number, pull, waiting } = await open('queued');
   try {
-    expect(await forge.mergeQueue.waiting('main', NO_SIGNAL)).toEqual([]);
-    const head = repository.commit('proposed/shop/v1');
-    const { number } = await forge.open({ head: 'proposed/shop/v1', base: 'main', title: 't', body: '' }, NO_SIGNAL);
-    const pull = repository.pulls.find((one) => one.number === number);
-    if (pull === undefined) throw new Error('it was not opened');
+    const before = server.requests.length;
+    expect(await waiting()).toEqual([]);
+    // Without branches of a queue there is no second one.
+    expect(server.requests.length - before).toBe(1);
     const commit = repository.enqueue(pull);
-    repository.branch(`gh-readonly-queue/main/next/pr-7-${head}`, head);
-    repository.branch('gh-readonly-queue/main/other', head);
-    expect(await forge.mergeQueue.waiting('main', NO_SIGNAL)).toEqual([
+    expect(await waiting()).toEqual([
       { number, commit, branch: expect.stringMatching(`^gh-readonly-queue/main/pr-${number}-[0-9a-f]{40}$`) },
     ]);
+    expect(await forge.mergeQueue.waiting('other', NO_SIGNAL)).toEqual([]);
     const root = await forge.mergeQueue.treeOf(commit, '', NO_SIGNAL);
     expect(root).toMatch(/^[0-9a-f]{40}$/);
     expect(await forge.mergeQueue.treeOf(head, '', NO_SIGNAL)).toBe(root);
@@ -40,6 +48,52 @@ test('finds what a merge queue waits for, and the folders of its commits', async
     expect(await forge.mergeQueue.treeOf(nested, 'team/shop', NO_SIGNAL)).toBe(root);
     expect(await forge.mergeQueue.treeOf(nested, 'team', NO_SIGNAL)).toBe(inner);
     expect(await forge.mergeQueue.treeOf(commit, 'no/such/folder', NO_SIGNAL)).toBeUndefined();
+  } finally {
+    await forge.close();
+  }
+});
+
+test('branches that users push with the names of a merge queue are not in it', async () => {
+  const { repository, forge, head, number, pull, waiting } = await open('forged');
+  try {
+    const evil = repository.commit('evil');
+    const name = `gh-readonly-queue/main/pr-${number}-${head}`;
+    repository.branch(name, evil);
+    // The branch has no queue; it has one, which is empty; the pull request is in it, without a commit; and with another commit.
+    expect(await waiting()).toEqual([]);
+    repository.protections.set('main', { hasQueue: true });
+    expect(await waiting()).toEqual([]);
+    repository.queue.add(number);
+    expect(await waiting()).toEqual([]);
+    const commit = repository.enqueue(pull);
+    expect(await waiting()).toMatchObject([{ number, commit }]);
+    // The queue has replaced its commit since: what can be fetched is the former one.
+    repository.queueCommits.set(number, evil);
+    repository.deleteBranch(name);
+    expect(await waiting()).toEqual([]);
+  } finally {
+    await forge.close();
+  }
+});
+
+test('a commit of the queue that is the head of an open pull request is left out, to whichever branch that is', async () => {
+  const { repository, forge, number, pull, waiting } = await open('heads');
+  try {
+    const main = repository.head('main') ?? '';
+    repository.branch('release', main);
+    const commit = repository.enqueue(pull);
+    repository.branch('copy', commit);
+    const other = await forge.open({ head: 'copy', base: 'release', title: 't', body: '' }, NO_SIGNAL);
+    expect(await waiting()).toEqual([]);
+    await forge.update(other.number, { state: 'closed' }, NO_SIGNAL);
+    expect(await waiting()).toMatchObject([{ number, commit }]);
+    // It may be the head of one that is not listed.
+    for (let count = 0; count < 11; count += 1) {
+      repository.branch(`copy-${count}`, commit);
+      repository.commit(`copy-${count}`);
+      await forge.open({ head: `copy-${count}`, base: 'release', title: 't', body: '' }, NO_SIGNAL);
+      expect(await waiting()).toHaveLength(count < 10 ? 1 : 0);
+    }
   } finally {
     await forge.close();
   }

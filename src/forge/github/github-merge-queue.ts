@@ -2,13 +2,24 @@ import type { z } from 'zod';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { MergeQueue, QueuedMerge } from '../merge-queue.ts';
 import type { GitHubClient } from './github-client.ts';
-import { matchingRefsSchema, treeSchema } from './github-schemas.ts';
+import { matchingRefsSchema, type QueuedCommit, queueEntriesSchema, treeSchema } from './github-schemas.ts';
 
-const QUEUES = 'gh-readonly-queue/';
-/** The last part of the names of its branches: of a pull request, and the commit that it is merged into. */
-const MERGE = /\/pr-(\d{1,15})-[0-9a-f]{40,64}$/;
+const BRANCHES = 'gh-readonly-queue/';
+/** GitHub permits as many in one page. */
+const MAX_ENTRIES = 100;
+/** Pull requests with a commit of a queue: none but those of users who have pushed it. With more of them, it counts as the head of one. */
+const MAX_PULLS = 10;
+const ENTRIES = `query ($owner: String!, $name: String!, $base: String!) {
+  repository(owner: $owner, name: $name) { mergeQueue(branch: $base) { entries(first: ${MAX_ENTRIES}) { nodes {
+    pullRequest { number }
+    headCommit { oid associatedPullRequests(first: ${MAX_PULLS}) { totalCount nodes { state headRefOid } } }
+  } } } }
+}`;
 
-/** GitHub's merge queues, by the branches that they make. */
+/**
+ * GitHub's merge queues. Users who may write can push branches with the names of a queue: these show only that there may be one, and from where its
+ * commits can be fetched. What is in the queue is what GitHub itself states.
+ */
 export class GitHubMergeQueue implements MergeQueue {
   readonly #client: GitHubClient;
   readonly #repository: { readonly owner: string; readonly repo: string };
@@ -19,16 +30,20 @@ export class GitHubMergeQueue implements MergeQueue {
   }
 
   async waiting(base: string, signal: AbortSignal): Promise<readonly QueuedMerge[]> {
-    const prefix = `heads/${QUEUES}${base}/`;
     const refs = await this.#client.call(matchingRefsSchema, signal, ({ git }, options) =>
-      git.listMatchingRefs({ ...this.#repository, ref: prefix, ...options }),
+      git.listMatchingRefs({ ...this.#repository, ref: `heads/${BRANCHES}${base}/`, ...options }),
     );
-    return refs.flatMap(({ ref, object }) => {
-      // A branch of a name that begins with that of the base has a queue of its own.
-      const number = ref.lastIndexOf('/') === `refs/${prefix}`.length - 1 ? MERGE.exec(ref)?.[1] : undefined;
-      return number === undefined
-        ? []
-        : [{ number: Number(number), commit: object.sha, branch: ref.slice('refs/heads/'.length) }];
+    if (refs.length === 0) return [];
+    const branches = new Map(refs.map(({ ref, object }) => [object.sha, ref.slice('refs/heads/'.length)]));
+    const { owner, repo: name } = this.#repository;
+    const request = { name: 'the query of the merge queue', query: ENTRIES, variables: { owner, name, base } };
+    const { repository } = await this.#client.graphql(queueEntriesSchema, request, signal);
+    return (repository?.mergeQueue?.entries?.nodes ?? []).flatMap((entry) => {
+      // An entry has no commit until GitHub has made the merge.
+      const { pullRequest, headCommit } = entry ?? {};
+      if (!pullRequest || !headCommit || isHead(headCommit)) return [];
+      const branch = branches.get(headCommit.oid);
+      return branch === undefined ? [] : [{ number: pullRequest.number, commit: headCommit.oid, branch }];
     });
   }
 
@@ -53,4 +68,11 @@ export class GitHubMergeQueue implements MergeQueue {
       throw error;
     }
   }
+}
+
+/** Of an open pull request, whose checks are others: it can be to another branch, and users can push a commit of the queue to a branch of theirs. */
+function isHead({ oid, associatedPullRequests: pulls }: QueuedCommit): boolean {
+  const found = pulls?.nodes ?? [];
+  if (pulls === null || pulls === undefined || pulls.totalCount > found.length) return true;
+  return found.some((pull) => !pull || (pull.state === 'OPEN' && pull.headRefOid === oid));
 }

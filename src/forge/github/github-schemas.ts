@@ -160,6 +160,30 @@ export const queueEntrySchema = z.object({
     .nullish(),
 });
 
+const queuedCommitSchema = z.object({
+  oid: z.string(),
+  associatedPullRequests: z
+    .object({
+      totalCount: z.int(),
+      nodes: z.array(z.object({ state: z.string(), headRefOid: z.string() }).nullish()).nullish(),
+    })
+    .nullish(),
+});
+export type QueuedCommit = z.infer<typeof queuedCommitSchema>;
+const entrySchema = z.object({
+  pullRequest: z.object({ number: z.int().positive() }).nullish(),
+  headCommit: queuedCommitSchema.nullish(),
+});
+export const queueEntriesSchema = z.object({
+  repository: z
+    .object({
+      mergeQueue: z
+        .object({ entries: z.object({ nodes: z.array(entrySchema.nullish()).nullish() }).nullish() })
+        .nullish(),
+    })
+    .nullish(),
+});
+
 export const editedSchema = z.object({
   node: z.object({ body: z.string().optional(), lastEditedAt: z.string().nullish() }).nullish(),
 });

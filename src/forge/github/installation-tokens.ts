@@ -128,7 +128,7 @@ export class InstallationTokens {
 }
 
 /** The key in a form that octokit reads. Throws InvalidInput. */
-function readableKey(text: string, tokenName: string): string {
+export function readableKey(text: string, tokenName: string): string {
   try {
     const key = createPrivateKey(text);
     if (key.asymmetricKeyType === 'rsa') return key.export({ type: 'pkcs8', format: 'pem' }).toString();

@@ -1,5 +1,6 @@
 import { type ErrorCode, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../../foundation/text/clean-text.ts';
+import { shorten } from '../../foundation/text/shorten.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { checkRemoteUrl } from '../../git/network/remote-url.ts';
 import { ConnectionPool } from '../../git/remote/http/connection-pool.ts';
@@ -121,7 +122,7 @@ export class ForgeTransport {
     const limited = isRateLimit({ status, headers, text });
     const code = limited ? 'TooManyRequests' : (CODES[status] ?? (status >= 500 ? 'Unavailable' : 'Refused'));
     const needed = headers['x-accepted-github-permissions'];
-    const missing = typeof needed === 'string' && needed !== '' ? ` (${cleanText(needed).slice(0, 200)})` : '';
+    const missing = typeof needed === 'string' && needed !== '' ? ` (${cleanText(needed, 200)})` : '';
     const next: Partial<Record<ErrorCode, string>> = {
       Unauthenticated: invalidTokenText(tokenName),
       NotFound: notFoundText(tokenName),
@@ -188,6 +189,6 @@ function hostMessage(text: string): string {
   );
   return [said?.message, ...reasons]
     .filter((part) => typeof part === 'string')
-    .map((part) => cleanText(part).replaceAll(/\s+/g, ' ').slice(0, MAX_MESSAGE_CHARACTERS))
+    .map((part) => shorten(cleanText(part).replaceAll(/\s+/g, ' '), MAX_MESSAGE_CHARACTERS))
     .join(': ');
 }

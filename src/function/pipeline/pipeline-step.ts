@@ -1,4 +1,5 @@
 import type { KptFunction, PipelineStepResult, ResultItem } from '../../../kptfile-schema/index.ts';
+import { ellipsize } from '../../foundation/text/shorten.ts';
 import { completeImage } from '../catalog/image-name.ts';
 import { describeFinding } from '../model/describe-finding.ts';
 import type { PipelineStep } from '../model/pipeline.ts';
@@ -66,7 +67,7 @@ function bounded(results: readonly ResultItem[]): readonly ResultItem[] {
 }
 
 function cut(text: string | undefined): string | undefined {
-  return text === undefined || text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS - 1)}…`;
+  return text && ellipsize(text, MAX_TEXT_CHARACTERS);
 }
 
 /** The cause of a failed function, in one line. */
@@ -76,5 +77,5 @@ export function failureText({ errorResults = [], stderr, executionError, exitCod
   const why = first === undefined ? (executionError ?? stderr) : describeFinding(first) + more;
   // It is printed to terminals, which interpret control characters.
   const line = (why ?? '').replace(/[\s\p{Cc}]+/gu, ' ').trim() || `it ended with exit code ${exitCode}`;
-  return line.length <= MAX_FAILURE_CHARACTERS ? line : `${line.slice(0, MAX_FAILURE_CHARACTERS - 1)}…`;
+  return ellipsize(line, MAX_FAILURE_CHARACTERS);
 }

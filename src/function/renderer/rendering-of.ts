@@ -5,6 +5,7 @@ import {
   type ResultItem,
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
+import { ellipsize } from '../../foundation/text/shorten.ts';
 import type { IssuedCondition } from '../../package/model/gates/verdict.ts';
 import { RENDERED } from '../../package/plan/edit/render.ts';
 import type { Rendering } from '../../package/plan/ports/renderer.ts';
@@ -192,5 +193,5 @@ function withoutVaryingWords(text: string | undefined): string | undefined {
 }
 
 function cut(text: string): string {
-  return text.length <= MAX_MESSAGE_CHARACTERS ? text : `${text.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
+  return ellipsize(text, MAX_MESSAGE_CHARACTERS);
 }

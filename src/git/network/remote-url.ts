@@ -75,5 +75,5 @@ export function isLoopback(host: string): boolean {
 }
 
 function refused(text: string, why: string): SluiceError {
-  return new SluiceError('InvalidInput', `remote ${JSON.stringify(cleanText(text).slice(0, 200))} is refused: ${why}`);
+  return new SluiceError('InvalidInput', `remote ${JSON.stringify(cleanText(text, 200))} is refused: ${why}`);
 }

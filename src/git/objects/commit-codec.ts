@@ -35,6 +35,7 @@ export function checkSignature(signature: string): string {
 
 /** Signatures, and the tags of a merge, are in headers. */
 const MAX_HEADER_BYTES = 1024 * 1024;
+const OID_DIGITS = 40;
 
 /**
  * Parses a commit object. Throws Corrupt unless it names a tree and its parents, and for headers of more than a mebibyte; malformed
@@ -65,6 +66,25 @@ export function parseCommit(data: Buffer, oid: Oid): Commit {
     message: end < 0 ? '' : decode(data.subarray(end + 2)),
     signature: bytes('gpgsig')?.toString('utf8'),
   };
+}
+
+/** The tree and the parents of a commit, however long its other headers are; undefined if it does not begin with a tree. */
+export function linksOfCommit(data: Buffer): { readonly tree: Oid; readonly parents: readonly Oid[] } | undefined {
+  const line = (header: string, at: number) => {
+    const end = at + header.length + OID_DIGITS;
+    const text = data.toString('latin1', at, end + 1);
+    const oid = text.slice(header.length, -1);
+    return text.startsWith(header) && text.endsWith('\n') && isOid(oid) ? oid : undefined;
+  };
+  const tree = line('tree ', 0);
+  if (tree === undefined) return undefined;
+  const parents: Oid[] = [];
+  let at = 'tree '.length + OID_DIGITS + 1;
+  for (let parent = line('parent ', at); parent !== undefined; parent = line('parent ', at)) {
+    parents.push(parent);
+    at += 'parent '.length + OID_DIGITS + 1;
+  }
+  return { tree, parents };
 }
 
 const READ_HEADERS = ['tree', 'parent', 'author', 'committer', 'encoding', 'gpgsig'] as const;

@@ -1,13 +1,17 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
 import type { Commit, FileEntry, GitObject, ObjectStat, Oid, TreeChange, TreeEntry } from '../git-repository.ts';
 import { EMPTY_TREE } from '../git-repository.ts';
-import { parseCommit } from './commit-codec.ts';
-import { checkOid, isOid } from './object-id.ts';
-import type { ObjectSource } from './object-source.ts';
+import { linksOfCommit, parseCommit } from './commit-codec.ts';
+import { checkOid, hashObject, isOid } from './object-id.ts';
+import { MAX_OBJECT_BYTES, type ObjectSource } from './object-source.ts';
 import { checkReadPath } from './paths.ts';
-import { decodeEntry, encodeName, parseTree, pickEntries } from './tree-codec.ts';
+import { targetOfTag } from './tag-codec.ts';
+import { decodeEntry, encodeName, entryIn, parseTree } from './tree-codec.ts';
 import { diffTrees, listFiles, MAX_LISTED_ENTRIES } from './tree-walk.ts';
+
+/** What a path leads to, or that it is too large to be read. */
+type Folder = GitObject | 'unread';
 
 /**
  * The reading half of the port, the same for both engines. It checks specifications, and it distinguishes an absent object from one
@@ -68,13 +72,13 @@ export class ObjectAccess {
   /** Throws Corrupt if one of the missing specifications should exist. */
   async #confirmMissing(specifications: readonly string[]): Promise<void> {
     if (specifications.length === 0) return;
-    const parents = new Map<string, Promise<GitObject | undefined>>();
+    const folders = new Map<string, Promise<Folder | undefined>>();
     await Promise.all(
       specifications.map((specification) => {
         const colon = specification.indexOf(':');
         return colon < 0
           ? this.#confirmNoObject(specification)
-          : this.#confirmNoEntry(specification.slice(0, colon), specification.slice(colon + 1), parents);
+          : this.#confirmNoEntry(specification.slice(0, colon), specification.slice(colon + 1), folders);
       }),
     );
   }
@@ -87,25 +91,49 @@ export class ObjectAccess {
   }
 
   /**
-   * Follows the path upwards to the tree that determines whether the entry exists; each tree is read once for all paths.
+   * Follows the path upwards to the tree that determines whether the entry exists; each tree is read once for all paths. Where any user who
+   * may push can write what is read, it is not taken for damage: a tag of a file has no entries, and neither has a malformed tree.
    */
-  async #confirmNoEntry(root: Oid, path: string, trees: Map<string, Promise<GitObject | undefined>>): Promise<void> {
-    if (path === '') {
-      const [stat] = await this.#source.statObjects([root]);
-      if (stat?.type === 'commit' || stat?.type === 'tag') throw unreadable(`${root}:`);
-      return;
-    }
+  async #confirmNoEntry(root: Oid, path: string, trees: Map<string, Promise<Folder | undefined>>): Promise<void> {
+    if (path === '') return this.#confirmNoTree(root);
     const slash = path.lastIndexOf('/');
     const folder = slash < 0 ? '' : path.slice(0, slash);
     const specification = `${root}:${folder}`;
-    const read = trees.get(specification) ?? this.#source.readObjects([specification]).then(([object]) => object);
+    const read = trees.get(specification) ?? this.#readFolder(specification);
     trees.set(specification, read);
     const tree = await read;
     if (tree === undefined) return this.#confirmNoEntry(root, folder, trees);
-    if (tree.type !== 'tree') return;
+    if (tree === 'unread' || tree.type !== 'tree') return;
     const name = encodeName(path.slice(slash + 1));
-    const entry = pickEntries(tree.data, tree.oid, new Set([name])).get(name);
+    const entry = entryIn(tree.data, tree.oid, name);
     if (entry !== undefined && entry.mode !== '160000') throw unreadable(entry.oid);
+  }
+
+  async #readFolder(specification: string): Promise<Folder | undefined> {
+    try {
+      return (await this.#source.readObjects([specification]))[0];
+    } catch (error) {
+      // No part of Sluice reads a tree of this size, so there is nothing in it to be missed.
+      if (isSluiceError(error, 'LimitExceeded')) return 'unread';
+      throw error;
+    }
+  }
+
+  /** Throws Corrupt unless `root` is missing itself, or what it leads to is there and is no tree. */
+  async #confirmNoTree(root: Oid): Promise<void> {
+    const followed = new Set<Oid>();
+    for (let oid: Oid | undefined = root; oid !== undefined && !followed.has(oid); ) {
+      followed.add(oid);
+      const [stat]: (ObjectStat | undefined)[] = await this.#source.statObjects([oid]);
+      if (stat === undefined && oid !== root) throw unreadable(oid);
+      if (stat?.type === 'tree' && oid !== root) throw unreadable(`${root}:`);
+      if (stat === undefined || stat.type === 'tree' || stat.type === 'blob' || stat.size > MAX_OBJECT_BYTES) return;
+      const [object]: (GitObject | undefined)[] = await this.#source.readObjects([oid]);
+      if (object === undefined) throw unreadable(oid);
+      const { type, data } = object;
+      oid = type === 'tag' ? targetOfTag(data) : linksOfCommit(data)?.tree;
+      if (oid === undefined && hashObject(type, data) !== object.oid) throw unreadable(object.oid);
+    }
   }
 }
 

@@ -1,5 +1,7 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
 import type { FileMode, Oid, TreeEntry } from '../git-repository.ts';
+import { hashObject } from './object-id.ts';
 
 /** One entry as stored. The name is kept as bytes (in a latin1 string), because a name need not be UTF-8. */
 export interface RawTreeEntry {
@@ -11,15 +13,11 @@ export interface RawTreeEntry {
   readonly bytes: Buffer;
 }
 
-/**
- * Modes that Git reads, and what they mean. `100664` was written by very old versions of Git, `040000` by some other
- * implementations; both are still found in real history.
- */
+/** Modes that Git writes, and one of other implementations. */
 const MODES = new Map<string, FileMode>([
   ['40000', '040000'],
   ['040000', '040000'],
   ['100644', '100644'],
-  ['100664', '100644'],
   ['100755', '100755'],
   ['120000', '120000'],
   ['160000', '160000'],
@@ -27,14 +25,51 @@ const MODES = new Map<string, FileMode>([
 
 const SPACE = 0x20;
 const OID_BYTES = 20;
-const MAX_MODE_DIGITS = 6;
+/** Git reads modes with any number of leading zeros. */
+const MAX_MODE_DIGITS = 12;
 
 /**
- * The entries of a tree object. Throws Corrupt for anything Git itself would not write: unknown modes, empty names, names with
- * `/`, duplicates, wrong order, truncation. Any other name is data, also `..`, `.git` and names with line feeds or escapes.
+ * What a stored mode means, as Git reads it (`canon_mode` in its cache.h): a regular file is executable or not by the bit of its owner, and
+ * what is neither file, link nor folder is a submodule. Git does not write `100664` or `100640`, yet servers accept it, also those that check
+ * objects. Undefined for a text that is no mode.
+ *
+ * The stored bytes of an entry stay as they are wherever a tree is copied or edited beside it: a package keeps the id of its tree from its
+ * draft to its publication, which proposals, approvals and statements name.
+ */
+function modeOf(stored: string): FileMode | undefined {
+  const known = MODES.get(stored);
+  if (known !== undefined || !/^[0-7]+$/.test(stored)) return known;
+  const mode = Number.parseInt(stored.slice(-6), 8);
+  switch (mode & 0o170000) {
+    case 0o100000:
+      return (mode & 0o100) === 0 ? '100644' : '100755';
+    case 0o120000:
+      return '120000';
+    case 0o040000:
+      return '040000';
+    default:
+      return '160000';
+  }
+}
+
+/**
+ * The entries of a tree object. Throws Corrupt for what Git would not write and tools read in different ways: no modes, empty names, names with
+ * `/`, duplicates, wrong order, truncation. Any other name is data, also `..`, `.git` and names with line feeds or escapes. `oid` is empty
+ * for a part of a tree: if the data is not that of its id, the error is a DamageError.
  */
 export function parseTree(data: Buffer, oid: Oid): RawTreeEntry[] {
   return Array.from(placesIn(data, oid), (place) => entryAt(data, place));
+}
+
+/**
+ * The objects that a tree refers to, in any order and under any name: what a pack must contain or the repository have. The commit of a
+ * submodule is in another repository. Throws Corrupt for data that is no tree.
+ */
+export function linksOfTree(data: Buffer, oid: Oid): Oid[] {
+  const links: Oid[] = [];
+  for (const { mode, end } of storedPlaces(data, oid))
+    if (mode !== '160000') links.push(data.toString('hex', end - OID_BYTES, end));
+  return links;
 }
 
 /** The place of an entry. The same object is reused for each. */
@@ -45,27 +80,38 @@ interface Place {
   end: number;
 }
 
-function* placesIn(data: Buffer, oid: Oid): Generator<Readonly<Place>, void> {
+/** The entries as they are stored. */
+function* storedPlaces(data: Buffer, oid: Oid): Generator<Readonly<Place>, void> {
   const place: Place = { mode: '100644', rawName: '', start: 0, end: 0 };
-  /** Files that a folder of the same name can still come after, the longest last: the names between them begin with theirs. */
-  const files: string[] = [];
   for (let at = 0; at < data.length; at = place.end) {
     const space = data.indexOf(SPACE, at);
     const end = space < 0 || space - at > MAX_MODE_DIGITS ? -1 : data.indexOf(0, space);
-    if (end < 0 || end + OID_BYTES >= data.length) throw corrupt(oid, 'it is cut off or has a malformed entry');
+    if (end < 0 || end + OID_BYTES >= data.length) throw corrupt(data, oid, 'it is cut off or has a malformed entry');
     const storedMode = data.toString('latin1', at, space);
-    const mode = MODES.get(storedMode);
+    const mode = modeOf(storedMode);
     const rawName = data.toString('latin1', space + 1, end);
-    if (mode === undefined) throw corrupt(oid, `${shown(rawName)} has the mode ${shown(storedMode)}`);
-    if (rawName === '' || rawName.includes('/')) throw corrupt(oid, `${shown(rawName)} is not a name`);
-    if (at > 0 && !isBefore(place, { mode, rawName })) throw corrupt(oid, `${shown(rawName)} is not in order`);
-    while (files.length > 0 && !rawName.startsWith(files.at(-1) ?? '')) files.pop();
-    if (files.at(-1) === rawName) throw corrupt(oid, `${shown(rawName)} occurs twice`);
-    if (mode !== '040000') files.push(rawName);
+    if (mode === undefined) throw corrupt(data, oid, `${shown(rawName)} has the mode ${shown(storedMode)}`);
     place.mode = mode;
     place.rawName = rawName;
     place.start = at;
     place.end = end + 1 + OID_BYTES;
+    yield place;
+  }
+}
+
+function* placesIn(data: Buffer, oid: Oid): Generator<Readonly<Place>, void> {
+  const before = { mode: '100644' as FileMode, rawName: '' };
+  /** Files that a folder of the same name can still come after, the longest last: the names between them begin with theirs. */
+  const files: string[] = [];
+  for (const place of storedPlaces(data, oid)) {
+    const { mode, rawName } = place;
+    if (rawName === '' || rawName.includes('/')) throw corrupt(data, oid, `${shown(rawName)} is not a name`);
+    if (place.start > 0 && !isBefore(before, place)) throw corrupt(data, oid, `${shown(rawName)} is not in order`);
+    while (files.length > 0 && !rawName.startsWith(files.at(-1) ?? '')) files.pop();
+    if (files.at(-1) === rawName) throw corrupt(data, oid, `${shown(rawName)} occurs twice`);
+    if (mode !== '040000') files.push(rawName);
+    before.mode = mode;
+    before.rawName = rawName;
     yield place;
   }
 }
@@ -83,6 +129,19 @@ export function pickEntries(
   const found = new Map<string, RawTreeEntry>();
   for (const place of placesIn(data, oid)) if (names.has(place.rawName)) found.set(place.rawName, entryAt(data, place));
   return found;
+}
+
+/**
+ * The entry with a name. Undefined in a malformed tree too: Git does not find all of its entries, and only its writer can repair it. Throws
+ * DamageError if the data is not that of its id.
+ */
+export function entryIn(data: Buffer, oid: Oid, rawName: string): RawTreeEntry | undefined {
+  try {
+    return pickEntries(data, oid, new Set([rawName])).get(rawName);
+  } catch (error) {
+    if (error instanceof DamageError || !isSluiceError(error, 'Corrupt')) throw error;
+    return undefined;
+  }
 }
 
 /** Replaces, adds or (undefined) removes entries of a tree, by name. All other entries are copied unchanged. */
@@ -114,7 +173,7 @@ export function findEntry(data: Uint8Array, rawName: string): Pick<RawTreeEntry,
     const end = bytes.indexOf(0, name);
     const next = end + 1 + OID_BYTES;
     if (end - name === wanted.length && bytes.compare(wanted, 0, wanted.length, name, end) === 0) {
-      const mode = MODES.get(bytes.toString('latin1', at, name - 1));
+      const mode = modeOf(bytes.toString('latin1', at, name - 1));
       return mode === undefined ? undefined : { mode, oid: bytes.toString('hex', end + 1, next) };
     }
     at = next;
@@ -169,6 +228,10 @@ function shown(rawName: string): string {
   return JSON.stringify(decodeName(rawName).slice(0, 200));
 }
 
-function corrupt(oid: Oid, why: string): SluiceError {
-  return new SluiceError('Corrupt', `tree ${oid} is damaged: ${why}. Run "git fsck" in the repository`);
+/** Data of another id was damaged where it is stored; data of its id was made so by its writer, as any user who may push can. */
+function corrupt(data: Buffer, oid: Oid, why: string): SluiceError {
+  if (oid !== '' && hashObject('tree', data) !== oid)
+    return new DamageError(`tree ${oid} is damaged: ${why}. ${HOW_TO_REPAIR}`);
+  const what = oid === '' ? 'a tree' : `tree ${oid}`;
+  return new SluiceError('Corrupt', `${what} is malformed: ${why}. Commit its files again with git`);
 }

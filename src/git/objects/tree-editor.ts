@@ -1,5 +1,6 @@
 import { createPacer } from '../../foundation/concurrency/in-slices.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
 import { EMPTY_TREE, type FileMode, type Oid, type TreeEdit } from '../git-repository.ts';
 import { checkOid, hashObject } from './object-id.ts';
 import type { NewObject, ObjectSource } from './object-source.ts';
@@ -143,8 +144,12 @@ class TreeReader {
     const objects = await this.#source.readObjects(unknown);
     for (const [index, oid] of unknown.entries()) {
       const object = objects[index];
-      if (object?.type !== 'tree')
-        throw new SluiceError('Corrupt', `tree ${oid} is missing or damaged. Run "git fsck" in the repository`);
+      if (object === undefined) throw new DamageError(`tree ${oid} is missing. ${HOW_TO_REPAIR}`);
+      if (object.type !== 'tree')
+        throw new SluiceError(
+          'Corrupt',
+          `a tree names the ${object.type} ${oid} as a folder. Commit its files again with git`,
+        );
       this.#trees.set(oid, object.data);
     }
   }

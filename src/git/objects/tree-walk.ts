@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
 import type { FileEntry, Oid, TreeChange, TreeEntry } from '../git-repository.ts';
 import { EMPTY_TREE } from '../git-repository.ts';
 import type { ObjectSource } from './object-source.ts';
@@ -6,6 +7,8 @@ import { decodeEntry, decodeName, parseTree, type RawTreeEntry } from './tree-co
 
 export const MAX_LISTED_ENTRIES = 100_000;
 const MAX_PATH_CHARACTERS = 4096;
+/** Each level is a round trip, and a tree that contains itself nearly for ever takes no space. */
+const MAX_FOLDER_DEPTH = 256;
 
 interface Folder {
   readonly path: string;
@@ -22,7 +25,9 @@ interface Folder {
 export async function listFiles(source: ObjectSource, root: Oid, limit: number): Promise<FileEntry[]> {
   const top: Folder = { path: '', oid: root, entries: [], folders: new Map() };
   let seen = 0;
-  for (let level = [top]; level.length > 0; ) {
+  let depth = 0;
+  for (let level = [top]; level.length > 0; depth += 1) {
+    if (depth > MAX_FOLDER_DEPTH) throw tooDeep(root);
     const trees = await readTrees(
       source,
       level.map(({ oid }) => oid),
@@ -63,7 +68,8 @@ export async function diffTrees(source: ObjectSource, before: Oid, after: Oid): 
   const changes: TreeChange[] = [];
   let seen = 0;
   let level = before === after ? [] : [{ path: '', before, after }];
-  while (level.length > 0) {
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_FOLDER_DEPTH) throw tooDeep(after);
     const trees = await readTrees(
       source,
       level.flatMap((pair) => [pair.before, pair.after]),
@@ -105,8 +111,12 @@ async function readTrees(source: ObjectSource, oids: readonly Oid[]): Promise<Ma
   const trees = new Map<Oid, RawTreeEntry[]>();
   for (const [index, oid] of unique.entries()) {
     const object = objects[index];
-    if (object?.type !== 'tree')
-      throw new SluiceError('Corrupt', `tree ${oid} is missing or damaged. Run "git fsck" in the repository`);
+    if (object === undefined) throw new DamageError(`tree ${oid} is missing. ${HOW_TO_REPAIR}`);
+    if (object.type !== 'tree')
+      throw new SluiceError(
+        'Corrupt',
+        `a tree names the ${object.type} ${oid} as a folder. Commit its files again with git`,
+      );
     trees.set(oid, parseTree(object.data, oid));
   }
   return trees;
@@ -118,6 +128,10 @@ function join(folder: string, rawName: string): string {
   if (path.length > MAX_PATH_CHARACTERS)
     throw new SluiceError('LimitExceeded', `a path in the tree is longer than ${MAX_PATH_CHARACTERS} characters`);
   return path;
+}
+
+function tooDeep(tree: Oid): SluiceError {
+  return new SluiceError('LimitExceeded', `tree ${tree} has files below more than ${MAX_FOLDER_DEPTH} folders`);
 }
 
 function tooMany(tree: Oid, limit: number): SluiceError {

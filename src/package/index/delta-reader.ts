@@ -20,8 +20,9 @@ import {
   refCandidate,
 } from './facts/candidate.ts';
 import type { FactCache, FolderFact, RefFact } from './facts/fact-cache.ts';
-import { FactReader } from './facts/fact-reader.ts';
+import { FactReader, inBatches } from './facts/fact-reader.ts';
 import { folderChanges } from './facts/folder-changes.ts';
+import { KptfileFact } from './facts/kptfile-fact.ts';
 import type { MainLines } from './facts/main-lines.ts';
 import type { TipFact } from './facts/tip-fact.ts';
 import type { IndexDelta, MainDelta } from './state/index-delta.ts';
@@ -105,10 +106,13 @@ export class DeltaReader {
     await inSlices(known, ([place, shown]) =>
       candidates.set(place.ref, knownCandidate(this.#origin, place, shown, kptfileOf)),
     );
+    const unread: RefTarget[] = [];
     await inSlices(places, (place) => {
       const tip = this.#reader.tip(place);
       if (tip !== undefined) candidates.set(place.ref, refCandidate(this.#origin, place, tip, kptfileOf));
+      if (tip !== undefined && tip.kptfileBlob === undefined && place.meaning.kind !== 'published') unread.push(place);
     });
+    await inBatches(unread, (batch) => this.#explain(batch, candidates));
     const head = mainRef(this.#layout);
     const main = after.has(head) ? await this.#readMain(state, after.get(head)) : undefined;
     // Records can be there before the revisions that they speak about.
@@ -126,6 +130,16 @@ export class DeltaReader {
     const backlog = await this.#checkFew(candidates, records, main?.tip?.oid ?? state.refs.get(mainRef(this.#layout)));
     const adoption = after.has(adopting) ? await this.readAdoption(state, after.get(adopting), packages) : undefined;
     return { unchecked: { refs: changes, candidates, main, packages, records, adoption }, backlog };
+  }
+
+  /** A branch without a readable Kptfile may have malformed trees: users see that as the reason. */
+  async #explain(places: readonly RefTarget[], candidates: Map<string, Candidate | undefined>): Promise<void> {
+    for (const place of places) {
+      const flaw = await this.#reader.flawOf(place);
+      const candidate = candidates.get(place.ref);
+      if (flaw === undefined || candidate === undefined) continue;
+      candidates.set(place.ref, { ...candidate, fact: KptfileFact.ofProblem(flaw) });
+    }
   }
 
   /** Reads what was adopted; the packages that are concerned by it, before or now, are added to `packages`. */

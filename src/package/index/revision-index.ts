@@ -133,6 +133,11 @@ export class RevisionIndex {
     return this.#state.refs.get(name);
   }
 
+  /** The tag that keeps another one from being created; undefined if there is none. */
+  tagConflict(tag: string): string | undefined {
+    return this.#state.tagNames.conflictWith(tag);
+  }
+
   /** The refs of all records, also of those of which the revision is gone. */
   recordRefs(): [name: string, oid: Oid][] {
     return [...this.#state.refs].filter(([name]) => name.startsWith(this.#layout.recordPrefix));

@@ -40,6 +40,7 @@ function proposed(overrides: Partial<RevisionState> = {}): RevisionState {
     refs: {
       ...{ main: 'main', draft: 'd', proposed: 'q', tag: undefined, deletionProposed: 'x' },
       tagFor: (next) => `v${next}`,
+      conflictWith: () => undefined,
     },
     ...{ mainHead: 'm', deletionProposed: undefined },
     ...overrides,

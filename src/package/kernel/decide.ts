@@ -33,6 +33,7 @@ import { blockingRules, lostRecord } from './blocking-rules.ts';
 import { dropSameDraft, proposalSteps, refuseOtherDraft, rejectionSteps } from './branch-steps.ts';
 import { describeForeign, refuseForeign } from './foreign-files.ts';
 import { refuseEdited, refuseOvertaken } from './main-edit.ts';
+import { nextRevision } from './next-revision.ts';
 import { refusePolicyChange } from './policy-folder.ts';
 import { refuseStructure } from './structure.ts';
 
@@ -168,7 +169,12 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   else if (isClosed && !isRecorded) refusals.push(...unmet);
   const isWaiting = blocked.length > 0 && !brokeGlass && merged === undefined && mayWait(state, request, policy);
   if (blocked.length > 0 && !brokeGlass && !isRecorded && !isWaiting) refusals.push(...blocked);
-  const revision = nextRevision(state);
+  const { revision, above } = nextRevision(highestRevision(state), state.refs);
+  if (above !== undefined)
+    refusals.push({
+      code: 'TagConflict',
+      message: `${state.name} cannot get the tag ${state.refs.tagFor(revision)}: there is the tag ${above}; remove or rename it, then approve again`,
+    });
   if (revision > MAX_REVISION) {
     refusals.push({
       code: 'Conflict',
@@ -272,13 +278,13 @@ function refuseUnseen({ name, commit }: RevisionState, { proposed, files }: Push
   };
 }
 
-/** One more than the highest number in use. Not a spread: a package can have more revisions than a call takes arguments. */
-function nextRevision(state: RevisionState): number {
+/** The highest number in use. Not a spread: a package can have more revisions than a call takes arguments. */
+function highestRevision(state: RevisionState): number {
   let highest = 0;
   for (const { revision } of state.siblings) {
     if (Number.isSafeInteger(revision) && revision > highest) highest = revision;
   }
-  return highest + 1;
+  return highest;
 }
 
 function reject(state: RevisionState): Decision {

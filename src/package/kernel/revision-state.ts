@@ -53,6 +53,8 @@ export interface StateSources {
   readonly onMain?: PackageOnMain | undefined;
   readonly foreign?: ForeignFiles | undefined;
   refAt(name: string): Oid | undefined;
+  /** See `RevisionRefs.conflictWith`. */
+  tagConflict(tag: string): string | undefined;
 }
 
 /**
@@ -91,6 +93,7 @@ export function stateFrom(sources: StateSources): RevisionState {
       tag: ref.startsWith('refs/tags/') ? ref : undefined,
       deletionProposed,
       tagFor: (next) => tagRef(layout, key.package, `v${next}`),
+      conflictWith: sources.tagConflict,
     },
     mainHead,
     deletionProposed: sources.refAt(deletionProposed),

@@ -26,6 +26,7 @@ export function refuseStructure({
 /** Of each refusal of an approval, whether it lasts until users change the package, or its place: nothing that a pull request has would end it. */
 const IS_LASTING: Readonly<Record<RefusalCode, boolean>> = {
   ...{ Unreadable: true, InvalidKptfile: true, NestedPackage: true, Conflicted: true, Conflict: true },
+  ...{ TagConflict: true },
   // Gates, rules, approvals and reviews have checks and texts of their own.
   ...{ GateUnmet: false, VerdictStale: false, Blocked: false, NotApproved: false, NotAllowed: false },
   ...{ ChangesRequested: false, ForeignFiles: false, PublishedSince: false },

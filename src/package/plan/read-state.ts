@@ -1,11 +1,11 @@
 import { conditionsOf, gatesOf, type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import { isOid } from '../../git/objects/object-id.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { gateFactsFrom, type KptfileFacts, stateFrom } from '../kernel/revision-state.ts';
 import { contentDigest, type PackageContent } from '../model/content/content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../model/content/inputs.ts';
+import { unreadableReason } from '../model/content/unreadable-content.ts';
 import { evaluateGates, type Gate } from '../model/gates/gates.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { approvalsIn, type RevisionRecord } from '../model/record/record.ts';
@@ -91,6 +91,7 @@ export async function readState(
     mainHead: head,
     ...{ merge: merge?.facts, onMain, foreign },
     refAt: (name) => index.ref(name),
+    tagConflict: (tag) => index.tagConflict(tag),
   });
   return { state, record, content, mergedTree: merge?.tree };
 }
@@ -167,6 +168,7 @@ async function hasOtherConditions(
   content: string | undefined,
   kptfile: Kptfile | undefined,
 ): Promise<boolean> {
+  if (content === undefined) return false;
   const entries = await git.readTree(tree);
   const [file] = await git.readObjects([`${tree}:Kptfile`]);
   const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
@@ -187,8 +189,17 @@ async function pushedSinceProposal(
   const [folder] = await git.statObjects([`${proposed}:${path}`]);
   if (folder === undefined || tip.tree === undefined) return { proposed, files: undefined };
   if (folder.oid === tip.tree) return undefined;
-  const changes = await git.diffTrees(folder.oid, tip.tree);
-  return { proposed, files: changes.map((change) => change.path) };
+  return { proposed, files: await changedFiles(git, folder.oid, tip.tree) };
+}
+
+/** Undefined where one of the trees cannot be read. */
+async function changedFiles(git: GitRepository, before: Oid, after: Oid): Promise<string[] | undefined> {
+  try {
+    return (await git.diffTrees(before, after)).map((change) => change.path);
+  } catch (error) {
+    if (unreadableReason(error) === undefined) throw error;
+    return undefined;
+  }
 }
 
 /** Evaluates the gates of a revision with its record and current inputs. */
@@ -208,7 +219,7 @@ function kptfileFacts({ kptfile }: PackageRevision): KptfileFacts {
     : { gates: gatesOf(kptfile), conditions: conditionsOf(kptfile) };
 }
 
-/** The package, or why it cannot be read: its folder is missing, or it is beyond all bounds. */
+/** The package, or why it cannot be read. */
 async function contentOf(
   repo: RepositoryContext,
   revision: PackageRevision,
@@ -216,7 +227,8 @@ async function contentOf(
   try {
     return { content: await repo.content(revision) };
   } catch (error) {
-    if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
-    return { content: undefined, problem: error.message };
+    const problem = unreadableReason(error);
+    if (problem === undefined) throw error;
+    return { content: undefined, problem };
   }
 }

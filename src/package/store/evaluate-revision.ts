@@ -2,6 +2,7 @@ import { timestamp } from '../../foundation/time/clock.ts';
 import { refuseEdited, refuseOvertaken } from '../kernel/main-edit.ts';
 import { refuseStructure } from '../kernel/structure.ts';
 import type { PackageContent } from '../model/content/content.ts';
+import { unreadableContent, unreadableReason } from '../model/content/unreadable-content.ts';
 import type { Gate } from '../model/gates/gates.ts';
 import { mainRef } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
@@ -17,6 +18,7 @@ import type { PackageRepository } from './package-repository.ts';
 /** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
 export interface RevisionEvaluation {
   readonly revision: PackageRevision;
+  /** Empty where `revision.problem` has the reason why it cannot be read. */
   readonly content: PackageContent;
   readonly record: RevisionRecord;
   readonly policy: EffectivePolicy;
@@ -36,27 +38,49 @@ export async function evaluateRevision(
   repository: PackageRepository,
   revision: PackageRevision,
 ): Promise<RevisionEvaluation> {
-  const content = await repository.content(revision);
-  const record = await currentRecord(repository, revision, content);
+  const read = await readContent(repository, revision);
+  const { content, revision: evaluated } = read;
+  const record = await currentRecord(repository, revision, read.problem === undefined ? content : undefined);
   const policy = repository.policyFor(revision);
   const at = timestamp(repository.clock.now());
   const { mainHead } = repository.index;
   const onMain = await readOnMain(repository, revision, record, mainHead);
   const conflict = refuseEdited({ ...revision, main: mainRef(repository.layout), onMain });
   const isPending = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
-  const [invalid] = isPending ? structureOf(repository, revision, content) : [];
+  const [invalid] = isPending ? structureOf(repository, evaluated, content) : [];
   const overtaken = refuseOvertaken({ ...revision, onMain });
   return {
-    revision,
+    revision: evaluated,
     content,
     record,
     policy,
-    gates: gatesAt(revision, record, content, policy, at),
+    gates: gatesAt(evaluated, record, content, policy, at),
     ...(invalid === undefined ? {} : { invalid }),
     ...(conflict === undefined ? {} : { conflict }),
     ...(overtaken === undefined ? {} : { overtaken }),
     at,
   };
+}
+
+/** A revision whose files cannot be read has no Kptfile that counts, so that each reader of the evaluation treats it as it does one without. */
+async function readContent(
+  repository: PackageRepository,
+  revision: PackageRevision,
+): Promise<{ revision: PackageRevision; content: PackageContent; problem?: string }> {
+  try {
+    return { revision, content: await repository.content(revision) };
+  } catch (error) {
+    const problem = unreadableReason(error);
+    if (problem === undefined) throw error;
+    const { etag, outOfBand, tip } = revision;
+    const unread = { ...revision, etag, outOfBand, tip, kptfile: undefined, problem: revision.problem ?? problem };
+    return { revision: unread, content: unreadableContent(revision.commit), problem };
+  }
+}
+
+/** Whether none of the files could be read; `revision.problem` has the reason. */
+export function isUnread({ revision, content }: Pick<RevisionEvaluation, 'revision' | 'content'>): boolean {
+  return revision.problem !== undefined && content.files.size === 0;
 }
 
 /** Why no approval would publish this package as it is, whatever its gates and the rules of policies say; undefined if one could. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { compileExpression, type ExpressionErrorDetails } from '../../expression/expression.ts';
 import { Double } from '../../expression/values.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { ellipsize } from '../../foundation/text/shorten.ts';
 import { BODY_VARIABLES, CONDITION_LIMITS, parseJsonPath } from '../../resource/kinds/sluice/wave/check-metrics.ts';
 import type { AnalysisMetric } from '../../resource/kinds/sluice/wave/metric-schema.ts';
 
@@ -126,7 +127,7 @@ export function showMeasured(value: unknown): string {
   const text = JSON.stringify(value, (_key, inner: unknown) =>
     inner instanceof Double ? (Number.isFinite(inner.value) ? inner.value : String(inner.value)) : inner,
   );
-  return text.length <= MAX_SHOWN_CHARACTERS ? text : `${text.slice(0, MAX_SHOWN_CHARACTERS - 1)}…`;
+  return ellipsize(text, MAX_SHOWN_CHARACTERS);
 }
 
 /** The same value with numbers that stay doubles in expressions. */

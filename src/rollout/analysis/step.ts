@@ -2,6 +2,7 @@
 // measured by its own schedule, a metric that exceeds one of its limits ends the run, and the run is as good as its worst metric. All
 // functions are pure; the caller takes measurements and keeps the state.
 
+import { ellipsize } from '../../foundation/text/shorten.ts';
 import {
   type AnalysisPhase,
   type AnalysisRun,
@@ -249,7 +250,7 @@ function runningMessage(results: readonly MetricResult[]): string {
 }
 
 function cut(text: string): string {
-  return text.length <= MAX_MESSAGE_CHARACTERS ? text : `${text.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
+  return ellipsize(text, MAX_MESSAGE_CHARACTERS);
 }
 
 function timeText(time: number): string {

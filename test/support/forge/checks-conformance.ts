@@ -31,6 +31,20 @@ export function describeChecks({ startWithPull, pageSize }: Suite): void {
     expect((await checks(head)).current).toContainEqual(titled);
   });
 
+  test('replaces a check by one with any characters in its title', async () => {
+    const { forge, head, checks } = await startWithPull();
+    const check: Check = { name: 'sluice/ready', state: 'success', title: 'all gates are open' };
+    await forge.setChecks(head, [check], NO_SIGNAL);
+    const frozen: Check = { ...check, state: 'pending', title: `🎄 holidays ${'😀'.repeat(200)}` };
+    await forge.setChecks(head, [frozen], NO_SIGNAL);
+    const after = await checks(head);
+    expect(after.current).toMatchObject([
+      { state: 'pending', title: expect.stringMatching(/^(?:🎄|�) holidays (?:😀|�)+$/u) },
+    ]);
+    await forge.setChecks(head, [frozen], NO_SIGNAL);
+    expect((await checks(head)).written).toBe(after.written);
+  });
+
   test('shows annotations of a check at their lines, or links to the first one, and replaces them', async () => {
     const { forge, head, checks, annotations: shownOf } = await startWithPull();
     const remark = (at: number): Annotation => ({
@@ -88,7 +102,7 @@ export function describeChecks({ startWithPull, pageSize }: Suite): void {
     await forge.setChecks(head, many, NO_SIGNAL);
     const set = await checks(head);
     expect(set.current).toHaveLength(many.length);
-    for (const { title } of set.current) expect(title).toMatch(/^📦{50,}$/u);
+    for (const { title } of set.current) expect(title).toMatch(/^(?:📦|�){50,}$/u);
     await forge.setChecks(head, many, NO_SIGNAL);
     expect((await checks(head)).written).toBe(set.written);
     const unknown = 'f'.repeat(40);

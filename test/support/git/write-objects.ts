@@ -34,6 +34,11 @@ export function writeObject(gitDir: string, type: ObjectType, content: string | 
   return oid;
 }
 
+/** The bytes of an entry in a tree, also of one that git would not write. */
+export function storedEntry(mode: string, name: string, oid: Oid): Buffer {
+  return Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(oid, 'hex')]);
+}
+
 /** Writes a tree of entries by name. Returns its id. */
 export function writeTree(
   gitDir: string,

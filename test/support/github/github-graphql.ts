@@ -42,7 +42,7 @@ export function answerGraphql(
           });
         return null;
       };
-      return { pullRequest };
+      return { pullRequest, mergeQueue: ({ branch }: { branch: string }) => queueOf(repository, branch, url) };
     },
     viewer: () => {
       const [first] = repositories;
@@ -112,6 +112,34 @@ function pullOf(repository: GitHubRepository, pull: Pull, url: string) {
       }));
       return { totalCount: found.length, nodes };
     },
+  };
+}
+
+/** Null for a branch without a queue. */
+function queueOf(repository: GitHubRepository, branch: string, url: string) {
+  const pulls = repository.pulls.filter((pull) => pull.base === branch && repository.queue.has(pull.number));
+  if (pulls.length === 0 && repository.protections.get(branch)?.hasQueue !== true) return null;
+  const entries = pulls.map((pull) => {
+    const commit = repository.queueCommits.get(pull.number);
+    return {
+      pullRequest: pullOf(repository, pull, url),
+      headCommit: commit === undefined ? null : commitOf(repository, commit, url),
+    };
+  });
+  return {
+    entries: ({ first }: { first: number }) => ({ totalCount: entries.length, nodes: entries.slice(0, first) }),
+  };
+}
+
+function commitOf(repository: GitHubRepository, commit: string, url: string) {
+  const found = repository.pulls.filter((pull) => pull.closedAt === undefined && repository.contains(pull, commit));
+  const nodes = found.map((pull) => pullOf(repository, pull, url));
+  return {
+    oid: commit,
+    associatedPullRequests: ({ first }: { first: number }) => ({
+      totalCount: nodes.length,
+      nodes: nodes.slice(0, first),
+    }),
   };
 }
 

@@ -161,6 +161,8 @@ export class GitHubRepository {
   isComputing = false;
   /** Numbers of pull requests in the merge queue. */
   readonly queue = new Set<number>();
+  /** The commits that the queue has made for them; none yet for the others. */
+  readonly queueCommits = new Map<number, string>();
   /** Users who have put pull requests there; default: the account of the request. */
   readonly queuedBy = new Map<number, string>();
   /** Login of the account of requests of GraphQL. */
@@ -201,6 +203,11 @@ export class GitHubRepository {
     const isPresent = git(this.gitDir, ['cat-file', '--batch-check=%(objecttype)'], `${commit}\n`) === 'commit';
     if (isPresent) this.#commits.add(commit);
     return isPresent;
+  }
+
+  /** Whether the head of a pull request is a commit, or has it among its ancestors. */
+  contains({ head }: Pull, commit: string): boolean {
+    return git(this.gitDir, ['rev-list', '--count', `${head.commit}..${commit}`]) === '0';
   }
 
   /** Writes a file to a branch, which begins at `main`. Default: a new one. */
@@ -338,6 +345,8 @@ export class GitHubRepository {
     const parents = [base, pull.head.commit];
     const commit = writeCommit(this.gitDir, { tree, parents, message: `#${pull.number}\n` });
     this.branch(`gh-readonly-queue/${pull.base}/pr-${pull.number}-${base}`, commit);
+    this.queue.add(pull.number);
+    this.queueCommits.set(pull.number, commit);
     pull.updatedAt = timeNow();
     return commit;
   }

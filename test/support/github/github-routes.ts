@@ -232,6 +232,11 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const { context = 'default', state, description = null, target_url: url = null } = body as Record<string, string>;
       if ((description?.length ?? 0) > 140)
         throw new Invalid({ resource: 'Status', code: 'custom', field: 'description' });
+      for (const [field, text] of Object.entries({ description, context }))
+        if (text !== null && /[\u{10000}-\u{10ffff}]/u.test(text)) {
+          const message = `${field} doesn't accept 4-byte Unicode`;
+          throw new Invalid({ resource: 'Status', code: 'custom', field, message });
+        }
       const status = { id: nextId(), commit, context, state: state ?? '', description, url };
       repository.statuses.push(status);
       repository.written += 1;

@@ -119,6 +119,7 @@ const state = fc
         refs: {
           ...{ main: 'main', draft: 'd', proposed: 'q', tag: undefined, deletionProposed: 'x' },
           tagFor: (next: number) => `v${next}`,
+          conflictWith: () => undefined,
         },
         ...{ mainHead: 'm', deletionProposed: undefined },
       }) as unknown as RevisionState,

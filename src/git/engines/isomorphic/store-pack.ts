@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { requireFreeSpace } from '../../disk/disk-room.ts';
 import { EMPTY_TREE, type Oid } from '../../git-repository.ts';
-import { parseCommit } from '../../objects/commit-codec.ts';
+import { linksOfCommit } from '../../objects/commit-codec.ts';
 import { PackFormatError } from '../../objects/files/pack-entries.ts';
 import type { PackedObjects } from '../../objects/files/packed-objects.ts';
 import { encodePackIndex } from '../../objects/pack/pack-index.ts';
 import { targetOfTag } from '../../objects/tag-codec.ts';
-import { parseTree } from '../../objects/tree-codec.ts';
+import { linksOfTree } from '../../objects/tree-codec.ts';
 import { placePack } from '../native/pack-file.ts';
 import { MAX_PACK_OBJECTS, type UnpackedObject, unpack } from './unpack.ts';
 
@@ -27,7 +27,7 @@ export interface StorePackOptions {
 }
 
 /**
- * Stores a received pack, as `git index-pack --check-self-contained-and-connected` does. Every object in it must be well formed, and
+ * Stores a received pack, as `git index-pack --check-self-contained-and-connected` does. Every object in it must be readable, and
  * every object that it refers to must be in the pack or in the repository. Everything is checked before anything is written; then
  * pack and index are written, synced and renamed, the index last. Throws the error of reading the pack, the signal's reason,
  * Unavailable for a pack that cannot be used, and LimitExceeded.
@@ -93,15 +93,17 @@ async function readObjects(pack: Buffer, signal: AbortSignal): Promise<ReadObjec
   return { objects, links: [...links].filter((oid) => oid !== EMPTY_TREE && !offsets.has(oid)) };
 }
 
-/** The objects that an object refers to. Throws Corrupt for one that is malformed. */
+/**
+ * The objects that an object refers to. Any user who may push can write a tree in the wrong order, or a commit with endless headers, and servers
+ * accept it: it must not keep the rest from being received. Throws Corrupt and PackFormatError for data without readable ids.
+ */
 function linksOf({ oid, type, data }: UnpackedObject): readonly Oid[] {
   if (type === 'blob') return [];
-  if (type === 'tree')
-    // A submodule names a commit of another repository.
-    return parseTree(data, oid).flatMap((entry) => (entry.mode === '160000' ? [] : [entry.oid]));
+  if (type === 'tree') return linksOfTree(data, oid);
   if (type === 'commit') {
-    const { tree, parents } = parseCommit(data, oid);
-    return [tree, ...parents];
+    const links = linksOfCommit(data);
+    if (links === undefined) throw new PackFormatError(`has the damaged commit ${oid}`);
+    return [links.tree, ...links.parents];
   }
   const target = targetOfTag(data);
   if (target === undefined) throw new PackFormatError(`has the damaged tag ${oid}`);

@@ -103,7 +103,7 @@ async function writeIndexed(
   if (failure !== undefined) throw failure;
   const name = /^pack\t([0-9a-f]{40})/.exec(output)?.[1];
   if ((code === 0 || code === 1) && name !== undefined) return name;
-  const detail = cleanText(stderr()).slice(0, 500);
+  const detail = cleanText(stderr(), 500);
   if (isDiskFullMessage(detail)) throw diskFull(gitDir, detail);
   if (detail.includes('exceeds maximum allowed size'))
     throw new SluiceError(
@@ -135,8 +135,7 @@ export async function* streamPack(
     });
     child.stdin?.end(`${tips.join('\n')}\n${known.map((oid) => `^${oid}\n`).join('')}`);
     if (child.stdout !== null) yield* child.stdout as AsyncIterable<Uint8Array>;
-    if ((await ended) !== 0)
-      throw new SluiceError('Internal', `git pack-objects failed: ${cleanText(stderr()).slice(0, 500)}`);
+    if ((await ended) !== 0) throw new SluiceError('Internal', `git pack-objects failed: ${cleanText(stderr(), 500)}`);
   } finally {
     killGroup(child);
   }

@@ -1,11 +1,11 @@
 import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { EMPTY_TREE, type GitObject, type ObjectStat, type ObjectType, type Oid } from '../../git-repository.ts';
-import { parseCommit } from '../commit-codec.ts';
+import { linksOfCommit } from '../commit-codec.ts';
 import { isOid } from '../object-id.ts';
 import { batchTooLarge, MAX_BATCH_BYTES, type ObjectSource } from '../object-source.ts';
 import { targetOfTag } from '../tag-codec.ts';
-import { encodeName, pickEntries } from '../tree-codec.ts';
+import { encodeName, entryIn } from '../tree-codec.ts';
 import type { PackedObjects } from './packed-objects.ts';
 
 /** Maximum number of tags and commits between a specification and its tree. */
@@ -59,8 +59,7 @@ export class FileSource implements ObjectSource {
     const path = specification.slice(colon + 1);
     for (const segment of path === '' ? [] : path.split('/')) {
       if (object?.type !== 'tree') return undefined;
-      const name = encodeName(segment);
-      const entry = pickEntries(object.data, object.oid, new Set([name])).get(name);
+      const entry = entryIn(object.data, object.oid, encodeName(segment));
       object = entry === undefined ? undefined : await this.#read(entry.oid);
     }
     return object;
@@ -71,7 +70,7 @@ export class FileSource implements ObjectSource {
     for (let depth = 0; depth < MAX_TAG_DEPTH && object !== undefined && object.type !== 'tree'; depth += 1) {
       if (object.type === 'blob') return undefined;
       const target: string | undefined =
-        object.type === 'commit' ? parseCommit(object.data, object.oid).tree : targetOfTag(object.data);
+        object.type === 'commit' ? linksOfCommit(object.data)?.tree : targetOfTag(object.data);
       object = target === undefined ? undefined : await this.#read(target);
     }
     return object;

@@ -144,9 +144,10 @@ class Collector {
     const windows = before.map((base) => treeWindow(base.data, object.data));
     // Skips entries that are equal in a tree of the remote, or in a tree that was collected with all entries below it.
     const first = before.findIndex((base) => this.#isBase(base, object));
-    const entries = parseTree(windows[first]?.target ?? object.data, object.oid);
+    const window = windows[first];
+    const entries = window === undefined ? parseTree(object.data, object.oid) : parseTree(window.target, '');
     const old = windows.map(({ base }, index) => {
-      const parsed = parseTree(base, before[index]?.oid ?? '');
+      const parsed = parseTree(base, '');
       if (this.#there.has(before[index]?.oid ?? '')) for (const { oid } of parsed) this.#there.add(oid);
       return new Map(parsed.map((entry) => [entry.rawName, entry]));
     });

@@ -76,7 +76,7 @@ export function connectionError(url: string, error: unknown, changesRefs: boolea
   }
   const details: RequestFailure = { mayBeApplied: changesRefs && !NEVER_SENT.has(code) };
   const late = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
-  const why = cleanText(messageOf(error) || code || 'the connection failed').slice(0, 300);
+  const why = cleanText(messageOf(error) || code || 'the connection failed', 300);
   return new SluiceError(late ? 'Timeout' : 'Unavailable', `cannot connect to remote ${url}: ${why}`, {
     cause: error,
     details,

@@ -20,7 +20,7 @@ export class SideBand {
         if (this.#words.length < MAX_PROGRESS_CHARACTERS) this.#words += rest.toString('utf8');
         return undefined;
       case FATAL:
-        throw new ProtocolError(`it reports: ${cleanText(rest.toString('utf8')).slice(0, 500)}`);
+        throw new ProtocolError(`it reports: ${cleanText(rest.toString('utf8'), 500)}`);
       default:
         throw new ProtocolError(`it uses the side-band channel ${packet[0]}, which does not exist`);
     }

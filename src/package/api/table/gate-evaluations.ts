@@ -3,6 +3,7 @@ import { messageOf } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { nextExpiry } from '../../model/gates/gates.ts';
 import { repositoryIdOf } from '../../model/revision/package-revision.ts';
+import { isUnread } from '../../store/evaluate-revision.ts';
 import type { ConcernedRevisions } from '../../store/policies/concerned-revisions.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import type { ApprovalHolds } from '../../store/unmet-rules.ts';
@@ -155,12 +156,14 @@ export class GateEvaluations {
       const { gates, revision, content, conflict } = evaluation;
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
+      // Not of a Kptfile alone, which is shown as a problem of the revision.
+      const unread = isUnread(evaluation) ? revision.problem : undefined;
       const siblings = store.list({ repository: repositoryIdOf(revision), package: revision.key.package });
       const hold = revision.lifecycle === 'Proposed' ? await holds?.holdOf(revision) : undefined;
       const approval = approvalCondition(evaluation, siblings, hold);
       const ends = [nextExpiry(gates), approval?.until].filter((end) => end !== undefined);
       ready = {
-        condition: evaluatedCondition(gates, content.files, conflict),
+        condition: unread === undefined ? evaluatedCondition(gates, content.files, conflict) : notEvaluated(unread),
         isCurrent: true,
         ...(approval === undefined ? {} : { approval: approval.condition }),
         ...(ends.length === 0 ? {} : { until: Math.min(...ends) }),

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../foundation/sluice-error.ts';
 import type { GitObject, ObjectStat, Oid } from '../../../git/git-repository.ts';
 import { parseCommit } from '../../../git/objects/commit-codec.ts';
 import { parseCommitMessage, parseTagStatement, unreadFacts } from '../../model/record/commit-message.ts';
@@ -15,8 +16,9 @@ export interface CommitFact {
   readonly text: LazyJson<CommitText>;
 }
 
-/** Undefined for a commit that cannot be decoded. */
+/** Undefined for an object that is no commit. */
 export function commitFactOf(commit: GitObject): CommitFact | undefined {
+  if (commit.type !== 'commit') return undefined;
   try {
     const decoded = parseCommit(commit.data, commit.oid);
     const newline = decoded.message.indexOf('\n');
@@ -33,9 +35,9 @@ export function commitFactOf(commit: GitObject): CommitFact | undefined {
       facts,
     };
     return { oid: commit.oid, text: LazyJson.ofJson<CommitText>(text) };
-  } catch {
-    // It is no revision; `git fsck` has the words for it.
-    return undefined;
+  } catch (error) {
+    // A push brought it: what it says about itself does not count.
+    return { oid: commit.oid, text: LazyJson.of(unreadText(messageOf(error))) };
   }
 }
 
@@ -52,8 +54,11 @@ function authorFactsOf(
 
 /** Returns the facts about a commit that is too large to be read: it is listed with the reason. */
 export function unreadCommit({ oid, size }: ObjectStat): CommitFact {
-  const facts = unreadFacts(`its commit has ${size} bytes, at most ${MAX_COMMIT_BYTES} are read`);
-  return { oid, text: LazyJson.of<CommitText>({ time: 0, author: '', parents: [], subject: '', facts }) };
+  return { oid, text: LazyJson.of(unreadText(`its commit has ${size} bytes, at most ${MAX_COMMIT_BYTES} are read`)) };
+}
+
+function unreadText(reason: string): CommitText {
+  return { time: 0, author: '', parents: [], subject: '', facts: unreadFacts(reason) };
 }
 
 /** The statement of a publication can be in an annotated tag, if a Git host created the commit. */

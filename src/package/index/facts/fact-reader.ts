@@ -1,10 +1,12 @@
 import { createPacer, inSlices, yieldToEventLoop } from '../../../foundation/concurrency/in-slices.ts';
 import { mapLimited } from '../../../foundation/concurrency/map-limited.ts';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import { DamageError } from '../../../git/errors.ts';
 import type { GitObject, GitRepository, ObjectStat, Oid } from '../../../git/git-repository.ts';
 import { parseCommit } from '../../../git/objects/commit-codec.ts';
 import { targetOfTag } from '../../../git/objects/tag-codec.ts';
 import { encodeName, pickEntries, type RawTreeEntry } from '../../../git/objects/tree-codec.ts';
+import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import { parseRecord } from '../../model/record/record.ts';
 import { type CommitFact, commitFactOf, MAX_COMMIT_BYTES, unreadCommit, withTag } from './commit-fact.ts';
 import type { FactCache } from './fact-cache.ts';
@@ -81,6 +83,21 @@ export class FactReader {
   /** Returns the cached fact; undefined if the commit does not exist. */
   tip(place: CommitFolder): TipFact | undefined {
     return this.#cache.tips.get(specificationOf(place));
+  }
+
+  /** Why the folder of a place, or one above it, is a tree that cannot be read; undefined if all of them can be, or the folder is not there. */
+  async flawOf({ oid, path }: CommitFolder): Promise<string | undefined> {
+    const segments = path.split('/');
+    for (let depth = 0; depth <= segments.length; depth += 1) {
+      try {
+        if ((await this.#git.readTree(`${oid}:${segments.slice(0, depth).join('/')}`)) === undefined) return undefined;
+      } catch (error) {
+        const reason = unreadableReason(error);
+        if (reason === undefined) throw error;
+        return reason;
+      }
+    }
+    return undefined;
   }
 
   /** `folderOf` returns where the folder of a place is read; undefined if it does not exist. */
@@ -286,12 +303,12 @@ function kptfileAmong(entries: ReadonlyMap<string, RawTreeEntry>): Oid | undefin
   return entry?.mode.startsWith('100') === true ? entry.oid : undefined;
 }
 
-/** Undefined for a tree that Git would call corrupt: it contains no package. */
+/** Undefined for a malformed tree: it contains no package. Throws for one that was damaged in this repository. */
 function pick(tree: GitObject, names: ReadonlySet<string>): Map<string, RawTreeEntry> | undefined {
   try {
     return pickEntries(tree.data, tree.oid, names);
   } catch (error) {
-    if (isSluiceError(error, 'Corrupt')) return undefined;
+    if (isSluiceError(error, 'Corrupt') && !(error instanceof DamageError)) return undefined;
     throw error;
   }
 }

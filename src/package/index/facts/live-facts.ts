@@ -2,6 +2,7 @@ import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../../git/git-repository.ts';
 import type { Candidate } from './candidate.ts';
 import { FactCache, type FolderFact } from './fact-cache.ts';
+import { KptfileFact } from './kptfile-fact.ts';
 import type { TipFact } from './tip-fact.ts';
 
 /**
@@ -14,7 +15,9 @@ export async function liveFacts(
   main: { readonly tip: TipFact; readonly placeholders: readonly Candidate[] } | undefined,
 ): Promise<FactCache> {
   const live = new FactCache();
-  await inSlices(candidates, ({ ref, refOid, uid, key, outOfBand, tip }) => {
+  await inSlices(candidates, ({ ref, refOid, uid, key, outOfBand, tip, fact }) => {
+    // The next process finds the reason again.
+    if (tip.kptfileBlob === undefined && fact !== KptfileFact.NONE) return;
     live.refFacts.set(ref, { oid: refOid, uid, workspace: key.workspace, outOfBand, tip });
     copy(cache.kptfiles, live.kptfiles, tip.kptfileBlob);
   });

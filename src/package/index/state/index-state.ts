@@ -1,6 +1,7 @@
 import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../../git/git-repository.ts';
-import { DELETION_PROPOSED, recordRef } from '../../model/identity/layout.ts';
+import { nextRevision } from '../../kernel/next-revision.ts';
+import { DELETION_PROPOSED, recordRef, tagRef } from '../../model/identity/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
 import { parsePublicationDigest, publicationScope } from '../../trust/ledger/publication-mark.ts';
 import { deletedContentScope, type StatementScope } from '../../trust/ledger/trust-ledger.ts';
@@ -15,6 +16,7 @@ import { type CandidateLookup, dependentsOfMark, dependentsOfRef } from './depen
 import type { IndexChange, IndexDelta } from './index-delta.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { PackageFolders } from './package-folders.ts';
+import { TagNames } from './tag-names.ts';
 
 /** The parts of the environment that a state depends on. */
 interface StateView extends TrustView {
@@ -32,6 +34,7 @@ export class IndexState {
   readonly rows = new Map<string, PackageRevision>();
   readonly namesByPackage = new Map<string, Set<string>>();
   readonly packages = new PackageFolders();
+  readonly tagNames: TagNames;
   readonly rules: TrustRules;
   readonly changed: ChangedPackages;
   readonly #view: StateView;
@@ -52,6 +55,7 @@ export class IndexState {
     this.#view = view;
     this.rules = new TrustRules(view, earlier?.rules);
     this.changed = new ChangedPackages(earlier?.changed);
+    this.tagNames = new TagNames(this.refs, earlier?.tagNames);
   }
 
   /** Returns a copy that can be changed while readers use this one. */
@@ -162,6 +166,7 @@ export class IndexState {
 
   #setRef(name: string, oid: Oid | undefined): void {
     const more = Number(oid !== undefined) - Number(this.refs.has(name));
+    if (more === 1 || more === -1) this.tagNames.note(name, more);
     if (more !== 0 && name.startsWith(this.#view.layout.recordPrefix)) this.#records += more;
     else if (more !== 0 && name.startsWith(DELETION_PROPOSED)) this.#marks += more;
     if (oid === undefined) this.refs.delete(name);
@@ -279,10 +284,13 @@ export class IndexState {
    * Returns the tree that the last deletion through Sluice left on the main branch, if what it deleted was published after `newest`. The
    * number after that of `newest` was deleted then; a later publication would have it again.
    */
-  #deletedTree({ path }: Candidate, newest: Candidate | undefined): string | undefined {
-    const { trust } = this.#view;
+  #deletedTree({ path, key }: Candidate, newest: Candidate | undefined): string | undefined {
+    const { trust, layout } = this.#view;
     if (newest !== undefined) {
-      const next = trust.mark(publicationScope(path, `v${newest.revision + 1}`));
+      const tagFor = (revision: number) => tagRef(layout, key.package, `v${revision}`);
+      const conflictWith = (tag: string) => this.tagNames.conflictWith(tag);
+      const { revision } = nextRevision(newest.revision, { tagFor, conflictWith });
+      const next = trust.mark(publicationScope(path, `v${revision}`));
       if (next === undefined || !parsePublicationDigest(next.digest).isDeleted) return undefined;
     }
     return trust.mark(deletedContentScope(path))?.digest;

@@ -120,6 +120,7 @@ export class World {
       merge: mergeOf(this, revision, record, merged),
       onMain: merged === undefined ? onMainOf(this, revision, record) : undefined,
       refAt: (name) => this.refs.get(name),
+      tagConflict: (tag) => (this.refs.has(tag) ? tag : undefined),
     });
   }
 

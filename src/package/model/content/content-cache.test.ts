@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { DamageError } from '../../../git/errors.ts';
 import type { PackageContent } from './content.ts';
 import { ContentCache } from './content-cache.ts';
 
@@ -21,6 +23,20 @@ test('concurrent requests lead to one read, and a failed read is repeated', asyn
   expect(reads).toBe(1);
   await Promise.all([cache.get('a', read), cache.get('a', read)]);
   expect(reads).toBe(2);
+});
+
+test('that content cannot be read is found out once, unless the repository is damaged', async () => {
+  const cache = new ContentCache();
+  const errors = [new SluiceError('LimitExceeded', 'too many files'), new DamageError('a file is missing')];
+  for (const error of errors) {
+    let reads = 0;
+    const read = async () => {
+      reads += 1;
+      throw error;
+    };
+    for (let time = 0; time < 2; time++) await expect(cache.get(error.code, read)).rejects.toBe(error);
+    expect(reads).toBe(error instanceof DamageError ? 2 : 1);
+  }
 });
 
 test('number and bytes are bounded, and recently used entries stay', async () => {

@@ -1,6 +1,7 @@
 import { LruCache } from '../../../foundation/lru-cache.ts';
 import { isYamlPath } from '../krm/krm.ts';
 import type { PackageContent } from './content.ts';
+import { unreadableReason } from './unreadable-content.ts';
 
 /** Limits for one repository: packages in work are evaluated repeatedly, and most are small. */
 const MAX_ENTRIES = 256;
@@ -12,7 +13,10 @@ const YAML_WEIGHT = 4;
 export class ContentCache {
   readonly #contents = new LruCache<string, Promise<PackageContent>>({ maxEntries: MAX_ENTRIES, maxSize: MAX_BYTES });
 
-  /** The content under a key, read once for all callers at the same time; content that cannot be read is not kept. */
+  /**
+   * The content under a key, read once for all callers at the same time. That a push brought what cannot be read is kept too: to find it out can
+   * take as long as reading the largest package. After another failure the next caller reads again.
+   */
   get(key: string, read: () => Promise<PackageContent>): Promise<PackageContent> {
     const known = this.#contents.get(key);
     if (known !== undefined) return known;
@@ -23,9 +27,8 @@ export class ContentCache {
         // Its size is known only now.
         if (this.#contents.peek(key) === reading) this.#contents.set(key, reading, sizeOf(content));
       },
-      () => {
-        // The callers get the error; the next one reads again.
-        if (this.#contents.peek(key) === reading) this.#contents.delete(key);
+      (error) => {
+        if (unreadableReason(error) === undefined && this.#contents.peek(key) === reading) this.#contents.delete(key);
       },
     );
     return reading;

@@ -218,6 +218,8 @@ export interface RevisionRefs {
   readonly deletionProposed: string;
   /** The tag that the n-th revision of this package gets. */
   tagFor(revision: number): string;
+  /** The ref that keeps a tag from being created: of this name, above it or below it. Undefined if there is none. */
+  conflictWith(tag: string): string | undefined;
 }
 
 /** A ref and its new value; the caller writes the commit for `approval` and `removal`, and the tag for `statement`. */
@@ -252,6 +254,8 @@ export type RefusalCode =
   | 'ForeignFiles'
   | 'Blocked'
   | 'Conflict'
+  /** Another tag keeps those of the package from being created. */
+  | 'TagConflict'
   /** The package was edited on the main branch since. */
   | 'Conflicted'
   /** Another revision of the package was published since, which an approval would undo. */

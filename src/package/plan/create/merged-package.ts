@@ -3,6 +3,7 @@ import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts'
 import type { Oid } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import type { PackageContent } from '../../model/content/content.ts';
+import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
 import { packagePath, proposedRef } from '../../model/identity/layout.ts';
 import type { RevisionRecord } from '../../model/record/record.ts';
@@ -53,7 +54,7 @@ export async function recordAt(
     const record = await currentRecord(repo, revision, content);
     return { record, content, conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile) };
   } catch (error) {
-    if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
+    if (unreadableReason(error) === undefined) throw error;
     return undefined;
   }
 }

@@ -4,6 +4,7 @@ import { mergeBase } from '../../../git/objects/merge-base.ts';
 import { commitsBeyond, mergeBases } from '../../../git/objects/merge-bases.ts';
 import { isOid } from '../../../git/objects/object-id.ts';
 import type { RevisionIndex } from '../../index/revision-index.ts';
+import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import type { ForeignFiles } from '../../model/revision/revision-state.ts';
 import type { ForeignFileReader, MergedHead } from '../ports/foreign-file-reader.ts';
 import { startOfRebase } from './rebased-commits.ts';
@@ -46,7 +47,7 @@ export class ComparedForeignFiles implements ForeignFileReader {
     const key = keyOf(head.commit, head);
     const known = await this.#stillKnown(key, main);
     if (known !== undefined) return known.foreign;
-    const found = await this.#read(head, main);
+    const found = await readable(this.#read(head, main), { main, foreign: UNKNOWN });
     // A main branch that has the head does not show what a merge brings: what was found before it had stays.
     if (found.base !== head.commit || !this.#known.has(key)) this.#known.set(key, found);
     return found.foreign;
@@ -66,7 +67,8 @@ export class ComparedForeignFiles implements ForeignFileReader {
       start = await this.#beforeCommits(head, commit, base);
       if (start === undefined) return UNKNOWN;
     }
-    return listed(await this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths));
+    const changed = this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths);
+    return readable(changed.then(listed), UNKNOWN);
   }
 
   /** Where the main branch was before a squash or a rebase; undefined if that is not known, as where the repository does not have the head. */
@@ -196,6 +198,16 @@ export class ComparedForeignFiles implements ForeignFileReader {
       paths.some((path) => path === '' || file === path || file.startsWith(`${path}/`));
     const changes = await this.#git.diffTrees(before, after);
     return new Set(changes.flatMap(({ path }) => (isInside(path) ? [] : path)));
+  }
+}
+
+/** `otherwise` where a push brought trees that cannot be read, or differ in more files than are compared. */
+async function readable<Result>(reading: Promise<Result>, otherwise: Result): Promise<Result> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (unreadableReason(error) === undefined) throw error;
+    return otherwise;
   }
 }
 

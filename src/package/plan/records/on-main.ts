@@ -3,6 +3,7 @@ import type { GitRepository, ObjectStat, Oid } from '../../../git/git-repository
 import { mergeBase } from '../../../git/objects/merge-base.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import { isEdited, isOvertaken } from '../../kernel/main-edit.ts';
+import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import type { RevisionRecord } from '../../model/record/record.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { EditedSides, LaterPublication, PackageOnMain } from '../../model/revision/revision-state.ts';
@@ -120,7 +121,13 @@ async function changedFiles(git: GitRepository, before: Oid | undefined, after: 
   // A file in the place of the folder has no files.
   const trees = new Set(stats.flatMap((stat) => (stat?.type === 'tree' ? stat.oid : [])));
   const treeOf = (oid: Oid | undefined) => (oid !== undefined && trees.has(oid) ? oid : undefined);
-  return (await git.diffTrees(treeOf(before), treeOf(after))).map((change) => change.path);
+  try {
+    return (await git.diffTrees(treeOf(before), treeOf(after))).map((change) => change.path);
+  } catch (error) {
+    // Which files they are is for users to read; the revision, or what the host merged, is refused as one that cannot be read.
+    if (unreadableReason(error) === undefined) throw error;
+    return [];
+  }
 }
 
 /** The first and the last commit of the main branch after `base` that changed a folder; only the last if the search ended before `base`. */

@@ -12,6 +12,7 @@ import {
 } from '../../kernel/replay-record.ts';
 import type { PackageContent } from '../../model/content/content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../../model/content/inputs.ts';
+import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import { signerOf } from '../../model/policy/people.ts';
 import { bindsContent } from '../../model/policy/policy.ts';
 import { parseCommitMessage } from '../../model/record/commit-message.ts';
@@ -154,7 +155,7 @@ async function inputsAt(repo: RecordSources, revision: PackageRevision): Promise
   try {
     return await repo.content(revision);
   } catch (error) {
-    if (isSluiceError(error, 'LimitExceeded')) return undefined;
+    if (unreadableReason(error) !== undefined) return undefined;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { httpUrlSchema } from '../common/http-url.ts';
+import { apiUrlSchema } from '../common/http-url.ts';
 
 const MAX_NAMES = 20;
 
@@ -30,9 +30,7 @@ export const reviewersSchema = z
 export const forgeSchema = z
   .object({
     provider: z.enum(['github', 'gitea', 'forgejo']).describe('Kind of the host.'),
-    api: httpUrlSchema.describe(
-      'Address of the API, such as https://api.github.com or https://git.example.com/api/v1.',
-    ),
+    api: apiUrlSchema.describe('Address of the API, such as https://api.github.com or https://git.example.com/api/v1.'),
     secretRef: z
       .object({
         name: z.string().min(1).max(253).describe('Name of a Secret in the same namespace.'),

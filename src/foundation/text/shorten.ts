@@ -4,3 +4,8 @@ export function shorten(text: string, maxLength: number): string {
   const last = text.charCodeAt(maxLength - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? maxLength - 1 : maxLength);
 }
+
+/** As `shorten`, with an ellipsis in place of what is missing. */
+export function ellipsize(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${shorten(text, maxLength - 1)}…`;
+}
