@@ -94,7 +94,7 @@ describe('user-pull-request controller, rare cases', () => {
       await at.poll();
       expect(at.comment(1, 'adopt')).toContain('name the whole commit');
       expect(await at.refs()).toEqual([]);
-      say(1, 'bob', `/sluice adopt ${commit}`);
+      say(1, 'bob', ` /Sluice adopt ${commit.toUpperCase()}`);
       await at.poll();
       expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
     });
