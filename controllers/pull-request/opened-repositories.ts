@@ -51,21 +51,31 @@ export class OpenedRepositories {
     }
   }
 
+  /** The same as `of`; undefined if it is not open. */
+  find(revision: Revision, review: ReviewPolicy): PullRequests | undefined {
+    return this.#opened.get(repositoryIdOf(revision))?.get(this.#idOf(revision, review));
+  }
+
   of(revision: Revision, review: ReviewPolicy): PullRequests {
+    const known = this.find(revision, review);
+    if (known !== undefined) return known;
     const { url, layout } = this.#store.repositoryOf(revision);
     const ofRepository = this.#opened.get(repositoryIdOf(revision)) ?? new Map<string, PullRequests>();
     this.#opened.set(repositoryIdOf(revision), ofRepository);
-    const id = JSON.stringify([url, layout.branch, review.forge, (review.teams ?? []).length > 0]);
-    const known = ofRepository.get(id);
-    if (known !== undefined) return known;
     const { namespace } = revision;
     const forge = this.#openForge(review, namespace, url);
     const pulls = new PullRequests(forge, layout.branch, this.#clock, {
       lists: this.#lists.reader(listsOf(namespace, url, review)),
       openMerging: () => this.#openForge(review, namespace, url, true),
     });
-    ofRepository.set(id, pulls);
+    ofRepository.set(this.#idOf(revision, review), pulls);
     return pulls;
+  }
+
+  /** With teams too: a token of a GitHub App is for what it was opened for. */
+  #idOf(revision: Revision, { forge, teams = [] }: ReviewPolicy): string {
+    const { url, layout } = this.#store.repositoryOf(revision);
+    return JSON.stringify([url, layout.branch, forge, teams.length > 0]);
   }
 
   /** Closes what no proposal uses any more: the last one has ended, or the policy names another host. */

@@ -61,6 +61,10 @@ describe('pull-request controller', () => {
       expect(at.forge.pulls).toHaveLength(number + 1);
       expect(at.forge.pulls[number - 1]).toMatchObject({ state: 'closed', base: { branch: 'other' } });
       expect(at.forge.pulls[number]).toMatchObject({ state: 'open', base: { branch: 'main' } });
+      expect(at.forge.pulls[number - 1]?.body).toMatch(
+        /changed its base to `other`: nothing that happens here has an effect/,
+      );
+      expect(at.forge.pulls[number - 1]?.body).not.toContain('rejects');
       const [comment] = at.forge.commentsOf.get(number) ?? [];
       expect(comment?.body).toContain(`The proposal continues in ${at.forge.pulls[number]?.url}`);
     }

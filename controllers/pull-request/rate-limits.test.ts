@@ -86,7 +86,7 @@ describe('a rate limit of the host at the end of a pull request', () => {
       await at.settle(HOUR_MS);
       expect(left()).toBe(0);
       expect(at.forge.pulls[0]?.state).toBe('closed');
-      expect(reply()).toContain('no package is proposed here any more');
+      expect(reply()).toContain('no package is proposed in this pull request any more');
     });
   });
 });

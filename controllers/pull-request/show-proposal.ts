@@ -81,7 +81,7 @@ export interface WantedProposal {
 }
 
 /** Until a policy is read again of which was recorded since when merges publish. */
-const BEGIN_MS = 1000;
+const READ_AGAIN: ReconcileResult = { requeueAfter: 1000, reason: 'the policy has to be read again' };
 /** A host that is loaded needs some seconds to open a pull request. */
 const JUST_OPENED_MS = 5000;
 
@@ -93,7 +93,7 @@ export async function showProposal(context: ShowContext, wanted: WantedProposal)
   const key = keyOf(object);
   const repository = store.repositoryOf(revision);
   // Before the first merge, and also when merges end to publish.
-  await recordMergePublication(client, repository, review, signal);
+  if (!(await recordMergePublication(client, repository, review, signal))) return READ_AGAIN;
   const proposal = proposalId(revision.uid, record.steps);
   const known = shown.get(key);
   const place = await placeOf({ store, batches, signal }, { proposal, evaluation, review, known, pulls });
@@ -234,7 +234,7 @@ async function takeOverEnd(
   if (reported !== undefined) entry.isCommented = true;
   const read = await reviewsOf(entry.pull, pull, clock.monotonic(), signal);
   const counted = await policyForMerge(client, repository, review, pull, signal);
-  if (counted === undefined) return { result: { requeueAfter: BEGIN_MS, reason: 'the policy has to be read again' } };
+  if (counted === undefined) return { result: READ_AGAIN };
   noteQueue(store, pulls, revision, pull);
   const isOwnHead = entry.pull.heads.has(pull.head.commit);
   const merged = { object, evaluation, review: counted, pull, isOwnHead, ...read, forge: pulls.forge };

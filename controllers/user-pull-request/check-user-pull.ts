@@ -103,6 +103,7 @@ export async function checkUserPull(
   const reviews = registrations.flatMap((one) => one.reviews);
   const comments = commentsOf(pulls.forge, pull, clock.now(), signal);
   const written = pulls.writtenOf(number);
+  if (pull.hasComments === false) written.isSearched = true;
   await takeRerunRequest(comments, reviews, written);
   await replyToUnknownCommand({ forge: pulls.forge, number }, comments, reviews, written, signal);
   const head = await headOf(repository, pull, signal);
@@ -225,6 +226,11 @@ async function report(
   }
   // A pull request without packages gets its check, which may be a required one, and no comment.
   const isEmpty = packages.length === 0 && omitted.length === 0 && unread.length === 0;
+  if (isEmpty && written.comment === undefined && written.isSearched !== true) {
+    // An earlier process may have written one.
+    if ((await pulls.forge.findComment(number, COMMENT_TOPIC, signal)) !== undefined) written.comment = '';
+    written.isSearched = true;
+  }
   if (isEmpty && written.comment === undefined) return;
   const text = describeUserPull(judged);
   if (written.comment === text) return;

@@ -108,4 +108,23 @@ describe('a comment that may have been written', () => {
     for (let turn = 0; turn < 3; turn += 1) await at.poll();
     expect(at.comment(1)).not.toContain('api');
   });
+
+  test('by an earlier process is replaced too, and searched for once', async () => {
+    const at = open();
+    await at.policy();
+    await at.pull(FILES);
+    await at.poll();
+    expect(at.comment(1)).toContain('web');
+    at.restart();
+    await at.pull({ 'web/Kptfile': null, 'notes.txt': 'none' }, { onTop: true });
+    await at.pull({ 'notes.txt': 'of another one' }, { branch: 'other' });
+    at.forge.calls.length = 0;
+    for (let turn = 0; turn < 3; turn += 1) {
+      await at.poll();
+      for (const number of [1, 2]) await at.check(number);
+    }
+    expect(at.comment(1)).not.toContain('web');
+    expect(at.comment(2)).toBeUndefined();
+    expect(at.forge.calls.filter((call) => call === 'findComment').length).toBeLessThanOrEqual(2);
+  });
 });

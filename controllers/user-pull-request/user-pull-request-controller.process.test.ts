@@ -28,7 +28,7 @@ describe('user-pull-request controller, rare cases', () => {
       ready?.annotations
         ?.filter(({ level }) => level === 'failure')
         .map(({ path: at, line, title }) => `${at}:${line} ${title}`),
-    ).toEqual(['a/bad.yaml:3 InvalidYaml', 'b/bomb.yaml:3 InvalidYaml', 'c/huge.bin:1 TooLarge']);
+    ).toEqual(['a/bad.yaml:2 InvalidYaml', 'b/bomb.yaml:3 InvalidYaml', 'c/huge.bin:1 TooLarge']);
   });
 
   test('many packages are bounded, and what is left out fails the check', async () => {
@@ -94,7 +94,7 @@ describe('user-pull-request controller, rare cases', () => {
       await at.poll();
       expect(at.comment(1, 'adopt')).toContain('name the whole commit');
       expect(await at.refs()).toEqual([]);
-      say(1, 'bob', `/sluice adopt ${commit}`);
+      say(1, 'bob', ` /Sluice adopt ${commit.toUpperCase()}`);
       await at.poll();
       expect(await at.refs()).toEqual(['refs/heads/drafts/web/pr-1']);
     });

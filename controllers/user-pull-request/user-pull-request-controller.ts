@@ -178,7 +178,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     const registrations = object === undefined ? [] : await registrationsAt(reader, object);
     wakeOthers(key, registrations);
     if (repository !== undefined)
-      for (const review of reviews) await recordMergePublication(client, repository, review, signal);
+      for (const review of reviews)
+        if (!(await recordMergePublication(client, repository, review, signal)))
+          return { requeueAfter: BEGIN_MS, reason: 'the policies have to be read again' };
     if (repository === undefined || wanted.length === 0) {
       await close(id);
       rights.forget(key);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { METHODS, USERS, type User } from './host.ts';
 
 export const PACKAGES = ['app', 'web'] as const;
+export const SECRETS = ['forge', 'rotated'] as const;
 export const WORKSPACES = ['w1', 'w2'] as const;
 
 /** The policy and the host of a sequence. */
@@ -25,6 +26,13 @@ export type Action =
   | { readonly do: 'approve' | 'reject'; readonly of: Of; readonly user: User }
   | HostAction
   | { readonly do: 'policy'; readonly publishOn: Settings['publishOn'] }
+  /** Another Secret or teams, of the policy, or of a second one that has one of the packages from then on. */
+  | {
+      readonly do: 'access';
+      readonly secret: (typeof SECRETS)[number];
+      readonly teams: boolean;
+      readonly splits: boolean;
+    }
   | { readonly do: 'restart'; readonly losesCaches: boolean }
   /** The process is killed at a request, before or after its effect, and another one starts. */
   | { readonly do: 'kill'; readonly after: number; readonly hasEffect: boolean }
@@ -163,6 +171,12 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       ...{ do: act('policy'), publishOn: fc.constantFrom('merge' as const, 'review' as const, 'approval' as const) },
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      ...{ do: act('access'), secret: fc.constantFrom(...SECRETS), teams: fc.boolean(), splits: fc.boolean() },
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: act('restart'), losesCaches: fc.boolean() }) },

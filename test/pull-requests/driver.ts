@@ -5,7 +5,6 @@ import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
 import type { RevisionSource } from '../../src/package/upstream/revision-source.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { ANNA, keptData } from '../support/fixture.ts';
 import type { Fault, GitHubRequest } from '../support/github/github-server.ts';
@@ -13,9 +12,9 @@ import { newServerTrust } from '../support/trust.ts';
 import type { Action, HostAction, Of, Settings, Step } from './actions.ts';
 import { APPROVERS, Host, MAPPED, subjectOf } from './host.ts';
 import { Ledger } from './ledger.ts';
+import { createPolicy, GATE, setAccess, setPublishOn } from './policies.ts';
 import { type ProcessOptions, SluiceProcess } from './process.ts';
 
-export const GATE = 'example.com/Tested';
 const BERTA: RequestContext = { ...ANNA, actor: { name: 'berta' } };
 const WORK_MS = { 'at once': 0, soon: 1500, later: 45_000 } as const;
 
@@ -37,6 +36,7 @@ export class Driver {
     readonly run: (request: GitHubRequest) => { readonly fault?: Fault; readonly isLast: boolean };
   }[] = [];
   #texts = 0;
+  #busiest = 0;
 
   private constructor(settings: Settings, host: Host, options: ProcessOptions, process: SluiceProcess) {
     this.settings = settings;
@@ -78,6 +78,11 @@ export class Driver {
     return this.process.world.store;
   }
 
+  /** The most reconciliations in one minute of the model, of all processes. */
+  get busiest(): number {
+    return Math.max(this.#busiest, this.process.gate.busiest);
+  }
+
   async take({ action, works }: Step): Promise<void> {
     this.ledger.now += 1;
     await this.#act(action);
@@ -88,6 +93,7 @@ export class Driver {
   /** Another process in place of this one. */
   async restart(losesCaches = false): Promise<void> {
     this.#pending = [];
+    this.#busiest = this.busiest;
     await this.process.stop();
     if (losesCaches) rmSync(join(this.#folder, 'data'), { recursive: true, force: true });
     this.process = await SluiceProcess.start(this.#options);
@@ -114,25 +120,7 @@ export class Driver {
 
   async #createPolicy(): Promise<void> {
     const { settings } = this;
-    const { world } = this.process;
-    const approval = {
-      ...(settings.quorum ? { quorum: { required: 2 } } : {}),
-      ...(settings.forbidSelf ? { forbidSelfApproval: true } : {}),
-    };
-    await world.client.create(packagePolicyKind, {
-      metadata: { name: 'review' },
-      spec: {
-        ...(settings.gate ? { requiredGates: [{ conditionType: GATE, approveOnly: true }] } : {}),
-        ...(settings.quorum || settings.forbidSelf ? { approval } : {}),
-        review: {
-          forge: { provider: 'github', api: this.host.server.api, secretRef: { name: 'forge' } },
-          publishOn: settings.publishOn,
-          approvers: MAPPED.map((user) => ({ user, subject: subjectOf(user) })),
-          ...(settings.batch ? { batch: {} } : {}),
-          gateChecks: settings.gate ? [GATE] : [],
-        },
-      },
-    });
+    await createPolicy(this.process.world.client, settings, this.host.server.api);
     this.publishedOn.add(settings.publishOn);
     await this.process.work(5000);
   }
@@ -177,6 +165,8 @@ export class Driver {
         );
       case 'policy':
         return this.#setPublishOn(action.publishOn);
+      case 'access':
+        return setAccess(this.process.world.client, action);
       case 'restart':
         return this.restart(action.losesCaches);
       case 'kill':
@@ -336,8 +326,7 @@ export class Driver {
   }
 
   async #setPublishOn(publishOn: Settings['publishOn']): Promise<void> {
-    const key = { namespace: 'default', name: 'review' };
-    await this.process.world.client.patch(packagePolicyKind, key, { spec: { review: { publishOn } } });
+    await setPublishOn(this.process.world.client, publishOn);
     this.publishOn = publishOn;
     this.publishedOn.add(publishOn);
   }

@@ -2,8 +2,10 @@ import { proposalsIn } from '../../controllers/pull-request/text/section.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { Pull } from '../support/github/github-repository.ts';
 import { PACKAGES } from './actions.ts';
-import { type Driver, GATE } from './driver.ts';
+import type { Driver } from './driver.ts';
+import { MAX_IN_MINUTE } from './gate.ts';
 import { APPROVERS, METHODS, subjectOf } from './host.ts';
+import { GATE } from './policies.ts';
 
 /** In which a quiet system writes nothing. */
 const QUIET_MS = 900_000;
@@ -43,6 +45,7 @@ export class Invariants {
   /** After each step: what was published since the last time, and pull requests. */
   observe(): void {
     const { driver: at } = this;
+    demand(at.busiest <= MAX_IN_MINUTE, 'too many reconciliations in one minute:', at.busiest);
     const seen = new Set<string>();
     for (const { number, body } of at.host.openPulls)
       for (const proposal of proposalsIn(body ?? '')) {

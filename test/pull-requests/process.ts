@@ -39,7 +39,7 @@ export interface ProcessOptions {
 /** One process of Sluice with the controllers of proposals and pull requests; what it keeps in memory ends with it. */
 export class SluiceProcess {
   readonly world: Fixture;
-  readonly gate = new Gate();
+  readonly gate: Gate;
   readonly #options: ProcessOptions;
   readonly #forges: Forge[] = [];
   /** A killed process writes nothing any more. */
@@ -49,6 +49,7 @@ export class SluiceProcess {
 
   private constructor(options: ProcessOptions, world: Fixture) {
     this.#options = options;
+    this.gate = new Gate(options.clock);
     this.world = world;
   }
 

@@ -24,7 +24,7 @@ describe('commands in a pull request of several proposals', () => {
     await at.settle();
     expect(at.forge.pulls).toMatchObject([{ state: 'closed' }]);
     const reply = at.forge.commentsOf.get(1)?.find(({ isOwn }) => isOwn)?.body;
-    expect(reply).toContain('**Refused**: `this pull request: no package is proposed here any more`');
+    expect(reply).toContain('**Refused**: `no package is proposed in this pull request any more`');
     expect(reply).toContain('Done: `apps.api.w1: see below`');
   });
 

@@ -42,3 +42,10 @@ export function memberOf(
     at: record.steps.findLast(({ action }) => action === 'propose')?.at ?? '',
   };
 }
+
+/** What decides whether a pull request has to be written. */
+export function shownOf(member: BatchMember | undefined) {
+  if (member === undefined) return undefined;
+  const { proposal, tree, described, annotations, policy, maxPackages, commands, left, isReviewed } = member;
+  return { proposal, tree, described, annotations, policy, maxPackages, commands, left, isReviewed };
+}

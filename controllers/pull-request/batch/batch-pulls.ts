@@ -59,6 +59,11 @@ export async function ofOtherBatch(
   return members.length > 0 && members.every(hasRecord) ? 'ended' : 'none';
 }
 
+/** Whether a revision of a shared pull request is gone. */
+export async function hasDeleted({ git, index }: PackageRepository, { head }: NamedPull): Promise<boolean> {
+  return ((await membersAt(git, head.commit)) ?? []).some(({ name }) => index.get(name) === undefined);
+}
+
 /** Of one that is not merged. */
 async function ofMember(
   packages: PackageRepository,

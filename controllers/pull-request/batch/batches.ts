@@ -4,6 +4,7 @@ import type { PullRequest } from '../../../src/forge/forge.ts';
 import { pauseAfter } from '../../../src/forge/pause-after.ts';
 import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
+import type { PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
@@ -14,13 +15,13 @@ import type { OpenedRepositories } from '../opened-repositories.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { isDeletedOnHost } from '../reading/deleted-pulls.ts';
 import { repositoryOf, type ShownProposals } from '../shown-proposals.ts';
-import { proposalId, proposalsIn, sectionOf } from '../text/section.ts';
-import { membersAt } from './batch-branch.ts';
-import type { BatchMember } from './batch-member.ts';
+import { proposalId, sectionOf } from '../text/section.ts';
+import { type BatchMember, shownOf } from './batch-member.ts';
 import { batchBranch, batchesKey, batchPrefix, repositoryOfBatches } from './batch-name.ts';
-import { ofBatch } from './batch-pulls.ts';
+import { hasDeleted, ofBatch } from './batch-pulls.ts';
 import { isBatchEnd } from './describe-batch.ts';
 import { leftMembers, removeLeftBranches } from './left-batches.ts';
+import { listProposals, proposalsOf } from './listed-proposals.ts';
 import { type Batch, planBatches } from './plan-batches.ts';
 import { mayReopen, reopenBatch } from './reopen-batch.ts';
 import { finishBatch, type ReleasedMember, releaseBatch, writeBatch } from './write-batch.ts';
@@ -39,19 +40,25 @@ export interface BatchesOptions {
 /** The batches of one repository, of the proposals that are known so far. */
 interface Known {
   /** By key as text. */
-  readonly members: Map<string, { readonly member: BatchMember; readonly pulls: PullRequests }>;
+  readonly members: Map<string, BatchMember>;
   /** Proposals with a pull request of their own. */
   readonly apart: Set<string>;
-  /** Proposals that are listed and not reported yet, since when, in milliseconds of running time. */
-  readonly unreadSinceMs: Map<string, number>;
-  /** Proposals that are listed and were not in the repository when it was read for them. */
-  readonly gone: Set<string>;
-  /** Where there may be batches. */
-  readonly pulls: Set<PullRequests>;
+  /** Where there may be batches: several if policies name several hosts, or one with several credentials. */
+  readonly hosts: Map<PullRequests, KnownHost>;
   /** Branches that this process has written. */
   readonly written: Set<string>;
   /** When they may be written next, in milliseconds of running time. */
   notBeforeMs: number;
+}
+
+/** What is known of the batches that are read through one object. */
+interface KnownHost {
+  /** One that was reviewed there. */
+  last: PackageRevision;
+  /** Proposals that are listed and not reported yet, since when, in milliseconds of running time. */
+  readonly unreadSinceMs: Map<string, number>;
+  /** Proposals that are listed and were not in the repository when it was read for them. */
+  readonly gone: Set<string>;
 }
 
 /** Many proposals change at once: their pull requests are written together. */
@@ -69,8 +76,6 @@ export class Batches {
   readonly #options: BatchesOptions;
   /** By repository. */
   readonly #known = new Map<string, Known>();
-  /** A revision of the repository of each host. */
-  readonly #last = new WeakMap<PullRequests, BatchMember['revision']>();
   /** Keys of members whose pull request could not be written. */
   readonly #failed = new Set<string>();
 
@@ -80,7 +85,7 @@ export class Batches {
 
   /** Hosts that the batches of a repository use. */
   pullsOf(repository: ObjectKey): Iterable<PullRequests> {
-    return this.#known.get(keyText(repository))?.pulls ?? [];
+    return this.#known.get(keyText(repository))?.hosts.keys() ?? [];
   }
 
   /** The pull request that a proposal is in, the open one first; undefined if there is none. */
@@ -95,15 +100,13 @@ export class Batches {
   report(member: Omit<BatchMember, 'seenMs'>, pulls: PullRequests): void {
     const repository = repositoryOf(member.key);
     const known = this.#knownOf(repository);
-    known.pulls.add(pulls);
-    this.#last.set(pulls, member.revision);
+    noteHost(known, pulls, member.revision);
     known.apart.delete(member.proposal);
     const before = known.members.get(keyText(member.key));
-    const isSame = before?.member.proposal === member.proposal;
-    const seenMs = isSame ? before.member.seenMs : this.#options.clock.monotonic();
-    const now = { member: { ...member, seenMs }, pulls };
+    const isSame = before?.proposal === member.proposal;
+    const now = { ...member, seenMs: isSame ? before.seenMs : this.#options.clock.monotonic() };
     known.members.set(keyText(member.key), now);
-    if (!isDeepStrictEqual(shownOf(before?.member), shownOf(now.member))) this.wake(repository);
+    if (!isDeepStrictEqual(shownOf(before), shownOf(now))) this.wake(repository);
   }
 
   /** A proposal has ended, or has a pull request of its own, which is stated by `proposal`. */
@@ -111,8 +114,15 @@ export class Batches {
     const repository = repositoryOf(key);
     const known = this.#known.get(keyText(repository));
     this.#failed.delete(keyText(key));
-    if (proposal !== undefined) known?.apart.add(proposal);
-    if (known?.members.delete(keyText(key)) === true) this.wake(repository);
+    if (known === undefined) return;
+    let isChanged = known.members.delete(keyText(key));
+    if (proposal !== undefined && !known.apart.has(proposal)) {
+      known.apart.add(proposal);
+      // Until the shared one is written, both list it.
+      known.notBeforeMs = Number.NEGATIVE_INFINITY;
+      isChanged = true;
+    }
+    if (isChanged) this.wake(repository);
   }
 
   /** Whether the pull request of a proposal could not be written. */
@@ -131,8 +141,20 @@ export class Batches {
     if (known === undefined) return undefined;
     const pauseMs = known.notBeforeMs - clock.monotonic();
     if (pauseMs > 0) return { requeueAfter: pauseMs, reason: 'pull requests were written a moment ago' };
+    const outdated = [...known.hosts].filter(([pulls, { last }]) => this.#isOutdated(pulls, last));
+    for (const [pulls] of outdated) known.hosts.delete(pulls);
+    if (outdated.length > 0) await this.#find(repository);
     const waits: number[] = [];
-    for (const pulls of known.pulls) waits.push(...(await this.#reconcileOn(known, pulls, signal)));
+    const seen = new Set<string>();
+    const failures: unknown[] = [];
+    for (const [pulls, host] of known.hosts)
+      try {
+        waits.push(...(await this.#reconcileOn(known, pulls, host, seen, signal)));
+      } catch (error) {
+        // A Secret that the host refuses must not hold up the others.
+        failures.push(error);
+      }
+    if (failures.length > 0) throw failures[0];
     if (waits.length === 0) return undefined;
     return { requeueAfter: Math.min(...waits), reason: 'further proposals may follow' };
   }
@@ -142,68 +164,87 @@ export class Batches {
     const { store, opened, enqueue } = this.#options;
     const left = await leftMembers(store, repository);
     if (left === undefined) return undefined;
-    for (const { revision, review } of left) {
-      const pulls = opened.of(revision, review);
-      this.#last.set(pulls, revision);
-      this.#knownOf(repository).pulls.add(pulls);
-    }
+    for (const { revision, review } of left) noteHost(this.#knownOf(repository), opened.of(revision, review), revision);
     // No proposal may be left that has its pull requests polled.
     enqueue(repository);
     return this.#known.get(keyText(repository));
   }
 
+  /** No policy names this object any more, while policies name others: what is left there is read with other credentials, or not at all. */
+  #isOutdated(pulls: PullRequests, last: PackageRevision): boolean {
+    const { store } = this.#options;
+    const repository = store.repositoryOf(last);
+    let hasOthers = false;
+    for (const revision of [last, ...store.list({ repository: repository.id })]) {
+      const named = this.#pullsOf(repository, revision);
+      if (named === pulls) return false;
+      hasOthers ||= named !== undefined;
+    }
+    return hasOthers;
+  }
+
+  /** Through what the proposal of a revision is reviewed by its policy; undefined if that is not open, or no one policy has it reviewed. */
+  #pullsOf(repository: PackageRepository, revision: PackageRevision): PullRequests | undefined {
+    const { review } = repository.policyFor(revision);
+    return review && this.#options.opened.find(revision, review);
+  }
+
   #knownOf(repository: ObjectKey): Known {
     const known = this.#known.get(keyText(repository)) ?? {
-      ...{ members: new Map(), apart: new Set<string>(), unreadSinceMs: new Map(), gone: new Set<string>() },
-      ...{ pulls: new Set<PullRequests>(), written: new Set<string>(), notBeforeMs: 0 },
+      ...{ members: new Map(), apart: new Set<string>(), hosts: new Map() },
+      ...{ written: new Set<string>(), notBeforeMs: 0 },
     };
     this.#known.set(keyText(repository), known);
     return known;
   }
 
-  /** Returns after how many milliseconds to reconcile again. */
-  async #reconcileOn(known: Known, pulls: PullRequests, signal: AbortSignal): Promise<readonly number[]> {
+  /**
+   * Brings the shared pull requests up to date that are reviewed through one object. `seen` has the addresses of those that others had in this round.
+   * Returns after how many milliseconds to reconcile again.
+   */
+  async #reconcileOn(
+    known: Known,
+    pulls: PullRequests,
+    host: KnownHost,
+    seen: Set<string>,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
     const { store, clock, enqueue } = this.#options;
-    const some = this.#last.get(pulls);
-    if (some === undefined) return [];
-    const repository = store.repositoryOf(some);
+    const repository = store.repositoryOf(host.last);
     for (const pull of await pulls.sharedWith(batchPrefix(repository.id), signal))
       if (pull.state === 'open') await reopenBatch({ ...this.#options, signal }, pulls, repository, pull);
-    const all = await pulls.sharedWith(batchPrefix(repository.id), signal);
-    const live = await this.#readLive(known, repository, all, signal);
+    const shared = await pulls.sharedWith(batchPrefix(repository.id), signal);
+    const live = await this.#readLive(host, repository, shared, signal);
     for (const one of known.apart) if (!live.has(one)) known.apart.delete(one);
     // One that has just been published is not withdrawn yet.
-    const members = [...known.members.values()].flatMap((one) =>
-      one.pulls === pulls && live.has(one.member.proposal) ? one.member : [],
-    );
-    const read = new Map(members.map((one) => [one.proposal, one]));
-    const open: PullRequest[] = [];
-    const ended = new Map<string, number>();
-    /** By branch: those that are still proposed there. */
-    const listed = new Map<string, readonly string[]>();
-    for (const pull of all) {
-      const { number, state, head } = pull;
-      const proposals = (await proposalsOf(pull, repository)).filter(
-        (one) => live.has(one) && !known.apart.has(one) && read.get(one)?.left.includes(number) !== true,
-      );
-      listed.set(head.branch, proposals);
-      if (state === 'open') open.push(pull);
-      else for (const one of proposals) ended.set(one, number);
-    }
+    const reported = [...known.members.values()].filter(({ proposal }) => live.has(proposal));
+    const left = new Map(reported.map((one) => [one.proposal, one.left]));
+    const reviewedThrough = (proposal: string) => {
+      const revision = store.find(keyText(live.get(proposal) ?? { name: '' }));
+      return revision && this.#pullsOf(repository, revision);
+    };
+    const members = reported.filter(({ proposal }) => reviewedThrough(proposal) === pulls);
+    const read = new Set(members.map(({ proposal }) => proposal));
+    const { own, listed, elsewhere } = await listProposals(repository, shared, {
+      ...{ pulls, reviewedThrough, seen },
+      isThere: (one, number) => live.has(one) && !known.apart.has(one) && left.get(one)?.includes(number) !== true,
+    });
+    const open = own.filter(({ state }) => state === 'open');
     const unreported = open.flatMap(({ head }) => listed.get(head.branch) ?? []).filter((one) => !read.has(one));
     // What looks released by an old policy would lose its text.
     if (unreported.length > 0) await repository.refreshPolicies();
     const released = new Map(unreported.flatMap((one) => this.#releasedAs(repository, one, live.get(one))));
     const unread = unreported.filter((one) => !released.has(one));
-    for (const one of known.unreadSinceMs.keys()) if (!unread.includes(one)) known.unreadSinceMs.delete(one);
-    for (const one of unread) known.unreadSinceMs.set(one, known.unreadSinceMs.get(one) ?? clock.monotonic());
-    if (unread.some((one) => clock.monotonic() - (known.unreadSinceMs.get(one) ?? 0) < MAX_UNREAD_MS)) {
+    const { unreadSinceMs } = host;
+    for (const one of unreadSinceMs.keys()) if (!unread.includes(one)) unreadSinceMs.delete(one);
+    for (const one of unread) unreadSinceMs.set(one, unreadSinceMs.get(one) ?? clock.monotonic());
+    if (unread.some((one) => clock.monotonic() - (unreadSinceMs.get(one) ?? 0) < MAX_UNREAD_MS)) {
       for (const one of unread) enqueue(live.get(one) ?? { name: '' });
       return [UNREAD_RETRY_MS];
     }
     const { batches, waitMs } = planBatches(
-      // Those of a pull request that has ended are published, rejected or released by themselves.
-      members.filter(({ proposal }) => !ended.has(proposal)),
+      // Those of one that has ended are published, rejected or released by themselves.
+      members.filter(({ proposal }) => !elsewhere.has(proposal)),
       open.map(({ head: { branch } }) => ({ branch, proposals: listed.get(branch) ?? [] })),
       (founder) => batchBranch(repository.id, founder),
       clock.monotonic(),
@@ -211,7 +252,7 @@ export class Batches {
     const waits = waitMs === undefined ? [] : [waitMs];
     for (const batch of batches)
       if (batch.members.length > 0) waits.push(...(await this.#show(known, pulls, repository, batch, signal)));
-    const unused = all.filter(({ head: { branch } }) => {
+    const unused = own.filter(({ head: { branch } }) => {
       const isUsed = batches.some((one) => one.branch === branch && one.members.length > 0);
       return !isUsed && (listed.get(branch) ?? []).length === 0;
     });
@@ -237,8 +278,8 @@ export class Batches {
         waits.push(pause);
       }
     }
-    if (known.pulls.size === 1) {
-      const used = new Set([...batches, ...all.map(({ head }) => head)].map(({ branch }) => branch));
+    if (known.hosts.size === 1) {
+      const used = new Set([...batches, ...shared.map(({ head }) => head)].map(({ branch }) => branch));
       waits.push(...(await removeLeftBranches(this.#options, pulls, repository, used, signal)));
     }
     if (
@@ -246,7 +287,7 @@ export class Batches {
       members.length === 0 &&
       (await pulls.sharedWith(batchPrefix(repository.id), signal)).length === 0
     )
-      known.pulls.delete(pulls);
+      known.hosts.delete(pulls);
     return waits;
   }
 
@@ -255,7 +296,7 @@ export class Batches {
    * request that is written without it, or closed, would lose it.
    */
   async #readLive(
-    known: Known,
+    { gone }: KnownHost,
     repository: PackageRepository,
     pulls: readonly PullRequest[],
     signal: AbortSignal,
@@ -263,12 +304,12 @@ export class Batches {
     const listed = new Set<string>();
     for (const pull of pulls)
       if (pull.state === 'open') for (const one of await proposalsOf(pull, repository)) listed.add(one);
-    for (const one of known.gone) if (!listed.has(one)) known.gone.delete(one);
+    for (const one of gone) if (!listed.has(one)) gone.delete(one);
     const live = this.#liveIn(repository);
-    if ([...listed].every((one) => live.has(one) || known.gone.has(one))) return live;
+    if ([...listed].every((one) => live.has(one) || gone.has(one))) return live;
     await repository.catchUp(signal, 'branches');
     const now = this.#liveIn(repository);
-    for (const one of listed) if (!now.has(one)) known.gone.add(one);
+    for (const one of listed) if (!now.has(one)) gone.add(one);
     return now;
   }
 
@@ -344,26 +385,8 @@ export class Batches {
   }
 }
 
-/** Each proposal looks for its pull request among all of them: their long texts are searched once. */
-const markedIn = new WeakMap<PullRequest, readonly string[]>();
-
-/** Where a user has removed the marker from the text, the commits of the branch have the proposals too. */
-async function proposalsOf(pull: PullRequest, { git }: PackageRepository): Promise<readonly string[]> {
-  const { body, head } = pull;
-  const marked = markedIn.get(pull) ?? proposalsIn(body);
-  markedIn.set(pull, marked);
-  if (marked.length > 0) return marked;
-  return ((await membersAt(git, head.commit)) ?? []).map(({ proposal }) => proposal);
-}
-
-/** Whether a revision of a shared pull request is gone. */
-async function hasDeleted({ git, index }: PackageRepository, { head }: PullRequest): Promise<boolean> {
-  return ((await membersAt(git, head.commit)) ?? []).some(({ name }) => index.get(name) === undefined);
-}
-
-/** What decides whether a pull request has to be written. */
-function shownOf(member: BatchMember | undefined) {
-  if (member === undefined) return undefined;
-  const { proposal, tree, described, annotations, policy, maxPackages, commands, left, isReviewed } = member;
-  return { proposal, tree, described, annotations, policy, maxPackages, commands, left, isReviewed };
+function noteHost({ hosts }: Known, pulls: PullRequests, last: PackageRevision): void {
+  const known = hosts.get(pulls);
+  if (known === undefined) hosts.set(pulls, { last, unreadSinceMs: new Map(), gone: new Set() });
+  else known.last = last;
 }

@@ -16,7 +16,7 @@ export function describeCommands(entries: readonly ExecutedCommand[], explanatio
     return `| ${inlineCode(command)} | ${by} | ${outcome === 'done' ? 'Done' : '**Refused**'}: ${inlineCode(message, 600)} |`;
   });
   const table = ['| Command | By | Result |', '|---|---|---|', ...rows].join('\n');
-  const isAsked = entries.some(({ command }) => /^\/sluice\s+why\b/.test(command));
+  const isAsked = entries.some(({ command }) => /^ *\/sluice\s+why\b/i.test(command));
   return [
     'The last commands, the newest first:',
     table,
@@ -24,9 +24,9 @@ export function describeCommands(entries: readonly ExecutedCommand[], explanatio
   ].join('\n\n');
 }
 
-/** An executed command, and the package revision that it was executed for. */
+/** An executed command, and the package revision that it was executed for; undefined for the pull request itself. */
 export interface NamedCommand {
-  readonly name: string;
+  readonly name: string | undefined;
   readonly executed: ExecutedCommand;
 }
 
@@ -38,14 +38,14 @@ export function describeSharedCommands(all: readonly NamedCommand[]): string {
     [...Map.groupBy(of, ({ executed: { outcome, message } }) => `${outcome} ${message}`).values()].flatMap((same) => {
       const [first] = same;
       if (first === undefined) return [];
-      const names = same.map(({ name }) => name).sort();
+      const names = same.flatMap(({ name }) => name ?? []).sort();
       const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-      if (isAboutNone(first)) return [first.executed];
+      if (names.length === 0 || isAboutNone(first)) return [first.executed];
       const message = `${names.slice(0, MAX_NAMED).join(', ')}${more}: ${first.executed.message}`;
       return [{ ...first.executed, message }];
     }),
   );
-  const isAsked = entries.some(({ command }) => /^\/sluice\s+why\b/.test(command));
+  const isAsked = entries.some(({ command }) => /^ *\/sluice\s+why\b/i.test(command));
   return [
     describeCommands(entries.slice(-MAX_ROWS), undefined),
     ...(isAsked ? ['The text of this pull request has the gates of each package, and who can open them.'] : []),
@@ -54,7 +54,7 @@ export function describeSharedCommands(all: readonly NamedCommand[]): string {
 
 /** Whether it cannot be read as a command for a revision: one of them answers for all, which is no news of that one. */
 function isAboutNone({ name, executed: { command, message } }: NamedCommand): boolean {
-  const parsed = parseCommand(command, [name]);
+  const parsed = parseCommand(command, name === undefined ? [] : [name]);
   return parsed !== undefined && 'problem' in parsed && parsed.target === undefined && parsed.problem === message;
 }
 

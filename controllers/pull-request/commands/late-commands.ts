@@ -87,9 +87,9 @@ export async function replyToSharedLate(
     const isLate = isFollowed
       ? BigInt(comment.id) > last
       : Date.parse(comment.createdAt) > Date.parse(pull.closedAt ?? pull.updatedAt);
-    const message = 'no package is proposed here any more';
+    const message = 'no package is proposed in this pull request any more';
     if (done.length > 0) late.push(...done);
-    else if (isLate) late.push({ name: 'this pull request', executed: commandEntry(about, 'refused', message) });
+    else if (isLate) late.push({ name: undefined, executed: commandEntry(about, 'refused', message) });
   }
   if (late.length > 0)
     await forge.setComment(pull.number, REPLY, describeSharedCommands([...executed, ...late]), signal);

@@ -6,6 +6,8 @@ describe('parseCommand', () => {
     ['/sluice why', { verb: 'why' }],
     ['/sluice   approve  \nlooks good', { verb: 'approve' }],
     ['/sluice rerun', { verb: 'rerun' }],
+    ['/Sluice Why', { verb: 'why' }],
+    [' /sluice why', { verb: 'why' }],
     [
       '/sluice reject too \u001b[31mexpensive\u202e',
       { verb: 'reject', reason: expect.not.stringMatching(/[\u001b\u202e]/) },
@@ -20,7 +22,7 @@ describe('parseCommand', () => {
     '',
     'please /sluice approve',
     '> /sluice approve',
-    ' /sluice approve',
+    '    /sluice approve',
     '`/sluice approve`',
     '/sluiceapprove',
     'fine\n/sluice approve',

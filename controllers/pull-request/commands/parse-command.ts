@@ -42,7 +42,8 @@ export function parseCommand(body: string, names: readonly string[] = []): Parse
   if (!isCommandComment(line)) return undefined;
   if (line.length > MAX_LINE_CHARACTERS)
     return { problem: `the line has more than ${MAX_LINE_CHARACTERS} characters; shorten it` };
-  const [, verb = '', ...all] = line.trim().split(/\s+/);
+  const [, written = '', ...all] = line.trim().split(/\s+/);
+  const verb = written.toLowerCase();
   const [named = ''] = all;
   const target = names.includes(named) ? { target: named } : {};
   if ('target' in target) return { ...target, ...parseWords(verb, all.slice(1)) };

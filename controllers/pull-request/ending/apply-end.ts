@@ -18,7 +18,7 @@ import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { isBatchBranch } from '../batch/batch-name.ts';
 import { awaitMerge, dependenciesOf } from '../merged/awaited-merge.ts';
 import { awaitedMerges } from '../merged/earlier-merges.ts';
-import { fetchHead } from '../merged/fetch-head.ts';
+import { fetchHead, MISSING_HEAD_MS } from '../merged/fetch-head.ts';
 import { repositoryOf, type Shown } from '../shown-proposals.ts';
 import { describeEnd, isEnd } from '../text/describe-proposal.ts';
 import { inlineCode, plainLine } from '../text/quote.ts';
@@ -37,7 +37,7 @@ const ENDS_PUBLISHED: readonly string[] = ['Published', 'DeletionProposed'];
 /** Until what the host merged is looked for again at first: in what was fetched, and after a fetch that did not have it. */
 const MERGE_FETCH_MS = 1000;
 const MERGE_RETRY_MS = 10_000;
-/** After this time it is reported that the commit is missing, and what is not known of a head that is missing is out of band. */
+/** After this time it is reported that the commit is missing. */
 const MISSING_MS = 60_000;
 /** An approval reads the pull request just before the proposal ends, which takes a push. */
 const RECENT_MS = 5000;
@@ -68,7 +68,8 @@ export async function applyEnd(
     // Git may have been out of reach until then, for the earlier merges too.
     const waitedMs = foundMs === undefined ? 0 : clock.monotonic() - foundMs;
     // What a squash or a rebase has brought is not known without it, and of which proposals either.
-    const isFetched = found !== undefined && ((await fetchHead(repository, pull, signal)) || waitedMs >= MISSING_MS);
+    const isFetched =
+      found !== undefined && ((await fetchHead(repository, pull, signal)) || waitedMs >= MISSING_HEAD_MS);
     const at = { package: revision.key.package, path: revision.path, commit, number: pull.number };
     // An earlier one of the same branch publishes nothing any more. A fork may have a branch of this name too.
     const counts = async ({ head }: PullRequest) => !head.isSameRepository || head.branch !== pull.head.branch;

@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { ANNA } from '../../../test/support/fixture.ts';
 import { git, readRef } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
@@ -125,6 +126,22 @@ describe('a merge of which the branch is removed before Sluice reads it', () => 
     await read(name);
     expect(at.world.store.find(name)).toBeUndefined();
     expect(await eventsOf('apps')).toEqual([expect.stringMatching('MergeNotPublished: .* was removed again')]);
+  });
+
+  test('is published although the repository could not be read after its branch was restored', async () => {
+    const name = await propose();
+    const commit = await mergeAndRemove(name);
+    at.clock.advance(60_000);
+    await at.sync();
+    await at.reconcile('apps');
+    const failure = new SluiceError('Unavailable', 'the repository cannot be read now');
+    vi.spyOn(at.world.store.repository('apps'), 'refresh').mockRejectedValueOnce(failure);
+    await expect(at.reconcile(name)).rejects.toThrow(failure.message);
+    // The work queue repeats it.
+    await at.reconcile(name);
+    await read(name);
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', commit });
+    expect(await eventsOf('apps')).toEqual([]);
   });
 });
 

@@ -77,7 +77,7 @@ export class LostMerges {
   readonly #searched = new WeakSet<PackageRepository>();
   /** For how many proposals of a repository the host was searched. */
   readonly #searches = new WeakMap<PackageRepository, number>();
-  /** Proposals of which the branch was restored: a user who removes it again does so on purpose. */
+  /** Proposals of which the branch was restored, and read since: a user who removes it again does so on purpose. */
   readonly #restored = new LruCache<string, true>({ maxEntries: MAX_RESTORED });
 
   constructor(options: LostMergesOptions) {
@@ -190,9 +190,10 @@ export class LostMerges {
       await this.#report(left, pulls, pull, { problem, commit }, signal);
       return false;
     }
-    this.#restored.set(proposal, true);
     await repository.refresh();
-    return repository.index.get(name) !== undefined;
+    if (repository.index.get(name) === undefined) return false;
+    this.#restored.set(proposal, true);
+    return true;
   }
 
   #countSearch(repository: PackageRepository): number {

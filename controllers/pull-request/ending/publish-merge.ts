@@ -209,6 +209,7 @@ async function hasContentOf(
   if (there === undefined) return false;
   if (trees.some((tree) => tree?.oid === there.oid)) return true;
   const content = await contentAt(git, there.oid);
+  if (content === undefined) return false;
   for (const tree of trees) if (tree !== undefined && (await contentAt(git, tree.oid)) === content) return true;
   return false;
 }

@@ -2,6 +2,9 @@ import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 
+/** How long a merge waits for its head, where the host does not have it. What is not known without it is out of band then. */
+export const MISSING_HEAD_MS = 60_000;
+
 type Place = Pick<PackageRepository, 'git' | 'untracked'>;
 
 /**

@@ -24,6 +24,17 @@ export async function mergePublicationOf(
   review: ReviewPolicy,
   signal: AbortSignal,
 ): Promise<Since | undefined> {
+  const found = await readOrRecord(client, place, review, signal);
+  return found === 'raced' ? undefined : found;
+}
+
+/** The same; `raced` if another writer has changed the Repository meanwhile. */
+async function readOrRecord(
+  client: Client,
+  place: Place,
+  review: ReviewPolicy,
+  signal: AbortSignal,
+): Promise<Since | 'raced' | undefined> {
   const read = await readRecorded(client, place, review, signal);
   if (read === undefined) return undefined;
   const { policy, repository, own } = read;
@@ -40,28 +51,28 @@ export async function mergePublicationOf(
     // It was the other of the two values by which merges of users publish.
     ...(own === undefined ? {} : { ofUsers: own.ofUsers ?? commitOf(own.commit) }),
   };
-  return (await record(client, repository, begun.policy, begun, signal)) ? since(begun) : undefined;
+  return (await record(client, repository, begun.policy, begun, signal)) ? since(begun) : 'raced';
 }
 
 function commitOf(commit: string | undefined): { commit?: string } {
   return commit === undefined ? {} : { commit };
 }
 
-/** Records when merges begin or end to publish by a policy as it was read, so that merges from between do not publish later. */
+/**
+ * Records when merges begin or end to publish by a policy as it was read, so that merges from between do not publish later. Returns false if another
+ * writer has changed the Repository meanwhile, so that it has to be done again: nothing else may wake the caller for that.
+ */
 export async function recordMergePublication(
   client: Client,
   place: Place,
   review: ReviewPolicy,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { publishOn, mergesSince } = review;
-  if ((mergesSince !== undefined) === (publishOn !== 'approval')) return;
-  if (publishOn !== 'approval') {
-    await mergePublicationOf(client, place, review, signal);
-    return;
-  }
+  if ((mergesSince !== undefined) === (publishOn !== 'approval')) return true;
+  if (publishOn !== 'approval') return (await readOrRecord(client, place, review, signal)) !== 'raced';
   const read = await readRecorded(client, place, review, signal);
-  if (read?.own !== undefined) await record(client, read.repository, read.own.policy, undefined, signal);
+  return read?.own === undefined || record(client, read.repository, read.own.policy, undefined, signal);
 }
 
 /** The policy, if it is still as it was read, and what is recorded of it. */

@@ -7,7 +7,7 @@ import type { Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import type { PullRequests } from '../pull-requests.ts';
 import { textsOf } from '../text/opening-texts.ts';
-import { plainLine } from '../text/quote.ts';
+import { inlineCode, plainLine } from '../text/quote.ts';
 import { proposalsIn, withPrepared, withSection } from '../text/section.ts';
 
 export interface OpenContext {
@@ -75,7 +75,13 @@ async function closeMoved(pulls: PullRequests, branch: string, signal: AbortSign
   if (number === undefined) return undefined;
   const moved = await pulls.forge.get(number, signal);
   if (moved.state !== 'open' || moved.base.branch === pulls.base) return undefined;
-  await pulls.forge.update(number, { state: 'closed' }, signal);
+  const text = `This pull request is closed, since a user has changed its base to ${inlineCode(moved.base.branch)}: nothing that happens here has an effect. The proposal continues in another one.`;
+  const body = withSection(moved.body, proposalsIn(moved.body), text);
+  await pulls.forge.update(
+    number,
+    { state: 'closed', ...(proposalsIn(moved.body).length === 0 ? {} : { body }) },
+    signal,
+  );
   return moved;
 }
 

@@ -16,7 +16,7 @@ import { isAdopted, PULL_ANNOTATION, PULL_COMMIT_ANNOTATION } from './adopted-dr
 /** Packages that a refusal names. */
 const MAX_NAMED = 5;
 
-const COMMAND = /^\/sluice[ \t]+adopt(?:[ \t]+([0-9a-f]{7,64}))?[ \t]*(?:\n|$)/;
+const COMMAND = /^ {0,3}\/sluice[ \t]+adopt(?:[ \t]+([0-9a-f]{7,64}))?[ \t]*(?:\n|$)/i;
 
 /** The workspace of the drafts of a pull request. */
 export function workspaceOf(number: number): string {
@@ -41,7 +41,7 @@ export function adoptRequestsIn(comments: readonly Comment[]): readonly AdoptReq
     const found = COMMAND.exec(body);
     return found === null || isEdited(comment) || !/^\d{1,30}$/.test(comment.id)
       ? []
-      : [{ author, commit: found[1], url, comment }];
+      : [{ author, commit: found[1]?.toLowerCase(), url, comment }];
   });
 }
 

@@ -24,7 +24,7 @@ export async function replyToUnknownCommand(
   const approvers = reviews.flatMap((review) => review.approvers);
   if (written.checks === undefined || approvers.length === 0) return;
   const unknown = (await readComments()).findLast((comment) => {
-    const isUnknown = commandOf(comment.body)?.match(/^\/sluice\s+(adopt|rerun)\b/) === null;
+    const isUnknown = commandOf(comment.body)?.match(/^\/sluice\s+(adopt|rerun)\b/i) === null;
     return isUnknown && !isEdited(comment) && approverOf(approvers, comment.author) !== undefined;
   });
   if (unknown === undefined || unknown.url === written.unknown) return;

@@ -78,7 +78,7 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
   const before = merged.files.get('Kptfile');
   // Without it, the package would have no gates.
   const hasProblem = findings.some(
-    ({ file, severity, code }) => severity === 'error' && (file === 'Kptfile' || code === 'TooLarge'),
+    ({ file, severity, code }) => severity === 'error' && (file === 'Kptfile' || UNREAD.has(code)),
   );
   const problem = hasProblem ? undefined : kptfileProblem(before);
   if (problem !== undefined) findings.push(problem);
@@ -132,7 +132,8 @@ function reportedFindings(
   return found.map((one) => (one.code === 'NotRendered' ? { ...one, severity: 'error' } : one));
 }
 
-const UNREADABLE: ReadonlySet<string> = new Set(['TooLarge', 'Unreadable', 'InvalidYaml']);
+const UNREAD: ReadonlySet<string> = new Set(['TooLarge', 'Unreadable', 'Timeout']);
+const UNREADABLE: ReadonlySet<string> = new Set([...UNREAD, 'InvalidYaml']);
 
 /** Also where the branch does not change it. */
 function kptfileProblem(data: Buffer | undefined): Finding | undefined {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   eachUserPulls,
   GATES,
@@ -45,10 +45,23 @@ describe('large files of a pull request', () => {
     expect(at.world.store.find('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
     const broken = await at.pull({ 'web/definition.yaml': `${DEFINITION}  broken: [\n` }, { branch: 'second' });
     await at.poll();
-    expect(ready(broken)).toMatch(/^failure: 1 error: web\/definition\.yaml:9008: not valid YAML/);
+    expect(ready(broken)).toMatch(/^failure: 1 error: web\/definition\.yaml:9007: not valid YAML/);
     await at.merge(2, 'bob');
     await at.poll();
     expect(at.world.store.find('apps.web.merge-2')?.outOfBand?.message).toContain('Rendered');
+  });
+
+  test('are published in band once there is time to search them', async () => {
+    await at.pull({ 'web/Kptfile': KPTFILE(), 'web/definition.yaml': DEFINITION, 'web/map.yaml': MAP });
+    await at.merge(1, 'bob');
+    const over = AbortSignal.abort(new Error('over'));
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    const spy = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => (ms === 20_000 ? over : timeout(ms)));
+    await expect(at.poll()).rejects.toThrow('web/definition.yaml: it cannot be searched for mistakes');
+    spy.mockRestore();
+    expect(at.world.store.find('apps.web.merge-1')).toBeUndefined();
+    await at.poll();
+    expect(at.world.store.find('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
   });
 
   test('are found after many others', async () => {

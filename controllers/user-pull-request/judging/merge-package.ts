@@ -75,7 +75,7 @@ export async function mergePackage(git: GitRepository, trees: PackageTrees): Pro
         findings.push(findingAt('Kptfile', { severity: 'error', message: unreadable, code: 'Unreadable' }));
         return new Map();
       }
-      const message = `the package has more than ${MAX_FILES} files; they are not checked in a pull request`;
+      const message = `the package has more than ${MAX_FILES} files, or a path that is too long; they are not checked in a pull request`;
       findings.push(findingAt('Kptfile', { severity: 'error', message, code: 'TooLarge' }));
       return new Map();
     }

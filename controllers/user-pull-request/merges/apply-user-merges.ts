@@ -1,6 +1,6 @@
 import type { ReconcileResult } from '../../../src/controller/reconciler.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
-import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
 import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import { wasPublished } from '../../../src/package/plan/create/merged-package.ts';
@@ -13,11 +13,11 @@ import { awaitMerge, untilNextAttempt } from '../../pull-request/merged/awaited-
 import { hostMerges } from '../../pull-request/merged/host-merges.ts';
 import { eventsOfMerge } from '../../pull-request/merged/reported-merges.ts';
 import { isGone } from '../../pull-request/reading/deleted-pulls.ts';
-import { inlineCode } from '../../pull-request/text/quote.ts';
+import { inlineCode, plainLine } from '../../pull-request/text/quote.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import { keyAt } from '../judging/read-user-pull.ts';
 import type { UserPulls } from '../reading/user-pulls.ts';
-import { describeUserMerge, UNKNOWN_PACKAGES } from './describe-user-merge.ts';
+import { describeUserMerge } from './describe-user-merge.ts';
 import { MAX_UNREPORTED_MS, type MergedUserPull } from './merged-user-pull.ts';
 import { type PackageMerge, publishUserMerge, type UserMerge, type UserMergeContext } from './publish-user-merge.ts';
 import { reportEndedMerge } from './report-ended-merge.ts';
@@ -27,13 +27,20 @@ const FETCH_MS = 1000;
 const RETRY_MS = 10_000;
 /** Until a merged pull request is looked for again that the host does not find. */
 const GONE_MS = 60_000;
-/** After that, a merge whose commit is not on the main branch does not hold up later ones: the branch may have been rewritten, or be another one. */
+/**
+ * After that, a merge does not hold up later ones whose commit is not on the main branch, since the branch may have been rewritten, or be another one,
+ * or which fails although its host can be read. One that fails is tried again as often, and before each later one, so that their order is kept where
+ * it can be.
+ */
 const MAX_WAIT_MS = 600_000;
-/** Such merges that are kept, the last ones. */
+/** So much of the time between two attempts that failed counts at most. */
+const MAX_FAILING_MS = 120_000;
+/** Merges whose commits do not arrive that are kept, the last ones. */
 const MAX_OVERDUE = 500;
 /** Merges of which a new process reads whether they were reported: so many. */
 const MAX_SEARCHED = 50;
-const UNKNOWN_REPORT = 'not all packages of the merge of';
+const MAX_ERROR_CHARACTERS = 500;
+const UNKNOWN_REPORT = 'may have changed more packages, which are not published';
 
 export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPublished'> {
   readonly client: Client;
@@ -64,6 +71,8 @@ async function publishInOrder(
 ): Promise<ReconcileResult | undefined> {
   const wanted = pulls.merged().filter((one) => !overdue.all.has(one) || overdue.found.has(one));
   const ordered = await inMergeOrder(context, wanted);
+  const nowMs = context.clock.monotonic();
+  if (ordered.every(({ failing }) => isOvertaken(failing) && nowMs - failing.lastMs < MAX_WAIT_MS)) return undefined;
   for (const [at, merged] of ordered.entries()) {
     const { pull } = merged;
     merged.attempts += 1;
@@ -72,8 +81,14 @@ async function publishInOrder(
     let merge: Awaited<ReturnType<typeof publishUserMerge>>;
     try {
       merge = await publishUserMerge({ ...context, isOfUser, onPublished }, pull, merged);
+      if (merge !== 'waits' && merge !== 'missing') await report(context, pulls, merged, merge);
     } catch (error) {
-      if (!isSluiceError(error, 'NotFound') || !(await isGone(context.forge, pull.number, context.signal))) throw error;
+      if (!isSluiceError(error, 'NotFound') || !(await isGone(context.forge, pull.number, context.signal))) {
+        await noteFailure(context, merged);
+        if (!isOvertaken(merged.failing)) throw error;
+        reportFailing(context, merged, error);
+        continue;
+      }
       if (merged.isGone !== true) {
         // A host that works badly for a moment must not lose a merge.
         merged.isGone = true;
@@ -84,6 +99,7 @@ async function publishInOrder(
       continue;
     }
     delete merged.isGone;
+    delete merged.failing;
     if (merge === 'waits') {
       // The later ones wait for it and for no commit, and must not be passed over as overdue when it is done.
       for (const one of ordered.slice(at)) delete one.waitsSince;
@@ -93,13 +109,34 @@ async function publishInOrder(
           one.foundMs = context.clock.monotonic();
       return lookAgain(context, merged, merged.foundMs);
     }
-    if (merge !== 'missing') {
-      await report(context, pulls, merged, merge);
-      pulls.settle(pull);
-    } else if (overdue.all.has(merged)) reportMissing(context, merged);
+    if (merge !== 'missing') pulls.settle(pull);
+    else if (overdue.all.has(merged)) reportMissing(context, merged);
     else return awaitCommit(context, pulls, merged);
   }
   return undefined;
+}
+
+/** Rejects if the host cannot be read: what concerns all merges has to end before one of them is passed over. */
+async function noteFailure({ forge, clock, signal }: ApplyContext, merged: MergedUserPull): Promise<void> {
+  await forge.listUpdated('1970-01-01T00:00:00Z', 1, signal);
+  const lastMs = clock.monotonic();
+  const { failing: before = { forMs: 0, lastMs } } = merged;
+  // Without an attempt for longer, it may not have failed all the time.
+  const forMs = before.forMs + Math.min(lastMs - before.lastMs, MAX_FAILING_MS);
+  merged.failing = { forMs, lastMs };
+}
+
+function isOvertaken(failing: MergedUserPull['failing']): failing is NonNullable<MergedUserPull['failing']> {
+  return failing !== undefined && failing.forMs >= MAX_WAIT_MS;
+}
+
+/** Once: its host may be at fault, so that it is tried again. */
+function reportFailing(context: ApplyContext, merged: MergedUserPull, error: unknown): void {
+  if (merged.isReported === true) return;
+  merged.isReported = true;
+  const { number, url } = merged.pull;
+  const message = `${url} was merged, but is not published, or not completely, since that has failed for ten minutes: ${plainLine(messageOf(error), MAX_ERROR_CHARACTERS)}. Later merges do not wait for it any more; it is tried again every ten minutes. If later ones of its packages are published first, change these in another pull request`;
+  record(context, 'MergeNotPublished', message, number);
 }
 
 /** Merges that have waited too long to hold up others. */
@@ -202,14 +239,14 @@ async function report(
 ): Promise<void> {
   const text = describeUserMerge(merge);
   // That what was published or deleted long ago is not published now is no news after a start, unless no process has reported the merge.
-  const isUnpublished = !merge.isComplete || merge.packages.some(isMissing);
+  const isUnpublished = merge.unknown !== undefined || merge.packages.some(isMissing);
   const isOld = isMissed && isUnpublished ? await oldReports(context, pulls, pull) : () => false;
   const isNews = (one: PackageMerge) => one.result !== 'removed' && !(isMissing(one) && isOld(one));
   const news = merge.packages.filter(isNews);
   // An earlier attempt can have ended before it reported what it had published.
   const isUnreported = merge.known.length > 0 && attempts > 1;
   if (pulls.isReported(pull.number, text)) return;
-  const hasUnknown = !merge.isComplete && !isOld(undefined);
+  const hasUnknown = merge.unknown !== undefined && !isOld(undefined);
   if (news.length === 0 && !isUnreported && !hasUnknown) {
     // So can an earlier process. Since each merge is reported before the next one is published, only its last one can lack the comment.
     const isPublished = merge.known.length > 0 && merge.packages.every(({ result }) => result === 'removed');
@@ -219,7 +256,7 @@ async function report(
   for (const one of news) if (isMissing(one)) await reportPackage(context, pull, one);
   if (hasUnknown) {
     hostMerges.publish({ origin: 'user', result: 'not_published' });
-    const message = `${UNKNOWN_REPORT} ${pull.url} are known, and those are not published: ${UNKNOWN_PACKAGES}`;
+    const message = `the merge of ${pull.url} ${UNKNOWN_REPORT}: ${merge.unknown}`;
     record(context, 'MergeNotPublished', message, pull.number);
   }
   await comment(context, pulls, pull.number, text);
@@ -233,7 +270,7 @@ function isMissing({ result }: PackageMerge): boolean {
 }
 
 /**
- * Of a merge from before the start, whether a process has reported what is missing of a package, or without one that not all are known; so it has if the
+ * Of a merge from before the start, whether a process has reported what is missing of a package, or without one that there may be more; so it has if the
  * package was published, and deleted since. Comments on the host do not show it, as users change them.
  */
 async function oldReports(
@@ -246,7 +283,7 @@ async function oldReports(
   pulls.searched += 1;
   const reports = await eventsOfMerge(client, { namespace: repository.namespace, url }, signal);
   return (one) => {
-    if (one === undefined) return reports.some(({ message }) => message.startsWith(UNKNOWN_REPORT));
+    if (one === undefined) return reports.some(({ message }) => message.includes(UNKNOWN_REPORT));
     const { package: name } = keyAt({ repository, workspace: '' }, one.path);
     if (reports.some(({ message }) => message.includes(`the merge of ${one.path} by ${url}`))) return true;
     return one.result === 'not_published' && wasPublished(repository, name, merged?.commit ?? '');

@@ -1,3 +1,4 @@
+import { unlessTooLarge } from '../../../src/foundation/sluice-error.ts';
 import { lineStepsInSlices } from '../../../src/foundation/text/line-steps.ts';
 import type { Commit, GitRepository, Oid, Signature, TreeChange, TreeEntry } from '../../../src/git/git-repository.ts';
 
@@ -39,7 +40,7 @@ export async function startOfCopies(
   signal: AbortSignal,
 ): Promise<Copies> {
   const originals = new Map(picked.slice(0, MAX_COMMITS).map((one) => [one.oid, one]));
-  const known = new Map<Oid, readonly TreeChange[]>();
+  const known = new Map<Oid, readonly TreeChange[] | undefined>();
   let left = MAX_ALL_FILES;
   let above: { readonly copy: Commit; readonly original: Commit } | undefined;
   let isKept = false;
@@ -65,6 +66,7 @@ export async function startOfCopies(
     // What is below one of the branch itself was there before it.
     if (isKept || !isSamePerson(copy.committer, committer)) return false;
     const changes = await changesOf(git, copy);
+    if (changes === undefined) return false;
     if (changes.length === 0) return true;
     const budget = { files: Math.min(MAX_FILES, left) };
     const isIn = async (wanted: readonly TreeChange[]) => {
@@ -74,9 +76,9 @@ export async function startOfCopies(
       return isContained;
     };
     for (const [oid, original] of originals) {
-      const wanted = known.get(oid) ?? (await changesOf(git, original));
+      const wanted = known.has(oid) ? known.get(oid) : await changesOf(git, original);
       known.set(oid, wanted);
-      if (!(await isIn(wanted))) continue;
+      if (wanted === undefined || !(await isIn(wanted))) continue;
       originals.delete(oid);
       above = { copy, original };
       return true;
@@ -95,8 +97,10 @@ function isCopiedOnto(oid: Oid, { copy, original }: { readonly copy: Commit; rea
   return isOfAuthor && copy.committer.time > copy.author.time && !original.parents.includes(oid);
 }
 
-async function changesOf(git: Git, { tree, parents: [parent] }: Commit): Promise<readonly TreeChange[]> {
-  return git.diffTrees(parent === undefined ? undefined : (await git.readCommit(parent)).tree, tree);
+/** Undefined if they are too many to be compared. */
+async function changesOf(git: Git, { tree, parents: [parent] }: Commit): Promise<readonly TreeChange[] | undefined> {
+  const before = parent === undefined ? undefined : (await git.readCommit(parent)).tree;
+  return unlessTooLarge(git.diffTrees(before, tree));
 }
 
 /** A copy can lack changes, which the main branch had already. */

@@ -3,11 +3,9 @@ import type { PackageMerge, UserMerge } from './publish-user-merge.ts';
 
 const MAX_PACKAGES = 100;
 const MAX_REASON_CHARACTERS = 500;
-export const UNKNOWN_PACKAGES =
-  'it changes too many folders, or too deep ones; change its packages again in smaller pull requests';
 
 /** What became of the packages of a merged pull request, in Markdown, bounded. */
-export function describeUserMerge({ packages: some, known, isComplete }: UserMerge): string {
+export function describeUserMerge({ packages: some, known, unknown }: UserMerge): string {
   const packages = [...known, ...some].sort((a, b) => (a.path < b.path ? -1 : 1));
   const lines = packages.slice(0, MAX_PACKAGES).map((one) => `- ${describe(one)}`);
   if (packages.length > MAX_PACKAGES) lines.push(`- ${packages.length - MAX_PACKAGES} more are not shown here`);
@@ -16,8 +14,7 @@ export function describeUserMerge({ packages: some, known, isComplete }: UserMer
     parts.push(
       '**A package that is out of band was merged although its gates or approvals did not permit it.** Targets do not deliver it by default. Correct it in another pull request, or take it over: `sluice repo adopt` lists it, and adopts it with `--yes`.',
     );
-  if (!isComplete)
-    parts.push(`**Not all packages that it changes are known, and those are not published:** ${UNKNOWN_PACKAGES}.`);
+  if (unknown !== undefined) parts.push(`**It may have changed more packages, which are not published:** ${unknown}.`);
   return parts.join('\n\n');
 }
 

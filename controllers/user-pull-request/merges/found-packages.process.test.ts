@@ -137,9 +137,9 @@ describe('packages behind more folders than are read', () => {
     await at.poll().finally(stop);
     expect(counted.map(({ result }) => result)).toEqual([...(isKnown ? ['published'] : []), 'not_published']);
     const text = at.comment(1, 'merged');
-    expect(text).toContain('**Not all packages that it changes are known, and those are not published:**');
+    expect(text).toContain('**It may have changed more packages, which are not published:**');
     expect(text?.includes('The packages that were merged:')).toBe(isKnown);
-    expect(await unpublished()).toEqual([expect.stringMatching(/not all packages of the merge of .* are known/)]);
+    expect(await unpublished()).toEqual([expect.stringMatching(/the merge of .* may have changed more packages/)]);
     await at.poll();
     at.restart();
     await at.poll();

@@ -1,3 +1,4 @@
+import { unlessTooLarge } from '../../../src/foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../../src/git/git-repository.ts';
 import { changesOfBranch, startOfBranch } from '../judging/branch-changes.ts';
 
@@ -11,8 +12,8 @@ export interface LeftOut {
   readonly path: string;
   /** The package is on the main branch. */
   readonly isThere: boolean;
-  /** The files in words. */
-  readonly what: string;
+  /** The files in words; undefined if they are too many, or have too long paths, to find out whether there are any. */
+  readonly what: string | undefined;
 }
 
 /**
@@ -30,13 +31,19 @@ export async function leftOutOf(
   const { packages } = await changesOfBranch(git, branch, { after: head, directory });
   const found: LeftOut[] = [];
   for (const { path, before, after } of packages.slice(0, MAX_PACKAGES)) {
-    const changed = (await git.diffTrees(before, after)).map((one) => one.path);
+    const [tree] = await git.statObjects([`${commit}:${path}`]);
+    if (tree?.oid === after) continue;
+    const isThere = tree !== undefined;
+    const changed = (await unlessTooLarge(git.diffTrees(before, after)))?.map((one) => one.path);
+    if (changed === undefined) {
+      found.push({ path, isThere, what: undefined });
+      continue;
+    }
     const at = async (tree: string) => git.statObjects(changed.map((file) => `${tree}${file}`));
     const there = await at(`${commit}:${path}/`);
     const began = before === undefined ? [] : await at(`${before}:`);
     const files = changed.filter((_, index) => there[index]?.oid === began[index]?.oid);
-    const [tree] = await git.statObjects([`${commit}:${path}`]);
-    if (files.length > 0) found.push({ path, isThere: tree !== undefined, what: describe(files) });
+    if (files.length > 0) found.push({ path, isThere, what: describe(files) });
   }
   return found;
 }

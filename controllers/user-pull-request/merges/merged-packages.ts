@@ -2,7 +2,7 @@ import type { PullRequest } from '../../../src/forge/forge.ts';
 import type { Oid } from '../../../src/git/git-repository.ts';
 import { pickedCommits, startOfRebase } from '../../../src/package/plan/records/rebased-commits.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
-import { fetchHead, hasCommit } from '../../pull-request/merged/fetch-head.ts';
+import { fetchHead, hasCommit, MISSING_HEAD_MS } from '../../pull-request/merged/fetch-head.ts';
 import { changesOfBranch, startOfBranch } from '../judging/branch-changes.ts';
 import { type ChangedPackages, changedPackages, packagesAt } from '../judging/changed-packages.ts';
 import { startOfCopies } from './copied-commits.ts';
@@ -25,10 +25,15 @@ export interface PackageAtMerge {
   readonly isShown: boolean;
 }
 
+const TOO_MANY_FOLDERS =
+  'it changes too many folders, or too deep or malformed ones; change its packages again in smaller pull requests';
+const NO_HEAD =
+  'its head cannot be fetched from the host, without which it is not known whether a rebase has brought more than its last commit; change what is missing in another pull request';
+
 export interface PackagesAtMerge {
   readonly packages: readonly PackageAtMerge[];
-  /** False if the pull request changes too many folders, or too deep ones, to know all of its packages. */
-  readonly isComplete: boolean;
+  /** Why it may have changed others too, and the next step; undefined if these are all. */
+  readonly unknown: string | undefined;
   /** What the branch changes, and a rebase has not brought to the main branch. */
   readonly leftOut: readonly LeftOut[];
   /** The merged head was that of a branch of the repository: a user who may push has pushed it. */
@@ -37,64 +42,74 @@ export interface PackagesAtMerge {
 
 /**
  * The packages that the merge of a pull request has changed on the main branch, as it left them. Where the history does not show what the main branch
- * had before, they are those that its branch changes. Undefined if the mirror does not have the commit yet. `otherMerges` returns the commits of other
- * merges, which are read only for a rebase of several commits.
+ * had before, they are those that its branch changes. Without its head it is not known what of a squash or a rebase the branch has: undefined then if
+ * the head is still awaited, as `waitedMs` since the commit was found has it. `otherMerges` returns the commits of other merges, which are read only
+ * for a rebase of several commits. The mirror has the commit.
  */
 export async function packagesAtMerge(
   repository: PackageRepository,
   pull: PullRequest,
-  otherMerges: () => Promise<ReadonlySet<Oid>>,
+  { otherMerges, waitedMs }: { readonly otherMerges: () => Promise<ReadonlySet<Oid>>; readonly waitedMs: number },
   signal: AbortSignal,
 ): Promise<PackagesAtMerge | undefined> {
-  const { head, merged } = pull;
+  const { merged } = pull;
   const { git, layout } = repository;
   const commit = merged?.commit ?? '';
-  if (!(await hasCommit(repository, commit))) return undefined;
   const { parents } = await git.readCommit(commit);
-  const [onto] = parents;
-  const isPushed = wasPushed(head);
+  // A merge of Git has its head.
+  const [onto, ofMerge] = parents;
+  const isPushed = wasPushed(pull.head);
   // A repository without an earlier commit has nothing that could be merged into.
-  if (onto === undefined) return { packages: [], leftOut: [], isComplete: true, isPushed };
-  const isFetched = await fetchHead(repository, pull, signal);
-  const range = { head: head.commit, commit, onto, base: merged?.base, isMergeBase: merged?.isMergeBase === true };
-  const merge: MergeStart = isFetched ? await startOfMerge(repository, range, otherMerges, signal) : { start: onto };
+  if (onto === undefined) return { packages: [], leftOut: [], unknown: undefined, isPushed };
+  const head = (await fetchHead(repository, pull, signal)) ? pull.head.commit : ofMerge;
+  if (head === undefined && waitedMs < MISSING_HEAD_MS) return undefined;
+  const range = { commit, onto, base: merged?.base, isMergeBase: merged?.isMergeBase === true };
+  const merge: MergeStart =
+    head === undefined ? { start: onto } : await startOfMerge(repository, { ...range, head }, otherMerges, signal);
   const { start } = merge;
   const { directory } = layout;
   const { packages: changed, isComplete } =
-    start === undefined
-      ? await changedByBranch(git, { head: head.commit, onto, commit, directory }, signal)
-      : await changedPackages(git, { before: start, after: commit, directory });
-  const below = await packagesBelow(repository, { ...merge, changed, head: head.commit, onto }, signal);
+    start !== undefined
+      ? await changedPackages(git, { before: start, after: commit, directory })
+      : await changedByBranch(git, { head, onto, commit, directory }, signal);
+  const below = await packagesBelow(repository, { ...merge, changed, head, onto }, signal);
   const paths = new Set(changed.map(({ path }) => path));
   const added = below.packages.filter(({ path }) => !paths.has(path));
   const all = [...changed, ...added].sort((a, b) => (a.path < b.path ? -1 : 1));
   const unsure = new Set(below.packages.map(({ path }) => path));
   const [trees, ofHead] = [
     await packagesAt(git, { commit, directory }, all),
-    isFetched ? await packagesAt(git, { commit: head.commit, directory }, all) : undefined,
+    head === undefined ? undefined : await packagesAt(git, { commit: head, directory }, all),
   ];
-  const packages = all.map(({ path, before, after }) => ({
+  const packages = all.map(({ path, before }) => ({
     ...{ path, before, after: trees.get(path)?.tree, hasKptfile: trees.get(path)?.hasFile === true },
-    isOfHead: trees.get(path)?.tree === (ofHead === undefined ? after : ofHead.get(path)?.tree),
+    isOfHead: ofHead !== undefined && trees.get(path)?.tree === ofHead.get(path)?.tree,
     isShown: !unsure.has(path),
   }));
-  const isCopied = isFetched && commit !== head.commit && parents.length === 1;
+  const isCopied = commit !== head && parents.length === 1;
   const leftOut =
-    isCopied && start !== undefined
-      ? await leftOutOf(git, { start, commit, head: head.commit, directory }, signal)
+    isCopied && start !== undefined && head !== undefined
+      ? await leftOutOf(git, { start, commit, head, directory }, signal)
       : [];
   const shown = packages.filter(({ after, isShown }) => isShown || after !== undefined);
-  return { packages: shown, leftOut, isComplete: isComplete && below.isComplete, isPushed };
+  const unknown =
+    !isComplete || !below.isComplete
+      ? TOO_MANY_FOLDERS
+      : // Where the main branch was at its parent, it is the one commit of the merge.
+        head === undefined && merged?.base !== onto
+        ? NO_HEAD
+        : undefined;
+  return { packages: shown, leftOut, unknown, isPushed };
 }
 
 /** Without a known start: a branch that is in the main branch already is compared with the parent of the merge. */
 async function changedByBranch(
   git: PackageRepository['git'],
-  { head, onto, commit, directory }: { head: Oid; onto: Oid; commit: Oid; directory: string },
+  { head, onto, commit, directory }: { head: Oid | undefined; onto: Oid; commit: Oid; directory: string },
   signal: AbortSignal,
 ): Promise<ChangedPackages> {
-  const branch = await startOfBranch(git, { main: onto, head }, signal);
-  return branch === undefined || branch.bases.includes(head)
+  const branch = head === undefined ? undefined : await startOfBranch(git, { main: onto, head }, signal);
+  return head === undefined || branch === undefined || branch.bases.includes(head)
     ? changedPackages(git, { before: onto, after: commit, directory })
     : changesOfBranch(git, branch, { after: head, directory });
 }

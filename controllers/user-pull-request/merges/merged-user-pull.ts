@@ -20,7 +20,9 @@ export interface MergedUserPull {
   syncedAt?: number;
   /** The last attempt has found that the host does not have it any more. */
   isGone?: boolean;
-  /** An event has reported that its commit does not arrive. */
+  /** For how long attempts have failed while its host could be read, and when the last one did, in milliseconds of running time. */
+  failing?: { readonly forMs: number; readonly lastMs: number };
+  /** An event has reported that later ones do not wait for it any more. */
   isReported?: boolean;
 }
 

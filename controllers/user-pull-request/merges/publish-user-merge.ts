@@ -1,6 +1,6 @@
-import { type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
+import { type Kptfile, MAX_KPTFILE_BYTES, readKptfile } from '../../../kptfile-schema/index.ts';
 import type { Forge, MergedState, PullRequest, Review } from '../../../src/forge/forge.ts';
-import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { type RevisionKey, revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
@@ -11,6 +11,7 @@ import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { awaitedMerges, otherMerges } from '../../pull-request/merged/earlier-merges.ts';
+import { hasCommit } from '../../pull-request/merged/fetch-head.ts';
 import { isMergedBefore } from '../../pull-request/merged/merge-publication.ts';
 import {
   type MergeAttempt,
@@ -72,8 +73,8 @@ export interface UserMerge {
   readonly packages: readonly PackageMerge[];
   /** Those that were published before. */
   readonly known: readonly PackageMerge[];
-  /** False if packages that a policy may let it publish are not known, since it changes too many folders. */
-  readonly isComplete: boolean;
+  /** Why it may have changed other packages, which a policy may let it publish, and the next step; undefined if these are all. */
+  readonly unknown: string | undefined;
 }
 
 /** The workspace of the revisions that the merge of a pull request publishes, or its beginning. It is none of an adopted draft, which stays a draft. */
@@ -84,7 +85,7 @@ function mergeWorkspaceOf(number: number): string {
 /**
  * Publishes the packages of a merged pull request at the commit of its merge, each by itself: a closed gate of one of them marks that one as out of
  * band. Those that were published before stay as they are, so that it can be repeated. Returns `missing` if the main branch of the mirror does not have
- * the commit yet, and `waits` if it waits for earlier merges of proposals. `wait`: when the commit was found, which it notes there.
+ * the commit yet, and `waits` if it waits for its head, or for earlier merges of proposals. `wait`: when the commit was found, which it notes there.
  */
 export async function publishUserMerge(
   context: UserMergeContext,
@@ -94,15 +95,16 @@ export async function publishUserMerge(
   const { repository, forge, clock, signal } = context;
   // By a policy that was just written the merge may publish: otherwise it would be settled without that.
   await repository.refreshPolicies();
-  const merges = async () =>
-    new Set((await otherMerges(forge, listed.number, signal)).flatMap(({ merged }) => merged?.commit ?? []));
-  const read = await packagesAtMerge(repository, listed, merges, signal);
   const commit = listed.merged?.commit ?? '';
-  if (read === undefined || !(await repository.index.isOnMain(commit))) return 'missing';
+  if (!(await hasCommit(repository, commit)) || !(await repository.index.isOnMain(commit))) return 'missing';
   wait.foundMs ??= clock.monotonic();
   const waitedMs = clock.monotonic() - wait.foundMs;
+  const merges = async () =>
+    new Set((await otherMerges(forge, listed.number, signal)).flatMap(({ merged }) => merged?.commit ?? []));
+  const read = await packagesAtMerge(repository, listed, { otherMerges: merges, waitedMs }, signal);
   // The commits of a shared branch may have been fetched just now, which has ended before this process began.
-  if (!(await context.isOfUser(listed))) return { packages: [], known: [], isComplete: true };
+  if (!(await context.isOfUser(listed))) return { packages: [], known: [], unknown: undefined };
+  if (read === undefined) return 'waits';
   const wanted: (PackageAtMerge & Publication)[] = [];
   const known: PackageMerge[] = [];
   for (const one of read.packages) {
@@ -160,11 +162,14 @@ export async function publishUserMerge(
       { path, after: undefined, hasKptfile: isThere, isShown: true },
       { ...listed, commit },
     );
-    const reason = `the host has left out ${what} of its branch; open another pull request with what is missing`;
+    const reason =
+      what === undefined
+        ? 'its branch changes too many files, or files with too long paths, to find out whether the host has left out some; open another pull request with what is missing'
+        : `the host has left out ${what} of its branch; open another pull request with what is missing`;
     if (how !== undefined) packages.push({ path, result: 'left_out', reason });
   }
-  const isComplete = read.isComplete || !(await mayPublish(context, { ...listed, commit }));
-  return { packages, known, isComplete };
+  const unknown = (await mayPublish(context, { ...listed, commit })) ? read.unknown : undefined;
+  return { packages, known, unknown };
 }
 
 function publishedAt(
@@ -217,7 +222,9 @@ async function publicationOf(
 ): Promise<Publication | undefined> {
   const { repository, mergesSince } = context;
   const { git } = repository;
-  const [file] = !hasKptfile ? [] : await git.readObjects([`${pull.commit}:${path}/Kptfile`]);
+  const [kptfile] = !hasKptfile ? [] : await git.statObjects([`${pull.commit}:${path}/Kptfile`]);
+  const isRead = kptfile !== undefined && kptfile.size <= MAX_KPTFILE_BYTES;
+  const [file] = isRead ? await git.readObjects([kptfile.oid]) : [];
   const read = file?.type === 'blob' ? readKptfile(file.data) : undefined;
   const { review, reviewProblem } = policyAt(repository, path, read?.ok === true ? read.kptfile : undefined);
   if (review !== undefined) {
@@ -245,6 +252,9 @@ async function publishPackage(
     renderer: isPushed ? context.renderer : context.restrictedRenderer,
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
+  // A machine that has much to do does not make a package invalid: it is tried again.
+  const timeout = judged.findings.find(({ code }) => code === 'Timeout');
+  if (timeout !== undefined) throw new SluiceError('Timeout', `${path}/${timeout.file}: ${timeout.message}`);
   const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, state);
   const reason = mergeText(pull);
   const facts = {

@@ -26,12 +26,12 @@ export async function packagesBelow(
     readonly isSquash?: boolean;
     /** Since `start`. */
     readonly changed: readonly ChangedPackage[];
-    readonly head: Oid;
+    readonly head: Oid | undefined;
     readonly onto: Oid;
   },
   signal: AbortSignal,
 ): Promise<ChangedPackages> {
-  if (start === undefined || earliest === undefined || earliest === onto) return NOTHING;
+  if (start === undefined || earliest === undefined || earliest === onto || head === undefined) return NOTHING;
   const { git, layout } = repository;
   const { directory } = layout;
   const branch = await startOfBranch(git, { main: start, head }, signal);

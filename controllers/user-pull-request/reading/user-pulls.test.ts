@@ -73,10 +73,10 @@ test('of more merges than the first list has, none is missed that was made while
 });
 
 describe('after a failure to read Git, once the host was read', () => {
-  async function setUp(isMerged: boolean) {
+  async function setUp(isMerged: boolean, failures = 1) {
     const { clock, forge, world } = open();
     clock.advance(Date.UTC(2031, 0, 1) - clock.now());
-    let fails = isMerged ? 0 : 1;
+    let fails = isMerged ? 0 : failures;
     const isOwn = async () => {
       if (fails-- > 0) throw new Error('git: cannot read the object');
       return 'none' as const;
@@ -108,6 +108,14 @@ describe('after a failure to read Git, once the host was read', () => {
     const { changed } = await poll();
     expect([...new Set([...first.changed, ...changed])].sort()).toEqual([1, 2, 3]);
     expect([pulls.hasBegun, pulls.hasChanged]).toEqual([true, false]);
+  });
+
+  test('a change is one, whatever is taken over after it', async () => {
+    const { forge, poll, pulls } = await setUp(false, 3);
+    await poll();
+    forge.change(2, { title: 'other' });
+    await poll();
+    expect(pulls.hasChanged).toBe(true);
   });
 
   test('no merge is lost', async () => {

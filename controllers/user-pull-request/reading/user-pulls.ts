@@ -271,7 +271,7 @@ export class UserPulls {
       return;
     }
     this.#changed.add(number);
-    this.hasChanged = !isFirst;
+    this.hasChanged ||= !isFirst;
     this.proposals.forget(number);
     this.#open.set(number, { written: {}, ...known, updatedAt, head: pull.head });
     this.#changes.note(pull);

@@ -9,6 +9,8 @@ export interface Written {
   queued?: Map<string, string>;
   /** Its comment; empty while it is not known which one the host has. */
   comment?: string;
+  /** The host was searched for the comment of an earlier process, or has no comments. */
+  isSearched?: boolean;
   /** Id of the last comment of which all requests for an adoption are known to be carried out or refused. */
   handled?: string;
   /** Address of the last comment that requests the checks again. */
@@ -27,5 +29,6 @@ export interface Written {
 export function forgetWritten(written: Written): void {
   delete written.checks;
   delete written.queued;
+  delete written.isSearched;
   if (written.comment !== undefined) written.comment = '';
 }

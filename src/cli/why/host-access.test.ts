@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { editStep, hostFailures, secretCommand } from './host-access.ts';
+import { rejectionError } from '../../git/refs/push-conflict.ts';
+import { editStep, failureText, hostFailures, secretCommand } from './host-access.ts';
 
 const EXPLANATION = {
   ...{ repository: 'apps', package: 'db', workspace: 'v1', lifecycle: 'Proposed', revision: 0, latest: false },
@@ -24,6 +25,15 @@ test('what the Git host has against proposals is named once, with those that rep
     revisions: ['a', 'c'],
   });
   expect(await hostFailures({ ...access, isSluice: false }, ['a'])).toEqual({ messages: [], revisions: [] });
+});
+
+test('a push that the Git host refuses does not say that pull requests cannot be read', () => {
+  const pushed = rejectionError([{ ref: 'refs/heads/main', reason: 'pre-receive hook declined' }], [], '').message;
+  expect(failureText({ messages: [pushed] }, false)).toBe(', but the Git host refuses pushes that pull requests need');
+  for (const messages of [[message], [pushed, message]])
+    expect(failureText({ messages }, false)).toBe(', but pull requests cannot be opened or read');
+  expect(failureText({ messages: [] }, true)).toBe(', but pull requests cannot be opened or read');
+  expect(failureText({ messages: [] }, false)).toBe('');
 });
 
 test('the command for a new token is one for a Secret that is missing, and for one with other keys too', () => {

@@ -1,4 +1,5 @@
 import { commandLine } from '../../foundation/text/command-line.ts';
+import { isAboutRefusedPush } from '../../git/refs/push-conflict.ts';
 import { explainSchema } from '../../package/model/revision/revision-readings.ts';
 import type { SourcedPolicy } from '../../package/store/policies/effective-policy.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -31,6 +32,12 @@ export async function hostFailures(
     if (failed.length > 0) revisions.push(name);
   }
   return { messages: [...messages], revisions };
+}
+
+/** What follows the state of a policy. `isWrong`: what it says of the host is wrong, so that there is no access to it. */
+export function failureText({ messages }: Pick<HostFailures, 'messages'>, isWrong: boolean): string {
+  if (isWrong || !messages.every(isAboutRefusedPush)) return ', but pull requests cannot be opened or read';
+  return messages.length === 0 ? '' : ', but the Git host refuses pushes that pull requests need';
 }
 
 /** The command that creates the Secret of a policy, or gives it another token and leaves its other keys. */

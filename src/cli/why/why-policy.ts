@@ -33,7 +33,7 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { withStatus } from '../access/repository-status.ts';
 import { missingObject } from './expect-object.ts';
-import { editStep, type HostFailures, hostFailures, secretCommand } from './host-access.ts';
+import { editStep, failureText, type HostFailures, hostFailures, secretCommand } from './host-access.ts';
 import { unlessUnreadable } from './unless-unreadable.ts';
 
 /** Repositories that are named. */
@@ -119,10 +119,10 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
   ];
   // Those that report that the host is not accessible have no other explanation, and lead here.
   const waiting = failures.revisions;
-  const isFailing = ofSecret.length + ofApi.length + failures.messages.length > 0 || clash !== undefined;
+  const isWrong = ofSecret.length + ofApi.length > 0 || clash !== undefined;
   return {
     ...explanation,
-    state: isFailing ? `${explanation.state}, but pull requests cannot be opened or read` : explanation.state,
+    state: `${explanation.state}${failureText(failures, isWrong)}`,
     reasons: [
       ...(isOfRepository && first.policy.spec === undefined
         ? [...explanation.reasons.slice(0, 1), unshown]

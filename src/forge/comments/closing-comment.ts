@@ -7,9 +7,9 @@ interface Written {
   readonly body: string | null | undefined;
 }
 
-/** Whether a comment is a command, or an attempt at one. */
+/** Whether a comment is a command, or an attempt at one. Phones begin with a capital letter; with four spaces it is code in Markdown. */
 export function isCommandComment(body: string): boolean {
-  return /^\/sluice(\s|$)/.test(body);
+  return /^ {0,3}\/sluice(\s|$)/i.test(body);
 }
 
 /**

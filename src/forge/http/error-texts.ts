@@ -21,6 +21,12 @@ export function unreachedText(): string {
   return UNREACHED;
 }
 
+/** The message of an error without `notFoundText`, which misleads where the repository is known to be there. */
+export function withoutNotFoundText(message: string): string {
+  const at = message.indexOf('; it does not exist, the token of ');
+  return at === -1 || !message.includes(WRONG_API) ? message : message.slice(0, at);
+}
+
 /** Whether the message of an error has `notFoundText` or `unreachedText`: the policy may name another API than that of the host. */
 export function isAboutApi(message: string): boolean {
   return message.includes(WRONG_API) || message.includes(UNREACHED);

@@ -1,4 +1,5 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { withoutNotFoundText } from '../http/error-texts.ts';
 
 export interface Reviewers {
   readonly users: readonly string[];
@@ -41,6 +42,9 @@ async function refusalOf(requested: Promise<unknown>): Promise<string | undefine
     return undefined;
   } catch (error) {
     if (!isSluiceError(error) || !['InvalidInput', 'NotFound', 'Refused'].includes(error.code)) throw error;
-    return error.message;
+    // The pull request is there, so that it is the reviewer that is not.
+    return error.code === 'NotFound'
+      ? `the host has not found it: ${withoutNotFoundText(error.message)}`
+      : error.message;
   }
 }

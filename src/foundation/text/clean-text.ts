@@ -20,7 +20,8 @@ export function cleanText(text: string, maxCharacters = MAX_CHARACTERS): string 
 export function toOneLine(lines: readonly string[]): string {
   const line = lines
     .map((one) => cleanText(one))
-    .filter((one) => one !== '')
+    // Hosts mark each line as an error, also empty ones.
+    .filter((one) => one !== '' && !/^(?:error|fatal|warning):$/.test(one))
     .join(' / ');
   return shorten(line, MAX_CHARACTERS);
 }

@@ -16,7 +16,8 @@ const PROGRAM = new URL(`./lint-thread${import.meta.url.endsWith('.ts') ? '.ts' 
 
 /**
  * `lintFiles` for large files, each by itself, during which the server would answer no request. The thread is one for these files, so that what one
- * user writes delays and fails no others. Files that exceed the limits are mistakes, since nothing is known about them.
+ * user writes delays and fails no others. Files that exceed the limits are mistakes, since nothing is known about them: `TooLarge`, or `Timeout` where
+ * a machine with less to do may be fast enough.
  */
 export async function lintInThread(
   files: ReadonlyMap<string, Buffer>,
@@ -43,9 +44,11 @@ export async function lintInThread(
         findings.push(...found);
       } catch (error) {
         signal.throwIfAborted();
-        const why = timeout.aborted ? `large files may take ${timeoutMs} ms together` : messageOf(error);
-        const message = `it cannot be searched for mistakes: ${why}; make it smaller`;
-        findings.push(findingAt(path, { severity: 'error', message, code: 'TooLarge' }));
+        const [code, why, next] = timeout.aborted
+          ? ['Timeout', `large files may take ${timeoutMs} ms together`, 'try it again, or make it smaller']
+          : ['TooLarge', messageOf(error), 'make it smaller'];
+        const message = `it cannot be searched for mistakes: ${why}; ${next}`;
+        findings.push(findingAt(path, { severity: 'error', message, code }));
         await thread?.terminate();
         thread = undefined;
       }

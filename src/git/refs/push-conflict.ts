@@ -38,6 +38,9 @@ export function compareWithRemote(updates: readonly RefUpdate[], refs: readonly 
   return undefined;
 }
 
+/** How the messages about rejected pushes begin. */
+const REJECTED = 'the remote rejected ';
+
 /**
  * Returns the error for the rejections of an atomic push: a conflict, a rule of the server, or its full disk. `words` is the additional
  * output of the server. If the server gives no reason and its refs are as expected, another writer held a lock on one of them.
@@ -57,7 +60,7 @@ export function rejectionError(
   const same = rejections.filter(({ reason }) => reason === cause?.reason);
   const ref = same.length === 1 ? cause?.ref : protectedBranch(words, updates);
   const reason = cause?.reason ?? rejections[0]?.reason ?? 'the server named no reason';
-  const message = `the remote rejected ${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It reports: ${words}`}`;
+  const message = `${REJECTED}${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It reports: ${words}`}`;
   if (isDiskFullMessage(`${reason} ${words}`))
     return new SluiceError(
       'Unavailable',
@@ -68,6 +71,11 @@ export function rejectionError(
     { ref },
     `${message}. A rule of the Git host forbids it: allow it there (branch protection, hooks, rights of the account), then try again`,
   );
+}
+
+/** Whether the message of an error is about a push that a rule of the remote refuses. */
+export function isAboutRefusedPush(message: string): boolean {
+  return message.startsWith(REJECTED);
 }
 
 /** Gitea and Forgejo reject the push as a whole, and name the branch that they protect. */

@@ -24,7 +24,7 @@ export function foreignMessage(state: Pick<RevisionState, 'name' | 'foreign'>): 
   const { name } = state;
   const what =
     state.foreign?.isUnknown === true
-      ? `it is not known what a merge of the branch of ${name} changes besides its package: it has no commit in common with the main branch near enough`
+      ? `it is not known what a merge of the branch of ${name} changes besides its package: it has no commit in common with the main branch near enough, or changes too many files, or some with too long paths`
       : `the branch of ${name} also has ${describeForeign(state)}; its gates and approvals are for the package alone, and a merge by the Git host would bring all of it to the main branch`;
   return `${what}. To base the branch on the main branch with the package alone, use "sluice rpkg rebase ${name} --keep"`;
 }

@@ -68,6 +68,20 @@ test('a base that is known is enough, without a walk through the main branch', a
   expect(read).toBeLessThan(5);
 });
 
+test('of changes that are too large to be compared it is not known what they are', async () => {
+  const { git } = repository;
+  const path = Array.from({ length: 9 }, () => 'f'.repeat(240)).join('/');
+  const oid = await git.editTree(undefined, new Map([[path, { data: Buffer.from('x') }]]));
+  const above = await git.readCommit(await commit({ 'app/a': '1' }, root));
+  const tree = await git.editTree(above.tree, new Map([[path, { mode: '040000', oid }]]));
+  const { author, committer } = above;
+  const head = await git.writeCommit({ tree, parents: [root], author, committer, message: 'x\n' });
+  const unknown = { files: [], count: 0, isUnknown: true };
+  expect(await reader.ofHead({ commit: head, paths: PATHS, base: root }, root)).toEqual(unknown);
+  const merge = await git.writeCommit({ tree, parents: [root, head], author, committer, message: 'x\n' });
+  expect(await reader.ofMerge({ commit: head, paths: PATHS, base: root }, merge, root)).toEqual(unknown);
+});
+
 test('other files are named, in order and in bounds', async () => {
   const files = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`web/${String(n).padStart(2, '0')}`, 'x']));
   const head = await commit({ ...files, 'app/a': '1', 'web/a': null }, root);

@@ -1,0 +1,140 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { SluiceError } from '../../../src/foundation/sluice-error.ts';
+import { git } from '../../../test/support/git/git-cli.ts';
+import { eachUserPulls, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
+
+const open = eachUserPulls();
+let at: UserPullBench;
+beforeEach(async () => {
+  at = open();
+  await at.policy({ publishOn: 'merge' });
+  await at.world.push(at.path, { 'README.md': 'start' });
+  await at.world.store.repository('apps').refresh();
+  await at.poll();
+});
+
+const eventsOf = async (number: number) =>
+  (await at.world.events('apps')).filter(
+    (one) => one.includes(`/pulls/${number} `) || one.includes(`/pulls/${number}:`),
+  );
+const revisionOf = (name: string) => at.world.store.find(name);
+
+describe('a merge of what is too large to be read', () => {
+  /** Opens the first pull request, with a commit as Git permits it. */
+  async function pull(files: Readonly<Record<string, string>>): Promise<void> {
+    const time = Math.floor(at.clock.now() / 1000);
+    const texts = [...new Set(Object.values(files))];
+    const blobs = texts.map((text, index) => `blob\nmark :${index + 1}\ndata ${text.length}\n${text}\n`);
+    const changes = Object.entries(files).map(([path, text]) => `M 100644 :${texts.indexOf(text) + 1} ${path}\n`);
+    const commit = `commit refs/heads/feature\ncommitter a <a@example.com> ${time} +0000\ndata 1\nx\nfrom refs/heads/main^0\n`;
+    git(at.path, ['fast-import', '--quiet'], `${blobs.join('')}${commit}${changes.join('')}\n`);
+    await at.world.store.repository('apps').refresh();
+    await at.forge.open({ head: 'feature', base: 'main', title: 'change', body: '' });
+    const head = { branch: 'feature', commit: git(at.path, ['rev-parse', 'feature']).trim(), isSameRepository: true };
+    at.forge.change(1, { head });
+  }
+
+  const longPath = Array.from({ length: 18 }, () => 'f'.repeat(240)).join('/');
+  const manyFiles = () =>
+    Object.fromEntries(Array.from({ length: 100_001 }, (_, count) => [`web/${count % 100}/${count}.txt`, 'x']));
+
+  test.each([
+    ['a Kptfile of 65 MiB', 'merge', () => ({ 'web/Kptfile': `${KPTFILE()}# ${'x'.repeat(65 * 1024 * 1024)}\n` })],
+    ['a path of 4,300 characters', 'squash', () => ({ 'web/Kptfile': KPTFILE(), [`web/${longPath}`]: MAP })],
+    ['100,001 files', 'squash', () => ({ 'web/Kptfile': KPTFILE(), ...manyFiles() })],
+    ['100,001 files below another commit', 'rebase', () => ({ 'web/Kptfile': KPTFILE(), ...manyFiles() })],
+  ] as const)('is reported, and later merges are published: %s', async (_, style, files) => {
+    await pull(files());
+    at.clock.advance(2000);
+    if (style === 'rebase') await at.pull({ 'web/last.yaml': MAP }, { onTop: true });
+    await at.pull({ 'api/Kptfile': KPTFILE(), 'api/map.yaml': MAP }, { branch: 'second' });
+    await at.merge(1, 'bob', style);
+    at.clock.advance(2000);
+    await at.merge(2, 'bob', style);
+    for (let turn = 0; turn < 3; turn += 1) await at.poll();
+    expect(revisionOf('apps.api.merge-2')).toMatchObject({ lifecycle: 'Published' });
+    expect(await eventsOf(1)).toContainEqual(expect.stringMatching(/^(MergeNotPublished|OutOfBand): /));
+  });
+});
+
+describe('a merge that fails', () => {
+  const failure = new SluiceError('InvalidInput', 'the host refuses the request');
+  const down = new SluiceError('Unavailable', 'the host is down');
+  /** What fails of the host: what is about one pull request, or all. */
+  let fails: 'first' | 'third' | 'all' | undefined;
+  beforeEach(async () => {
+    const { forge } = at;
+    const mergedState = forge.mergedState.bind(forge);
+    vi.spyOn(forge, 'mergedState').mockImplementation(async (pull) => {
+      if ((fails === 'first' && pull.number === 1) || (fails === 'third' && pull.number === 3)) throw failure;
+      return mergedState(pull);
+    });
+    forge.before = () => {
+      if (fails === 'all') throw down;
+    };
+    fails = undefined;
+    await at.pull({ 'web/Kptfile': KPTFILE(), 'web/map.yaml': MAP });
+    await at.pull({ 'web/Kptfile': KPTFILE(), 'web/map.yaml': MAP, 'web/other.yaml': MAP }, { branch: 'second' });
+    await at.poll();
+    await at.merge(1, 'bob');
+    at.clock.advance(2000);
+    await at.merge(2, 'bob');
+  });
+
+  async function poll(minutes: number): Promise<void> {
+    for (let passed = 0; passed < minutes; passed += 1) await at.poll(60_000).catch(() => undefined);
+  }
+
+  const numbers = (all = [1, 2]) => all.map((count) => revisionOf(`apps.web.merge-${count}`)?.revision);
+
+  test('holds up later ones for ten minutes, and is reported once', async () => {
+    fails = 'first';
+    await poll(8);
+    expect([numbers(), await eventsOf(1)]).toEqual([[undefined, undefined], []]);
+    await poll(60);
+    expect(numbers()).toEqual([undefined, 1]);
+    expect(await eventsOf(1)).toEqual([
+      expect.stringContaining(`has failed for ten minutes: ${failure.message}`),
+      // The later one has its place.
+      expect.stringContaining('is not published: cannot publish the commit'),
+    ]);
+  });
+
+  test('is tried again, and published where that is possible after later ones', async () => {
+    await at.pull({ 'api/Kptfile': KPTFILE(), 'api/map.yaml': MAP }, { branch: 'third' });
+    fails = 'third';
+    await at.merge(3, 'bob');
+    await poll(5);
+    await at.pull({ 'web/more.yaml': MAP }, { branch: 'fourth' });
+    await at.merge(4, 'bob');
+    await poll(30);
+    expect(numbers([1, 2, 4])).toEqual([1, 2, 3]);
+    fails = undefined;
+    await poll(15);
+    expect(revisionOf('apps.api.merge-3')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    expect(await eventsOf(3)).toHaveLength(1);
+  });
+
+  test('is published before later ones where it can be again', async () => {
+    fails = 'first';
+    await poll(8);
+    fails = undefined;
+    await poll(5);
+    expect(numbers()).toEqual([1, 2]);
+    expect(await eventsOf(1)).toEqual([]);
+  });
+
+  test('is not passed over while the host fails for all', async () => {
+    fails = 'first';
+    await poll(4);
+    fails = 'all';
+    await poll(60);
+    fails = 'first';
+    await poll(4);
+    expect(numbers()).toEqual([undefined, undefined]);
+    fails = undefined;
+    await poll(5);
+    expect(numbers()).toEqual([1, 2]);
+    expect(await eventsOf(1)).toEqual([]);
+  });
+});
