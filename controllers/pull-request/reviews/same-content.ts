@@ -1,8 +1,8 @@
 import { readKptfile } from '../../../kptfile-schema/index.ts';
-import { unlessMissing, unlessTooLarge } from '../../../src/foundation/sluice-error.ts';
 import type { GitRepository } from '../../../src/git/git-repository.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
-import { contentDigest, readPackage } from '../../../src/package/model/content/content.ts';
+import { contentDigest } from '../../../src/package/model/content/content.ts';
+import { unreadableReason } from '../../../src/package/model/content/unreadable-content.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 
 /**
@@ -29,12 +29,22 @@ export async function commitsWithContent(
   return same;
 }
 
-/** The digest of the content of the package at `<commit>:<path>`; undefined if there is none, or one that is too large to be read. */
+/**
+ * The digest of the content of the package at `<commit>:<path>`; undefined if there is none, or one that cannot be read. However large the package is,
+ * it needs the entries of its folder and the Kptfile alone.
+ */
 export async function contentAt(git: GitRepository, specification: string): Promise<string | undefined> {
-  const entries = await git.readTree(specification);
-  const whole = entries && (await unlessTooLarge(unlessMissing(readPackage(git, specification, undefined))));
-  const text = whole?.files.get('Kptfile');
-  if (entries === undefined || text === undefined) return undefined;
-  const read = readKptfile(text);
-  return contentDigest(entries, read.ok ? read.kptfile : undefined, text);
+  try {
+    const entries = await git.readTree(specification);
+    const kptfile = entries?.find(({ name, mode }) => name === 'Kptfile' && mode.startsWith('100'));
+    if (entries === undefined || kptfile === undefined) return undefined;
+    const [text] = await git.readObjects([kptfile.oid]);
+    if (text === undefined) await git.expectObject(kptfile.oid);
+    if (text?.type !== 'blob') return undefined;
+    const read = readKptfile(text.data);
+    return contentDigest(entries, read.ok ? read.kptfile : undefined, text.data);
+  } catch (error) {
+    if (unreadableReason(error) === undefined) throw error;
+    return undefined;
+  }
 }

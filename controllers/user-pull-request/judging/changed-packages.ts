@@ -1,4 +1,5 @@
 import type { GitRepository, Oid, TreeEntry } from '../../../src/git/git-repository.ts';
+import { unreadableReason } from '../../../src/package/model/content/unreadable-content.ts';
 
 /** Folders of both sides that are read, whatever a branch contains. */
 const MAX_TREES = 2000;
@@ -16,7 +17,7 @@ export interface ChangedPackage {
 export interface ChangedPackages {
   /** The outermost ones, sorted by path. */
   readonly packages: readonly ChangedPackage[];
-  /** False if there are too many changed folders to look at all of them. */
+  /** False if there are too many changed folders to look at all of them, or some that cannot be read. */
   readonly isComplete: boolean;
 }
 
@@ -43,6 +44,7 @@ export async function changedPackages(
     }
     left -= 2;
     const [olds, nexts] = [await entriesOf(git, old), await entriesOf(git, next)];
+    if (olds === UNREAD_ENTRIES || nexts === UNREAD_ENTRIES) isComplete = false;
     // The root of a repository is no package.
     const [was, is] = path === '' ? [undefined, undefined] : [kptfileOf(olds), kptfileOf(nexts)];
     if (was === 'file' || is !== undefined)
@@ -103,12 +105,20 @@ function foldersAbove(path: string, directory: string): readonly string[] {
 
 const NO_ENTRIES: ReadonlyMap<string, TreeEntry> = new Map();
 
+/** Those of a folder that a push brought and that cannot be read, since it is malformed or too large. */
+export const UNREAD_ENTRIES: ReadonlyMap<string, TreeEntry> = new Map();
+
 export async function entriesOf(
   git: Pick<GitRepository, 'readTree'>,
   tree: Oid | undefined,
 ): Promise<ReadonlyMap<string, TreeEntry>> {
-  const entries = tree === undefined ? undefined : await git.readTree(tree);
-  return new Map((entries ?? []).map((entry) => [entry.name, entry]));
+  try {
+    const entries = tree === undefined ? undefined : await git.readTree(tree);
+    return new Map((entries ?? []).map((entry) => [entry.name, entry]));
+  } catch (error) {
+    if (unreadableReason(error) === undefined) throw error;
+    return UNREAD_ENTRIES;
+  }
 }
 
 /** Undefined if there is none; a folder of this name is none. */

@@ -132,7 +132,7 @@ function reportedFindings(
   return found.map((one) => (one.code === 'NotRendered' ? { ...one, severity: 'error' } : one));
 }
 
-const UNREAD: ReadonlySet<string> = new Set(['TooLarge', 'Timeout']);
+const UNREAD: ReadonlySet<string> = new Set(['TooLarge', 'Unreadable', 'Timeout']);
 const UNREADABLE: ReadonlySet<string> = new Set([...UNREAD, 'InvalidYaml']);
 
 /** Also where the branch does not change it. */

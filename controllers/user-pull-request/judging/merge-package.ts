@@ -1,6 +1,7 @@
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { type Finding, findingAt } from '../../../src/function/lint/finding.ts';
 import type { FileEntry, GitRepository, Oid } from '../../../src/git/git-repository.ts';
+import { unreadableReason } from '../../../src/package/model/content/unreadable-content.ts';
 
 /** Limits for one package of a pull request, far below those of packages: many pull requests are checked beside all other work. */
 export const MAX_FILES = 2000;
@@ -32,7 +33,7 @@ export interface PackageTrees {
 
 /**
  * Merges a package file by file, in memory. A file that both sides have changed in different ways is a finding, and taken from the branch. What
- * exceeds the limits is a finding too, and nothing of it is read.
+ * exceeds the limits, or cannot be read, is a finding too, and nothing of it is read.
  */
 export async function mergePackage(git: GitRepository, trees: PackageTrees): Promise<MergedPackage> {
   const findings: Finding[] = [];
@@ -59,16 +60,21 @@ export async function mergePackage(git: GitRepository, trees: PackageTrees): Pro
     const message = `the files of the package have ${bytes} bytes, this one the most; at most ${MAX_BYTES} are checked in a pull request`;
     findings.push(findingAt(largest, { severity: 'error', message, code: 'TooLarge' }));
   }
-  const isTooLarge = findings.some(({ code }) => code === 'TooLarge');
-  const onMain = isTooLarge ? undefined : (await contentsOf(git, main)).files;
-  return { files: (isTooLarge ? undefined : files) ?? new Map(), changed, findings, isOfHead, onMain };
+  const isUnread = findings.some(({ code }) => code === 'TooLarge' || code === 'Unreadable');
+  const onMain = isUnread ? undefined : (await contentsOf(git, main)).files;
+  return { files: (isUnread ? undefined : files) ?? new Map(), changed, findings, isOfHead, onMain };
 
   async function list(tree: Oid | undefined): Promise<ReadonlyMap<string, FileEntry>> {
     if (tree === undefined) return new Map();
     try {
       return new Map((await git.listFiles(tree, MAX_FILES)).map((entry) => [entry.path, entry]));
     } catch (error) {
-      if (!isSluiceError(error, 'LimitExceeded')) throw error;
+      const unreadable = unreadableReason(error);
+      if (unreadable === undefined) throw error;
+      if (!isSluiceError(error, 'LimitExceeded')) {
+        findings.push(findingAt('Kptfile', { severity: 'error', message: unreadable, code: 'Unreadable' }));
+        return new Map();
+      }
       const message = `the package has more than ${MAX_FILES} files, or a path that is too long; they are not checked in a pull request`;
       findings.push(findingAt('Kptfile', { severity: 'error', message, code: 'TooLarge' }));
       return new Map();

@@ -92,7 +92,7 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
   const omitted: string[] = [];
   if (!isComplete)
     omitted.push(
-      'The branch changes too many folders, or too deep ones, so that not all of its packages are known; split it',
+      'The branch changes too many folders, or too deep or malformed ones, so that not all of its packages are known; split it',
     );
   const folders = async (commit: Oid) => {
     const stats = await git.statObjects(changed.map(({ path }) => `${commit}:${path}`));

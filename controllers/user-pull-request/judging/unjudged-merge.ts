@@ -1,6 +1,6 @@
 import type { GitRepository, Oid, TreeEntry } from '../../../src/git/git-repository.ts';
 import type { BranchStart } from './branch-changes.ts';
-import { changedPackages, entriesOf, kptfileOf, treeIn } from './changed-packages.ts';
+import { changedPackages, entriesOf, kptfileOf, treeIn, UNREAD_ENTRIES } from './changed-packages.ts';
 
 /** Folders of all sides that are read, whatever a branch contains. */
 const MAX_TREES = 3000;
@@ -62,7 +62,9 @@ export async function unjudgedMerge(git: Git, sides: MergedSides): Promise<Unjud
     reasons.push(`The main branch has removed or moved ${found.byMain}, which this branch changes; ${update}`);
   else if (found.byMain !== undefined) watched.add('');
   if (found.isIncomplete === true)
-    reasons.push(`The branch and the main branch both change too many folders, or too deep ones; ${update}`);
+    reasons.push(
+      `The branch and the main branch both change too many folders, or too deep or malformed ones; ${update}`,
+    );
   return { reasons, watched: fewer(watched) };
 
   async function visit(
@@ -84,6 +86,11 @@ export async function unjudgedMerge(git: Git, sides: MergedSides): Promise<Unjud
     }
     left -= 3;
     const [old, next, onMain] = [await entriesOf(git, was), await entriesOf(git, wanted), await entriesOf(git, there)];
+    if ([old, next, onMain].includes(UNREAD_ENTRIES)) {
+      watch(path);
+      found.isIncomplete = true;
+      return;
+    }
     const isOfPackage = above.isPackage || (isBelow(path) && kptfileOf(next) === 'file');
     if (!isOfPackage && isBelow(path)) {
       if (!isWatched) watch(`${path}/Kptfile`);

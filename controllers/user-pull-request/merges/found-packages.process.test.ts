@@ -130,7 +130,7 @@ describe('packages behind more folders than are read', () => {
     const isKnown = Object.keys(known).length > 0;
     const commit = await at.pull({ ...folders, ...known, 'zzz/README.md': 'text' });
     await at.poll();
-    expect(ready(commit)).toMatch(/^failure: The branch changes too many folders, or too deep ones/);
+    expect(ready(commit)).toMatch(/^failure: The branch changes too many folders, or too deep or malformed ones/);
     await at.merge(1, 'bob');
     const counted: HostMerge[] = [];
     const stop = hostMerges.subscribe((one) => void counted.push(one));

@@ -26,7 +26,7 @@ export interface PackageAtMerge {
 }
 
 const TOO_MANY_FOLDERS =
-  'it changes too many folders, or too deep ones; change its packages again in smaller pull requests';
+  'it changes too many folders, or too deep or malformed ones; change its packages again in smaller pull requests';
 const NO_HEAD =
   'its head cannot be fetched from the host, without which it is not known whether a rebase has brought more than its last commit; change what is missing in another pull request';
 
