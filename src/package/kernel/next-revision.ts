@@ -21,6 +21,6 @@ export function nextRevision(
     const tag = tagFor(revision);
     const other = revision > MAX_REVISION ? undefined : conflictWith(tag);
     if (other === undefined) return { revision };
-    if (tag.startsWith(`${other}/`)) return { revision, above: other };
+    if (other !== tag && !other.startsWith(`${tag}/`)) return { revision, above: other };
   }
 }
