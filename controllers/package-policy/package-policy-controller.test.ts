@@ -324,6 +324,29 @@ test('a review that cannot work is reported before there is a package, until it 
   expect(await condition('one', 'ReviewValid')).toEqual({});
 });
 
+test('a Secret that cannot be read is reported, and stops no other condition and no other policy', async () => {
+  const forge = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } };
+  await policy('a', { review: { forge } });
+  await policy('b', { selector: { repositories: ['nosuch'] } });
+  const reviewProblems = async () => {
+    throw new SluiceError('Unavailable', 'the cluster is not there');
+  };
+  const controller = await controllerOf(true, undefined, undefined, reviewProblems);
+  expect(await reconcile(controller)).toMatchObject({ requeueAfter: 60_000 });
+  const unread = { is: 'Unknown', reason: 'NotRead', message: 'the cluster is not there' };
+  expect(await condition('a', 'ReviewValid')).toEqual(unread);
+  expect(await condition('a', 'NamesKnown')).toMatchObject({ is: 'True' });
+  expect(await condition('b', 'NamesKnown')).toMatchObject({ is: 'False' });
+
+  // What is certainly wrong is still reported.
+  await policy('c', { review: { forge } });
+  await reconcile(await controllerOf(true, undefined, undefined, reviewProblems));
+  expect(await condition('a', 'ReviewValid')).toMatchObject({
+    is: 'False',
+    message: expect.stringMatching(/^the policies a, c all have spec.review.*; the cluster is not there$/),
+  });
+});
+
 test('what another controller has written into the status meanwhile is kept', async () => {
   await world.draft('apps/web/w1');
   const seen = await policy('all', {});

@@ -6,7 +6,7 @@ import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource, watchKind } from '../../src/controller/source.ts';
 import { filterInSlices, inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { retryConflicts } from '../../src/foundation/concurrency/retry-conflicts.ts';
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { isSelectedBy, type VariantReader, variantSetsOf } from '../../src/package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -29,7 +29,7 @@ import { NAMES_KNOWN, policyConditions, SELECTED } from './policy-conditions.ts'
 import { unknownGroups, unknownTypes } from './policy-names.ts';
 import { QUORUM_REACHABLE, quorumRights } from './quorum-rights.ts';
 import { clashText, repositoryClash, rowClash } from './review-clash.ts';
-import { REVIEW_VALID, reviewCondition } from './review-valid.ts';
+import { REVIEW_VALID, reviewCondition, unreadReview } from './review-valid.ts';
 
 export interface PackagePolicyOptions {
   readonly client: Client;
@@ -54,7 +54,7 @@ const MAX_GATES_CHARACTERS = 1000;
 const LOOK_MS = 300_000;
 /** While a repository is not read. */
 const UNREAD_LOOK_MS = 10_000;
-/** While a review is not valid: Secrets have no events here. */
+/** While a review is not valid, or not known to be: Secrets have no events here. */
 const INVALID_LOOK_MS = 60_000;
 /** Between two looks at a namespace at least, since a fan-out has thousands of events. */
 const PAUSE_MS = 2000;
@@ -194,10 +194,8 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         ].flatMap((one) => one ?? []);
         // Whether its names are known is not certain before all packages are read; rights depend on none of them.
         const conditions = isRead || unknown.length > 0 ? policyConditions(policy, { packages, unknown }) : [];
-        const problems =
-          policy.spec.review === undefined ? [] : [...(await reviewProblems(policy, signal)), ...clashOf(policy)];
-        if (problems.length > 0) isInvalid = true;
-        const review = policy.spec.review === undefined ? [] : [reviewCondition(problems)];
+        const review = policy.spec.review === undefined ? [] : [await reviewOf(policy, clashOf(policy), signal)];
+        if (review.some(({ status }) => status !== 'True')) isInvalid = true;
         await report(policy, [...conditions, ...rights, ...review], signal);
       }
       const endMs = clock.monotonic();
@@ -214,6 +212,20 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
       };
     },
   };
+
+  /** A Secret that cannot be read says nothing of other conditions, and nothing of other policies. */
+  async function reviewOf(
+    policy: Stored<PackagePolicy>,
+    clash: readonly string[],
+    signal: AbortSignal,
+  ): Promise<NewCondition> {
+    try {
+      return reviewCondition([...(await reviewProblems(policy, signal)), ...clash]);
+    } catch (error) {
+      signal.throwIfAborted();
+      return clash.length > 0 ? reviewCondition([...clash, messageOf(error)]) : unreadReview(messageOf(error));
+    }
+  }
 
   /** Milliseconds until the next look at a namespace. */
   function waitOf(namespace: string, nowMs: number): number {
