@@ -26,7 +26,7 @@ import { unknownNames } from '../unknown-names.ts';
 import { APPROVERS_PERMITTED, approverRights, namesApprovers, remembered } from './approver-rights.ts';
 import { boundGroups } from './bound-groups.ts';
 import { NAMES_KNOWN, policyConditions, SELECTED } from './policy-conditions.ts';
-import { unknownGroups, unknownTypes } from './policy-names.ts';
+import { gatesRequired, unknownGroups, unknownTypes } from './policy-names.ts';
 import { QUORUM_REACHABLE, quorumRights } from './quorum-rights.ts';
 import { clashText, repositoryClash, rowClash } from './review-clash.ts';
 import { REVIEW_VALID, reviewCondition, unreadReview } from './review-valid.ts';
@@ -111,7 +111,12 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
             });
           // What policies name.
           const named = [
-            follow(repositoryKind, specOrMetadataChanged),
+            follow(
+              repositoryKind,
+              (event) =>
+                specOrMetadataChanged(event) ||
+                (event.type === 'update' && !sameValue(event.old.status?.policies, event.object.status?.policies)),
+            ),
             follow(packageVariantSetKind, specOrMetadataChanged),
             follow(packageVariantKind, specOrMetadataChanged),
           ];
@@ -151,7 +156,8 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         (name) => announced.has(name) || store.findRepository(`${namespace}/${name}`) !== undefined,
       );
       const types = new Set<string>();
-      const gates = new Set(present.flatMap(({ spec }) => spec.requiredGates.map((one) => one.conditionType)));
+      const required = gatesRequired(present, [...registered.values()]);
+      const gates = new Set(required);
       await inSlices(rows, ({ kptfile }) => {
         if (kptfile === undefined) return;
         for (const type of gatesOf(kptfile)) gates.add(type);
@@ -183,7 +189,7 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         const selected = await select(policy);
         const unknown = [
           ...unknownNames(policy.spec.selector, names),
-          ...(isRead && rows.length > 0 ? unknownTypes(policy.spec, types, gates) : []),
+          ...(isRead && rows.length > 0 ? unknownTypes(policy.spec, types, required && gates) : []),
           ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
         ];
         // Packages that are not read yet would count as missing.
