@@ -138,4 +138,12 @@ describe('sluice verify in a clone without refs/sluice/', () => {
       expect.stringContaining('there is no folder foo on the branch main, and no revision of a package in it'),
     ]);
   });
+
+  test('a folder that a new Repository does not have yet is a note', async () => {
+    cli.bare('new.git');
+    await ok('repo', 'reg', join(cli.folder, 'new.git'), '--directory', 'pkgs');
+    const { code, stdout, stderr } = await verify(join(cli.folder, 'new.git'), '--directory', 'pkgs');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('1 in band, 0 out of band')]);
+    expect(stderr).toContain('there is no folder pkgs on the branch main yet');
+  });
 });
