@@ -17,7 +17,9 @@ describe('a pull request in a merge queue of the host', () => {
     at = open();
     // As GitHub.
     at.forge.batchesReads = true;
-    Object.assign(at.forge, { mergeQueue: { waiting: async () => [], treeOf: async () => undefined } });
+    Object.assign(at.forge, {
+      mergeQueue: { waiting: async () => ({ merges: [], isComplete: true }), treeOf: async () => undefined },
+    });
   });
 
   /** A proposal that is ready, and that a user of the host has put into the queue. */

@@ -121,7 +121,7 @@ describe('polls of pull requests, where webhooks report them', () => {
     const waiting = async () => {
       reads += 1;
       if (isDown) throw new SluiceError('Unavailable', 'the host is down');
-      return [{ number: 1, commit: 'b'.repeat(40) }];
+      return { merges: [{ number: 1, commit: 'b'.repeat(40) }], isComplete: true };
     };
     Object.assign(at.forge, { mergeQueue: { waiting, treeOf: async () => undefined } });
     requests.addReview(REPOSITORY, 'merge-queue');

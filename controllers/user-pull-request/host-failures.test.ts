@@ -65,7 +65,7 @@ describe('while the host fails', () => {
     let isDown = false;
     const waiting = async () => {
       if (isDown) throw down;
-      return [];
+      return { merges: [], isComplete: true };
     };
     Object.assign(at.forge, { mergeQueue: { waiting } });
     await at.policy();

@@ -62,7 +62,9 @@ describe('after a lost response, although it is as before', () => {
 
   test('a check at a commit of the merge queue is written again, which the host would merge by it', async () => {
     const waiting: QueuedMerge[] = [];
-    Object.assign(at.forge, { mergeQueue: { waiting: async () => waiting, treeOf: async () => undefined } });
+    Object.assign(at.forge, {
+      mergeQueue: { waiting: async () => ({ merges: waiting, isComplete: true }), treeOf: async () => undefined },
+    });
     await at.pull(FILES);
     await settle();
     const branch = `gh-readonly-queue/main/pr-1-${'a'.repeat(40)}`;

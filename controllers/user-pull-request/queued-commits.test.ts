@@ -19,13 +19,15 @@ describe('pull requests of users in a merge queue of the host', () => {
   let at: UserPullBench;
   let waiting: QueuedMerge[];
   let reads: number;
+  let isComplete: boolean;
   beforeEach(() => {
     at = open();
     waiting = [];
     reads = 0;
+    isComplete = true;
     const read = async () => {
       reads += 1;
-      return waiting;
+      return { merges: waiting, isComplete };
     };
     Object.assign(at.forge, { mergeQueue: { waiting: read, treeOf: async () => undefined } });
   });
@@ -64,6 +66,21 @@ describe('pull requests of users in a merge queue of the host', () => {
     reads = 0;
     await settle();
     expect(reads).toBe(0);
+  });
+
+  test('get them there too where the host has the commit only after its event', async () => {
+    const requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    await at.policy();
+    const head = await at.pull(files);
+    await settle();
+    isComplete = false;
+    requests.addReview({ namespace: 'default', name: 'apps' }, 'merge-queue');
+    await at.poll(0);
+    await settle();
+    const commit = await queue(1, files);
+    await settle();
+    expect(at.titles(commit)).toEqual(at.titles(head));
   });
 
   test('are judged as the merge has their packages, with the policy of the pull request', async () => {

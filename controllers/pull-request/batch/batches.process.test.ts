@@ -273,7 +273,7 @@ describe('a pull request of several proposals', () => {
     const { number, head } = await at.forge.get(1);
     const queued = 'b'.repeat(40);
     const inQueue: { number: number; commit: string }[] = [];
-    const waiting = async () => inQueue;
+    const waiting = async () => ({ merges: inQueue, isComplete: true });
     const treeOf = async (_commit: string, path: string) => treeAt(head.commit, path);
     Object.assign(at.forge, { mergeQueue: { waiting, treeOf } });
     let hint: ReviewRequest | undefined;

@@ -41,7 +41,7 @@ describe('the checks of a proposal', () => {
     const mergeQueue = {
       waiting: async () => {
         reads += 1;
-        return waiting;
+        return { merges: waiting, isComplete: true };
       },
       treeOf: async (commit: string) => trees.get(commit),
     };

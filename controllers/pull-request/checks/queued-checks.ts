@@ -55,15 +55,15 @@ export class QueuedPulls {
   async read(pulls: PullRequests, shown: Iterable<ShownPull>, signal: AbortSignal): Promise<readonly ShownPull[]> {
     const { mergeQueue } = pulls.forge;
     if (mergeQueue === undefined || !(this.#active.has(pulls) || pulls.queued.size > 0)) return [];
-    const waiting = await mergeQueue.waiting(pulls.base, signal);
-    if (waiting.length === 0) this.#active.delete(pulls);
-    const left = await pulls.queued.readLeft(pulls.forge, new Set(waiting.map(({ number }) => number)), signal);
+    const { merges, isComplete } = await mergeQueue.waiting(pulls.base, signal);
+    if (merges.length === 0 && isComplete) this.#active.delete(pulls);
+    const left = await pulls.queued.readLeft(pulls.forge, new Set(merges.map(({ number }) => number)), signal);
     const changed = new Set<ShownPull>();
     for (const one of shown) {
       if (one.pulls !== pulls) continue;
       // What has waited for that is written.
       if (left.has(one.number)) changed.add(one);
-      const queued = waiting.filter(({ number }) => number === one.number).map(({ commit }) => commit);
+      const queued = merges.filter(({ number }) => number === one.number).map(({ commit }) => commit);
       if (queued.length > 0 && pulls.queued.note(one.number, true)) changed.add(one);
       if (`${one.queued ?? []}` === `${queued}`) continue;
       one.queued = queued;

@@ -216,7 +216,9 @@ describe('a pull request in the merge queue', () => {
     test.each([1, 2])('leaves it also if the response to the merge was lost, %i polls later', async (polls) => {
       await start();
       at.forge.batchesReads = true;
-      Object.assign(at.forge, { mergeQueue: { waiting: async () => [], treeOf: async () => undefined } });
+      Object.assign(at.forge, {
+        mergeQueue: { waiting: async () => ({ merges: [], isComplete: true }), treeOf: async () => undefined },
+      });
       at.forge.outcome = { state: 'queued' };
       at.forge.after = (method) => {
         if (method !== 'merge') return;

@@ -7,6 +7,8 @@ const files = (contents: Record<string, string>) =>
   new Map(Object.entries(contents).map(([path, text]) => [path, Buffer.from(text)]));
 const configMap = (name: string, value: string, namespace = 'shop') =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\ndata:\n  key: ${value}\n`;
+const LIST = 'kind: List, apiVersion: v1, metadata: {name: l}';
+const DATA = 'stringData: {pw: HUNTER}';
 const secret = (fields: string) => `apiVersion: v1\nkind: Secret\nmetadata:\n  name: access\n${fields}`;
 
 test('resources are compared by their identity, wherever they are; other files as files, without conditions', async () => {
@@ -68,6 +70,23 @@ test.each([
   const text = JSON.stringify(changes);
   expect(text).not.toContain('HUNTER');
   expect(text.match(/hidden, as it contains a Secret/g)).toHaveLength(3);
+});
+
+test.each([
+  [
+    'of a list that begins on the line of the marker',
+    'l.yaml',
+    `--- {x: &k Secret,\n${LIST}, items: [{kind: *k, ${DATA}}]}\n`,
+  ],
+  ['as JSON in a string', 'l.yaml', configMap('map', '"{\\"kind\\":\\"Secret\\",\\"a\\":\\"HUNTER\\"}"')],
+  ['as JSON in a string in a string', 'l.md', JSON.stringify(JSON.stringify('{"kind": "Secret", "a": "HUNTER"}'))],
+  ['in a string with an escape', 'l.yaml', configMap('map', `"kind: Secr\\x65t\\n${DATA}"`)],
+  ['in JSON with a name in capital letters', 'l.JSON', '{"kind": "\\u0053ecret", "data": {"pw": "HUNTER"}}'],
+  ['in YAML with a name in capital letters', 'l.YML', `kind: "\\x53ecret"\n${DATA}\n`],
+])('a Secret %s is hidden', async (_what, path, text) => {
+  const changes = JSON.stringify(await renderedChanges(new Map(), files({ [path]: text }), NO_SIGNAL));
+  expect(changes).not.toContain('HUNTER');
+  expect(changes).toContain('hidden, as it contains a Secret');
 });
 
 test('JSON with a Secret is hidden, and what only names Secrets is shown', async () => {

@@ -143,7 +143,8 @@ async function textOf({ path, resource, text }: Document, pause: Pause, before?:
   const isSecret = resource.kind === 'Secret' && resource.group === '';
   if (!isSecret) {
     const shown = `${text.replace(/^---.*\n/, '').trimEnd()}\n`;
-    return (await hasSecretWithin(path, shown, { isRead: true, pause })) ? placeholderOf(shown.length) : shown;
+    // The first line can have more than the marker.
+    return (await hasSecretWithin(path, text, { isRead: true, pause })) ? placeholderOf(shown.length) : shown;
   }
   const { value } = resource;
   const was = before?.resource.value ?? {};

@@ -79,7 +79,9 @@ describe('conditions that the main branch has before a pull request of a user', 
 
   test('count in a merge queue for what is before in the queue', async () => {
     const waiting: { number: number; commit: string; branch: string }[] = [];
-    Object.assign(at.forge, { mergeQueue: { waiting: async () => waiting, treeOf: async () => undefined } });
+    Object.assign(at.forge, {
+      mergeQueue: { waiting: async () => ({ merges: waiting, isComplete: true }), treeOf: async () => undefined },
+    });
     const files = { 'web/Kptfile': KPTFILE(GATES, TESTED), 'web/map.yaml': MAP };
     await check(files);
     await check({ ...files, 'web/Kptfile': KPTFILE(GATES, TESTED.replace('True', 'False')) });

@@ -318,18 +318,19 @@ export class UserPulls {
 
   /**
    * Takes over which of them wait for checks in the merge queue of the host. Returns the numbers of those that wait at other commits than before. Reads
-   * the queue only if there was something in it, on request, and if a pull request has changed, as those do that are put there.
+   * the queue only if there was something in it, on request, and if a pull request has changed, as those do that are put there: the host may make the
+   * commit only later.
    */
   async readQueue(signal: AbortSignal): Promise<readonly number[]> {
     const { mergeQueue } = this.forge;
     const isRead = this.#readsQueue || this.hasChanged || [...this.#open.values()].some(({ queued }) => queued?.length);
     if (mergeQueue === undefined || this.#open.size === 0 || !isRead) return [];
     this.#readsQueue = true;
-    const waiting = await mergeQueue.waiting(this.#base, signal);
-    this.#readsQueue = false;
+    const { merges, isComplete } = await mergeQueue.waiting(this.#base, signal);
+    this.#readsQueue = !isComplete;
     const changed: number[] = [];
     for (const [number, entry] of this.#open) {
-      const queued = waiting.filter((one) => one.number === number);
+      const queued = merges.filter((one) => one.number === number);
       const isSame = isDeepStrictEqual(queued, entry.queued ?? []);
       entry.queued = queued;
       if (!isSame && queued.length > 0) changed.push(number);

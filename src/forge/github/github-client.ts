@@ -148,7 +148,7 @@ export function graphqlError(name: string, first: GraphqlError, others: readonly
 }
 
 /** An error without a type is a failure of GitHub itself, unless it explains what is wrong with the query. */
-function graphqlCode({ type, extensions }: GraphqlError): ErrorCode {
+export function graphqlCode({ type, extensions }: GraphqlError): ErrorCode {
   if (type !== undefined && type !== null) return GRAPHQL_CODES[type] ?? 'InvalidInput';
   return extensions === undefined ? 'Unavailable' : 'InvalidInput';
 }

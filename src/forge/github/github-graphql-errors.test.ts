@@ -170,6 +170,50 @@ describe('pull requests that GitHub cannot return', () => {
     expect(sizes()).toEqual([3]);
   });
 
+  /** The fields of pull requests that a query has. */
+  const fieldsOf = (body: unknown) =>
+    [...JSON.stringify(body).matchAll(/(p\d+): /g)].flatMap(([, field]) => field ?? []);
+  const TOO_MUCH = { type: 'RESOURCE_LIMITS_EXCEEDED', message: 'Resource limits for this query exceeded.' };
+
+  test.each(['names all', 'names the last', 'has nothing'])(
+    'are read with smaller queries where they are too much together: GitHub %s',
+    async (what) => {
+      const { read, sizes } = await opened(4);
+      server.fault = ({ body }) => {
+        const fields = fieldsOf(body);
+        if (fields.length <= 2) return undefined;
+        const named = what === 'names all' ? fields : fields.slice(-1);
+        const errors = named.map((field) => ({ ...TOO_MUCH, path: ['repository', field] }));
+        const repository = what === 'has nothing' ? null : Object.fromEntries(fields.map((field) => [field, null]));
+        return { status: 200, body: JSON.stringify({ data: { repository }, errors }) };
+      };
+      expect(await read()).toEqual(versions(4));
+      expect(sizes()).toEqual([4, 2, 2]);
+    },
+  );
+
+  test('fail where they are too much alone', async () => {
+    const { numbers, read, sizes } = await opened(3);
+    server.fault = ({ body }) => {
+      const field = `p${numbers[2]}`;
+      if (!fieldsOf(body).includes(field)) return undefined;
+      const errors = [{ ...TOO_MUCH, path: ['repository', field] }];
+      return { status: 200, body: JSON.stringify({ data: { repository: null }, errors }) };
+    };
+    expect(await read()).toEqual(['v1', 'v2', 'LimitExceeded']);
+    expect(sizes()).toEqual([3, 2, 1]);
+  });
+
+  test('are no more queries than a few where each names another one', async () => {
+    const { read, sizes } = await opened(20);
+    server.fault = ({ body }) => {
+      const errors = [{ path: ['repository', fieldsOf(body)[0]], message: FAILED }];
+      return { status: 200, body: JSON.stringify({ data: { repository: null }, errors }) };
+    };
+    expect(new Set(await read())).toEqual(new Set(['Unavailable']));
+    expect(sizes()).toHaveLength(12);
+  });
+
   test('fail alone where what GitHub returns of them is not as documented', async () => {
     const { numbers, read, sizes } = await opened(2);
     const [first, second] = numbers.map((number) => `p${number}`);

@@ -24,7 +24,8 @@ async function open(name: string) {
   const { number } = await forge.open({ head: 'proposed/shop/v1', base: 'main', title: 't', body: '' }, NO_SIGNAL);
   const pull = repository.pulls.find((one) => one.number === number);
   if (pull === undefined) throw new Error('it was not opened');
-  return { ...{ repository, forge, head, number, pull }, waiting: () => forge.mergeQueue.waiting('main', NO_SIGNAL) };
+  const state = () => forge.mergeQueue.waiting('main', NO_SIGNAL);
+  return { ...{ repository, forge, head, number, pull }, waiting: async () => (await state()).merges, state };
 }
 
 test('finds what a merge queue waits for, and the folders of its commits', async () => {
@@ -38,7 +39,7 @@ test('finds what a merge queue waits for, and the folders of its commits', async
     expect(await waiting()).toEqual([
       { number, commit, branch: expect.stringMatching(`^gh-readonly-queue/main/pr-${number}-[0-9a-f]{40}$`) },
     ]);
-    expect(await forge.mergeQueue.waiting('other', NO_SIGNAL)).toEqual([]);
+    expect(await forge.mergeQueue.waiting('other', NO_SIGNAL)).toEqual({ merges: [], isComplete: true });
     const root = await forge.mergeQueue.treeOf(commit, '', NO_SIGNAL);
     expect(root).toMatch(/^[0-9a-f]{40}$/);
     expect(await forge.mergeQueue.treeOf(head, '', NO_SIGNAL)).toBe(root);
@@ -54,7 +55,7 @@ test('finds what a merge queue waits for, and the folders of its commits', async
 });
 
 test('branches that users push with the names of a merge queue are not in it', async () => {
-  const { repository, forge, head, number, pull, waiting } = await open('forged');
+  const { repository, forge, head, number, pull, waiting, state } = await open('forged');
   try {
     const evil = repository.commit('evil');
     const name = `gh-readonly-queue/main/pr-${number}-${head}`;
@@ -62,15 +63,15 @@ test('branches that users push with the names of a merge queue are not in it', a
     // The branch has no queue; it has one, which is empty; the pull request is in it, without a commit; and with another commit.
     expect(await waiting()).toEqual([]);
     repository.protections.set('main', { hasQueue: true });
-    expect(await waiting()).toEqual([]);
+    expect(await state()).toEqual({ merges: [], isComplete: true });
     repository.queue.add(number);
-    expect(await waiting()).toEqual([]);
+    expect(await state()).toEqual({ merges: [], isComplete: false });
     const commit = repository.enqueue(pull);
-    expect(await waiting()).toMatchObject([{ number, commit }]);
+    expect(await state()).toMatchObject({ merges: [{ number, commit }], isComplete: true });
     // The queue has replaced its commit since: what can be fetched is the former one.
     repository.queueCommits.set(number, evil);
     repository.deleteBranch(name);
-    expect(await waiting()).toEqual([]);
+    expect(await state()).toEqual({ merges: [], isComplete: false });
   } finally {
     await forge.close();
   }

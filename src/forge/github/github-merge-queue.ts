@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import type { MergeQueue, QueuedMerge } from '../merge-queue.ts';
+import type { MergeQueue, QueuedMerge, QueuedMerges } from '../merge-queue.ts';
 import type { GitHubClient } from './github-client.ts';
 import { matchingRefsSchema, type QueuedCommit, queueEntriesSchema, treeSchema } from './github-schemas.ts';
 
@@ -29,22 +29,27 @@ export class GitHubMergeQueue implements MergeQueue {
     this.#repository = repository;
   }
 
-  async waiting(base: string, signal: AbortSignal): Promise<readonly QueuedMerge[]> {
+  async waiting(base: string, signal: AbortSignal): Promise<QueuedMerges> {
     const refs = await this.#client.call(matchingRefsSchema, signal, ({ git }, options) =>
       git.listMatchingRefs({ ...this.#repository, ref: `heads/${BRANCHES}${base}/`, ...options }),
     );
-    if (refs.length === 0) return [];
+    if (refs.length === 0) return { merges: [], isComplete: true };
     const branches = new Map(refs.map(({ ref, object }) => [object.sha, ref.slice('refs/heads/'.length)]));
     const { owner, repo: name } = this.#repository;
     const request = { name: 'the query of the merge queue', query: ENTRIES, variables: { owner, name, base } };
     const { repository } = await this.#client.graphql(queueEntriesSchema, request, signal);
-    return (repository?.mergeQueue?.entries?.nodes ?? []).flatMap((entry) => {
-      // An entry has no commit until GitHub has made the merge.
+    const merges: QueuedMerge[] = [];
+    let isComplete = true;
+    for (const entry of repository?.mergeQueue?.entries?.nodes ?? []) {
       const { pullRequest, headCommit } = entry ?? {};
-      if (!pullRequest || !headCommit || isHead(headCommit)) return [];
-      const branch = branches.get(headCommit.oid);
-      return branch === undefined ? [] : [{ number: pullRequest.number, commit: headCommit.oid, branch }];
-    });
+      if (!pullRequest || (headCommit && isHead(headCommit))) continue;
+      // An entry has no commit until GitHub has made the merge, and can have another one since the branches were read.
+      const branch = headCommit ? branches.get(headCommit.oid) : undefined;
+      if (headCommit && branch !== undefined)
+        merges.push({ number: pullRequest.number, commit: headCommit.oid, branch });
+      else isComplete = false;
+    }
+    return { merges, isComplete };
   }
 
   async treeOf(commit: string, path: string, signal: AbortSignal): Promise<string | undefined> {

@@ -6,8 +6,9 @@ import type { ForgeErrorDetails, PullRequest, PullState, Review, ScheduledMerge 
 import type { Mergeability } from '../forge-merging.ts';
 import { checkedForm } from '../http/checked-form.ts';
 import type { Dismissal } from '../reviews/dismissed-reviews.ts';
-import { type GitHubClient, graphqlError } from './github-client.ts';
+import { type GitHubClient, graphqlCode, graphqlError } from './github-client.ts';
 import { SCHEDULE, scheduledIn, scheduleSchema } from './github-schedule.ts';
+import type { GraphqlError } from './github-schemas.ts';
 import { mergeabilityOf, reviewStateOf } from './github-state-names.ts';
 
 /** Pull requests of one query: GitHub ends a query after ten seconds, and a response with the longest texts is not too long. */
@@ -111,8 +112,10 @@ type Results<Result> = ReadonlyMap<number, Result | Error>;
 
 interface Answer<Result> {
   readonly read: Results<Result>;
-  /** Why it has nothing of the others; undefined where the errors in `read` may be the reason. */
+  /** Why it has nothing of the others; undefined if it has all. */
   readonly error?: SluiceError;
+  /** Whether the errors in `read` may be the reason, so that a query without these may have the others. */
+  readonly isOfRead?: boolean;
 }
 
 /** What decides about pull requests, read for many with one query of GraphQL. */
@@ -159,19 +162,16 @@ export class GitHubStates {
     const parts: (readonly number[])[] = [numbers];
     let failed = 0;
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-      const { read, error } = await this.#query(part, kind);
+      const { read, error, isOfRead = false } = await this.#query(part, kind);
       for (const [number, result] of read) results.set(number, result);
-      const rest = part.filter((number) => !read.has(number));
-      if (error === undefined) {
-        if (rest.length > 0) parts.push(rest);
-        continue;
-      }
+      if (error === undefined) continue;
       failed += 1;
-      const isOfAll = failed === MAX_FAILED || !mayBeOfOne(error);
+      const rest = part.filter((number) => !read.has(number));
+      const isOfAll = failed === MAX_FAILED || !(isOfRead || mayBeOfOne(error));
       if (isOfAll) rest.push(...parts.splice(0).flat());
-      const half = Math.ceil(rest.length / 2);
-      if (isOfAll || rest.length === 1) for (const number of rest) results.set(number, error);
-      else parts.push(rest.slice(half), rest.slice(0, half));
+      const half = isOfRead ? rest.length : Math.ceil(rest.length / 2);
+      if (isOfAll || (rest.length === 1 && !isOfRead)) for (const number of rest) results.set(number, error);
+      else parts.push(...[rest.slice(half), rest.slice(0, half)].filter(({ length }) => length > 0));
     }
     return results;
   }
@@ -188,16 +188,21 @@ export class GitHubStates {
       const { signal } = new AbortController();
       const { data, errors } = await this.#client.partialGraphql({ query, variables: { owner, name } }, signal);
       const failures = errors.filter(({ type }) => type !== 'NOT_FOUND');
+      // What was too much together is of none of them, also where it names what GitHub has not read because of it.
+      const isOf = (failure: GraphqlError, number: number) =>
+        failure.path?.[1] === `p${number}` && (numbers.length === 1 || graphqlCode(failure) !== 'LimitExceeded');
       for (const number of numbers) {
         // Also those of its fields: what is null there would be read as something that the pull request does not have.
-        const [first, ...more] = failures.filter(({ path }) => path?.[1] === `p${number}`);
+        const [first, ...more] = failures.filter((failure) => isOf(failure, number));
         if (first !== undefined) read.set(number, graphqlError(`the query of pull request ${number}`, first, more));
       }
-      const [ofAll, ...more] = failures.filter(({ path }) => !numbers.some((number) => path?.[1] === `p${number}`));
+      const [ofAll, ...more] = failures.filter((failure) => !numbers.some((number) => isOf(failure, number)));
       if (ofAll !== undefined) return { read, error: graphqlError(QUERY, ofAll, more) };
       // GitHub leaves out what has no meaning without the failed ones.
       const { repository } = checkedForm(dataSchema, read.size > 0 ? (data ?? {}) : data, QUERY);
-      if (!repository && read.size > 0) return { read };
+      const [first, ...others] = failures;
+      if (!repository && first !== undefined)
+        return { read, error: graphqlError(QUERY, first, others), isOfRead: true };
       for (const number of numbers)
         if (!read.has(number)) read.set(number, this.#resultOf(number, repository?.[`p${number}`], kind));
       return { read };
