@@ -10,10 +10,10 @@ import type { PackageRevision } from '../../src/package/model/revision/package-r
 import { hostedFolder } from '../../src/package/store/opening/open-package-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { parsePublicationDigest, publicationScope } from '../../src/package/trust/ledger/publication-mark.ts';
+import { markedPublications } from '../../src/package/trust/ledger/publication-mark.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 
-/** Revision numbers that are searched in the ledger. */
+/** The highest revision number that is searched in the ledger. */
 const MAX_NUMBERS = 1000;
 
 export interface LostTagOptions {
@@ -65,13 +65,9 @@ async function lostPublication(
   if (revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') return undefined;
   const repository = store.repositoryOf(revision);
   const { path, key, ref } = revision;
-  // Numbers are assigned in order.
-  const highest = Math.max(0, ...[...repository.index.ofPackage(key.package)].map((row) => row.revision));
-  for (let number = 1; number <= MAX_NUMBERS; number++) {
-    const mark = repository.trust.mark(publicationScope(path, `v${number}`));
-    if (mark === undefined && number > highest) return undefined;
-    if (mark === undefined || hasRevision(repository, key.package, number)) continue;
-    const { commit, isDeleted } = parsePublicationDigest(mark.digest);
+  for (const { revision: number, commit, isDeleted } of markedPublications(repository.trust, path)) {
+    if (number > MAX_NUMBERS) return undefined;
+    if (hasRevision(repository, key.package, number)) continue;
     if (isDeleted || (await workspaceOf(repository.git, commit)) !== key.workspace) continue;
     const publication = { path, revision: number, commit };
     const message = `it was published as v${number}, and its tag is missing in the repository while ${ref} is left; ${repushText(repository, publication, dataFolder)}`;

@@ -1,7 +1,8 @@
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { trimEndOf } from '../../src/foundation/text/trim-characters.ts';
+import { findSecret } from '../../src/package/upstream/find-secret.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { secretKind, secretText } from '../../src/resource/kinds/core/secret.ts';
+import { type Secret, secretText } from '../../src/resource/kinds/core/secret.ts';
 import type { Notification } from '../../src/resource/kinds/sluice/notification.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 
@@ -13,8 +14,12 @@ export async function secretValue(
   use: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const where = `Secret ${namespace}/${name}, ${use},`;
-  const secret = await client.find(secretKind, { namespace, name }, { signal });
+  const secret = await findSecret(client, { namespace, name }, signal);
+  return valueIn(secret, key, `Secret ${namespace}/${name}, ${use},`);
+}
+
+/** The same of a Secret that was read already; undefined if it does not exist. `where` begins its errors. */
+export function valueIn(secret: Secret | undefined, key: string, where: string): string {
   if (secret === undefined) throw new SluiceError('NotFound', `${where} does not exist; create it with the key ${key}`);
   const value = trimEndOf(secretText(secret, key) ?? '', '\r\n');
   if (value === '') throw new SluiceError('InvalidInput', `${where} has no value for the key ${key}; put it there`);

@@ -11,6 +11,7 @@ import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import type { MayApprove } from '../pull-request/rights.ts';
 import { permitCommands } from './approver-rights.ts';
 import { packagePolicyController } from './package-policy-controller.ts';
+import { gatesRequired, unknownTypes } from './policy-names.ts';
 
 let world: Fixture;
 let clock: ManualClock;
@@ -324,6 +325,64 @@ test('a review that cannot work is reported before there is a package, until it 
   expect(await condition('one', 'ReviewValid')).toEqual({});
 });
 
+test('a Secret that cannot be read is reported, and stops no other condition and no other policy', async () => {
+  const forge = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } };
+  await policy('a', { review: { forge } });
+  await policy('b', { selector: { repositories: ['nosuch'] } });
+  const reviewProblems = async () => {
+    throw new SluiceError('Unavailable', 'the cluster is not there');
+  };
+  const controller = await controllerOf(true, undefined, undefined, reviewProblems);
+  expect(await reconcile(controller)).toMatchObject({ requeueAfter: 60_000 });
+  const unread = { is: 'Unknown', reason: 'NotRead', message: 'the cluster is not there' };
+  expect(await condition('a', 'ReviewValid')).toEqual(unread);
+  expect(await condition('a', 'NamesKnown')).toMatchObject({ is: 'True' });
+  expect(await condition('b', 'NamesKnown')).toMatchObject({ is: 'False' });
+
+  // What is certainly wrong is still reported.
+  await policy('c', { review: { forge } });
+  await reconcile(await controllerOf(true, undefined, undefined, reviewProblems));
+  expect(await condition('a', 'ReviewValid')).toMatchObject({
+    is: 'False',
+    message: expect.stringMatching(/^the policies a, c all have spec.review.*; the cluster is not there$/),
+  });
+});
+
+test('a gate that a policy in a repository requires is known to gateChecks, about which nothing is said while not all are', async () => {
+  await world.draft('apps/web/w1');
+  const forge = { provider: 'gitea', api: 'https://git.example.com/api/v1', secretRef: { name: 'forge' } };
+  await policy('rev', { review: { forge, gateChecks: ['example.com/Tested'] } });
+  const { items } = await world.client.list(packagePolicyKind, { namespace: 'default' });
+  const [rev] = items;
+  const reportOf = (policies: object[] | undefined) => {
+    const metadata = { name: 'guard', annotations: { 'sluice.dev/policies': 'policies' } };
+    const required = gatesRequired(items, [{ metadata, status: { policies } } as never]);
+    return rev === undefined ? [] : unknownTypes(rev.spec, new Set(), required && new Set(required));
+  };
+  const file = { name: 'strict', file: 'policies/strict.yaml', commit: 'abc' };
+  const strict = (type: string) => [{ ...file, spec: { requiredGates: [{ conditionType: type }] } }];
+  expect(reportOf(strict('example.com/Tested'))).toEqual([]);
+  for (const other of [[], strict('example.com/Test')])
+    expect(reportOf(other)).toEqual([
+      expect.stringContaining('names example.com/Tested, which is a gate of no package'),
+    ]);
+  expect(reportOf([file])).toEqual([]);
+  expect(reportOf(undefined)).toEqual([]);
+
+  const apps = { namespace: 'default', name: 'apps' };
+  const annotations = { 'sluice.dev/policies': 'policies' };
+  await world.client.patch(repositoryKind, apps, { metadata: { annotations } } as never);
+  await look();
+  expect(await condition('rev', 'NamesKnown')).toMatchObject({ is: 'True' });
+  const repository = await world.client.get(repositoryKind, apps);
+  const update = (policies: object[]) =>
+    world.client.updateStatus(repositoryKind, { ...repository, status: { ...repository.status, policies } } as never);
+  await update(strict('example.com/Tested'));
+  clock.advance(60_000);
+  await look();
+  expect(await condition('rev', 'NamesKnown')).toMatchObject({ is: 'True' });
+});
+
 test('what another controller has written into the status meanwhile is kept', async () => {
   await world.draft('apps/web/w1');
   const seen = await policy('all', {});
@@ -383,6 +442,13 @@ test('what the conditions depend on wakes its namespace, and roles of the instal
   const { name } = await world.draft('apps/web/w1');
   const condition = { type: 'example.com/Tested', status: 'True' } as const;
   expect(await after(() => world.store.change(name, { conditions: [condition] } as never, ANNA))).toEqual(['default']);
+  const changed = (policies: object[]) => {
+    const metadata = { name: 'apps', namespace: 'default' };
+    const old = { metadata, spec: {}, status: { policies: [] } };
+    handlers.get('Repository')?.({ type: 'update', old, object: { metadata, spec: {}, status: { policies } } });
+  };
+  expect(await after(() => changed([{ name: 'strict' }]))).toEqual(['default']);
+  expect(await after(() => changed([]))).toEqual([]);
   for (const end of ends) end();
   expect(handlers.size).toBe(0);
 });

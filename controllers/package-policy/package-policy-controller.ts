@@ -6,7 +6,7 @@ import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource, watchKind } from '../../src/controller/source.ts';
 import { filterInSlices, inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { retryConflicts } from '../../src/foundation/concurrency/retry-conflicts.ts';
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { isSelectedBy, type VariantReader, variantSetsOf } from '../../src/package/store/policies/selected-packages.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -26,10 +26,10 @@ import { unknownNames } from '../unknown-names.ts';
 import { APPROVERS_PERMITTED, approverRights, namesApprovers, remembered } from './approver-rights.ts';
 import { boundGroups } from './bound-groups.ts';
 import { NAMES_KNOWN, policyConditions, SELECTED } from './policy-conditions.ts';
-import { unknownGroups, unknownTypes } from './policy-names.ts';
+import { gatesRequired, unknownGroups, unknownTypes } from './policy-names.ts';
 import { QUORUM_REACHABLE, quorumRights } from './quorum-rights.ts';
 import { clashText, repositoryClash, rowClash } from './review-clash.ts';
-import { REVIEW_VALID, reviewCondition } from './review-valid.ts';
+import { REVIEW_VALID, reviewCondition, unreadReview } from './review-valid.ts';
 
 export interface PackagePolicyOptions {
   readonly client: Client;
@@ -54,7 +54,7 @@ const MAX_GATES_CHARACTERS = 1000;
 const LOOK_MS = 300_000;
 /** While a repository is not read. */
 const UNREAD_LOOK_MS = 10_000;
-/** While a review is not valid: Secrets have no events here. */
+/** While a review is not valid, or not known to be: Secrets have no events here. */
 const INVALID_LOOK_MS = 60_000;
 /** Between two looks at a namespace at least, since a fan-out has thousands of events. */
 const PAUSE_MS = 2000;
@@ -111,7 +111,12 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
             });
           // What policies name.
           const named = [
-            follow(repositoryKind, specOrMetadataChanged),
+            follow(
+              repositoryKind,
+              (event) =>
+                specOrMetadataChanged(event) ||
+                (event.type === 'update' && !sameValue(event.old.status?.policies, event.object.status?.policies)),
+            ),
             follow(packageVariantSetKind, specOrMetadataChanged),
             follow(packageVariantKind, specOrMetadataChanged),
           ];
@@ -151,7 +156,8 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         (name) => announced.has(name) || store.findRepository(`${namespace}/${name}`) !== undefined,
       );
       const types = new Set<string>();
-      const gates = new Set(present.flatMap(({ spec }) => spec.requiredGates.map((one) => one.conditionType)));
+      const required = gatesRequired(present, [...registered.values()]);
+      const gates = new Set(required);
       await inSlices(rows, ({ kptfile }) => {
         if (kptfile === undefined) return;
         for (const type of gatesOf(kptfile)) gates.add(type);
@@ -183,7 +189,7 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         const selected = await select(policy);
         const unknown = [
           ...unknownNames(policy.spec.selector, names),
-          ...(isRead && rows.length > 0 ? unknownTypes(policy.spec, types, gates) : []),
+          ...(isRead && rows.length > 0 ? unknownTypes(policy.spec, types, required && gates) : []),
           ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
         ];
         // Packages that are not read yet would count as missing.
@@ -194,10 +200,8 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
         ].flatMap((one) => one ?? []);
         // Whether its names are known is not certain before all packages are read; rights depend on none of them.
         const conditions = isRead || unknown.length > 0 ? policyConditions(policy, { packages, unknown }) : [];
-        const problems =
-          policy.spec.review === undefined ? [] : [...(await reviewProblems(policy, signal)), ...clashOf(policy)];
-        if (problems.length > 0) isInvalid = true;
-        const review = policy.spec.review === undefined ? [] : [reviewCondition(problems)];
+        const review = policy.spec.review === undefined ? [] : [await reviewOf(policy, clashOf(policy), signal)];
+        if (review.some(({ status }) => status !== 'True')) isInvalid = true;
         await report(policy, [...conditions, ...rights, ...review], signal);
       }
       const endMs = clock.monotonic();
@@ -214,6 +218,20 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
       };
     },
   };
+
+  /** A Secret that cannot be read says nothing of other conditions, and nothing of other policies. */
+  async function reviewOf(
+    policy: Stored<PackagePolicy>,
+    clash: readonly string[],
+    signal: AbortSignal,
+  ): Promise<NewCondition> {
+    try {
+      return reviewCondition([...(await reviewProblems(policy, signal)), ...clash]);
+    } catch (error) {
+      signal.throwIfAborted();
+      return clash.length > 0 ? reviewCondition([...clash, messageOf(error)]) : unreadReview(messageOf(error));
+    }
+  }
 
   /** Milliseconds until the next look at a namespace. */
   function waitOf(namespace: string, nowMs: number): number {

@@ -12,3 +12,8 @@ export function reviewCondition(problems: readonly string[]): NewCondition {
   if (problems.length === 0) return { type, status: 'True', reason: 'Valid', message: '' };
   return { type, status: 'False', reason: 'Invalid', message: problems.slice(0, MAX_NAMED).join('; ') };
 }
+
+/** While it is not known, as what it takes cannot be read. */
+export function unreadReview(message: string): NewCondition {
+  return { type: REVIEW_VALID, status: 'Unknown', reason: 'NotRead', message };
+}

@@ -31,3 +31,25 @@ test.each([
   expect(git(at.path, ['tag']).trim().split('\n').sort()).toEqual([tag, published, 'web/v1'].sort());
   expect(await at.world.events('apps')).toEqual([]);
 });
+
+test('a merged package without a number above its tags is reported, and later merges do not wait for it', async () => {
+  await at.policy({ publishOn: 'merge' });
+  await at.pull({ 'odd/Kptfile': KPTFILE(), 'odd/a.yaml': MAP }, { branch: 'one' });
+  await at.poll();
+  await at.merge(1, 'bob');
+  await at.poll();
+  writeRef(at.path, 'refs/tags/odd/v999999999', main());
+  await at.world.store.repository('apps').refresh();
+  await at.pull({ 'odd/b.yaml': MAP }, { branch: 'two' });
+  await at.pull({ 'web/Kptfile': KPTFILE(), 'web/a.yaml': MAP }, { branch: 'three' });
+  await at.poll();
+  for (const number of [2, 3]) {
+    at.clock.advance(2000);
+    await at.merge(number, 'bob');
+  }
+  for (let turn = 0; turn < 3; turn += 1) await at.poll();
+  expect(at.world.store.find('apps.web.merge-3')).toMatchObject({ lifecycle: 'Published' });
+  expect(await at.world.events('apps')).toEqual([
+    expect.stringMatching(/^MergeNotPublished: .*refs\/tags\/odd\/v999999999 leaves no number for /),
+  ]);
+});

@@ -96,6 +96,38 @@ describe('sluice verify in a clone without refs/sluice/', () => {
     expect(whole.stdout).not.toMatch(/refs\/tags\/db\/v1 /);
   });
 
+  test.each([
+    ['both tags', 'fast-forward', []],
+    ['only the foreign tag', 'fast-forward-no-tag', ['refs/tags/web/v1']],
+  ])(
+    'a main branch that was fast-forwarded to a merge with another repository decides nothing, with %s',
+    async (_, name, deleted) => {
+      execFileSync('git', ['clone', '--quiet', '--bare', 'packages.git', `${name}.git`], { cwd: cli.folder });
+      const foreign = ['main:refs/heads/foreign', 'refs/tags/foreign/v1:refs/tags/foreign/v1'];
+      execFileSync('git', ['fetch', '--quiet', '../other.git', ...foreign], { cwd: join(cli.folder, `${name}.git`) });
+      const tree = cli.git(`${name}.git`, 'rev-parse', 'foreign^{tree}');
+      const merge = cli.git(`${name}.git`, 'commit-tree', '-p', 'foreign', '-p', 'main', '-m', 'merge', tree);
+      cli.git(`${name}.git`, 'update-ref', 'refs/heads/main', merge);
+      for (const ref of ['refs/heads/foreign', ...deleted]) cli.git(`${name}.git`, 'update-ref', '-d', ref);
+      const { code, stdout, stderr } = await verify(clone(`${name}.git`, name));
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toContain("git fetch origin '+refs/sluice/*:refs/sluice/*' brings it");
+    },
+  );
+
+  test('a user who merges the main branch into an own commit does not change which repository it is', async () => {
+    execFileSync('git', ['clone', '--quiet', '--bare', 'packages.git', 'merged.git'], { cwd: cli.folder });
+    const root = cli.git('merged.git', 'rev-list', '--max-parents=0', 'main');
+    const own = cli.git('merged.git', 'commit-tree', '-p', root, '-m', 'own', `${root}^{tree}`);
+    const merge = cli.git('merged.git', 'commit-tree', '-p', own, '-p', 'main', '-m', 'merge', 'main^{tree}');
+    cli.git('merged.git', 'update-ref', 'refs/heads/main', merge);
+    const { stderr, stdout } = await verify(clone('merged.git', 'merged'));
+    expect([stdout, stderr]).toEqual([
+      expect.not.stringContaining('OtherRepository'),
+      expect.stringContaining('only the publications show that this is '),
+    ]);
+  });
+
   test('a folder that is not there is an error, as nothing in it was checked', async () => {
     const place = clone('packages.git', 'misspelt');
     execFileSync('git', ['fetch', '--quiet', 'origin', '+refs/sluice/*:refs/sluice/*'], { cwd: place });
@@ -105,5 +137,13 @@ describe('sluice verify in a clone without refs/sluice/', () => {
       '',
       expect.stringContaining('there is no folder foo on the branch main, and no revision of a package in it'),
     ]);
+  });
+
+  test('a folder that a new Repository does not have yet is a note', async () => {
+    cli.bare('new.git');
+    await ok('repo', 'reg', join(cli.folder, 'new.git'), '--directory', 'pkgs');
+    const { code, stdout, stderr } = await verify(join(cli.folder, 'new.git'), '--directory', 'pkgs');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('1 in band, 0 out of band')]);
+    expect(stderr).toContain('there is no folder pkgs on the branch main yet');
   });
 });

@@ -4,7 +4,12 @@ import type { Comment, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import { type ExecutedCommand, executedIn, isExecuted } from '../../../src/package/model/record/executed-commands.ts';
+import {
+  byId,
+  type ExecutedCommand,
+  executedIn,
+  isExecuted,
+} from '../../../src/package/model/record/executed-commands.ts';
 import type { Explanation } from '../../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { PackageRevision } from '../../../src/resource/kinds/porch/package-revision.ts';
@@ -90,7 +95,8 @@ export async function applyCommands(
   for (let list = 0; list < MAX_LISTS; list += 1) {
     const since = state.since ?? (shared === undefined ? begin : pull.createdAt);
     const comments = await (shared?.read(since) ?? forge.comments(pull.number, since, MAX_COMMENTS, context.signal));
-    const own = comments.filter(({ createdAt }) => Date.parse(createdAt) >= Date.parse(begin));
+    // A host lists by time, which is another order while its clock is set back.
+    const own = comments.filter(({ createdAt }) => Date.parse(createdAt) >= Date.parse(begin)).sort(byId);
     const executed = await executeFirst(context, proposal, own);
     if (executed !== undefined) return executed;
     const last = comments.at(-1)?.createdAt ?? since;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { APP, GitHubServer } from '../../../test/support/github/github-server.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../git/network/git-network.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
@@ -74,6 +75,24 @@ test.each([
   ],
 ])('the address in %j is a problem, which names the field', async (forge, text) => {
   expect(await problemsOf(forge, { token: 'x' })).toEqual([expect.stringMatching(text)]);
+});
+
+test('a Secret that the cluster does not let Sluice read is a problem, with the command that permits it', async () => {
+  const refusal =
+    'secrets "forge" is forbidden: User "system:serviceaccount:sluice-system:sluice" cannot get resource "secrets" in API group "" in the namespace "default"';
+  const policy = packagePolicyKind.complete({
+    metadata: { name: 'reviewed', namespace: 'default' },
+    spec: { review: { forge: { ...GITEA, api: 'https://git.example.com', secretRef: { name: 'forge' } } } },
+  });
+  const problemsWith = (error: Error) => {
+    const client = { find: () => Promise.reject(error) } as never;
+    return reviewProblems(client, DEFAULT_NETWORK.hosts, policy, new AbortController().signal);
+  };
+  expect(await problemsWith(new SluiceError('Refused', refusal))).toEqual([
+    expect.stringContaining('does not end with /api/v1'),
+    `${refusal}; permit it: kubectl create rolebinding sluice-git-credentials --namespace default --clusterrole=sluice-git-credentials --serviceaccount=sluice-system:sluice`,
+  ]);
+  await expect(problemsWith(new SluiceError('Unavailable', 'gone'))).rejects.toThrow('gone');
 });
 
 test('a user of the host who is mapped twice is named', async () => {

@@ -1,14 +1,14 @@
-import { secretValue } from '../../../controllers/notification/secret-value.ts';
+import { valueIn } from '../../../controllers/notification/secret-value.ts';
 import { readableKey } from '../../forge/github/installation-tokens.ts';
 import { isSameName } from '../../forge/same-name.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { HostRules } from '../../git/network/host-rules.ts';
 import type { SourcedPolicy } from '../../package/store/policies/effective-policy.ts';
+import { findSecret } from '../../package/upstream/find-secret.ts';
 import type { Client } from '../../resource/client/client.ts';
-import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { expectPermittedApi, providerProblem } from './forge-repository.ts';
-import { githubCredentials } from './github-credentials.ts';
+import { credentialsIn } from './github-credentials.ts';
 
 type Policy = Pick<SourcedPolicy, 'metadata' | 'spec'>;
 
@@ -54,7 +54,7 @@ export async function secretProblem(
   if (review === undefined) return undefined;
   const { provider, secretRef } = review.forge;
   const { name, key } = secretRef;
-  const secret = await client.find(secretKind, { namespace, name }, { signal });
+  const secret = await findSecret(client, { namespace, name }, signal);
   const data = secret?.data ?? {};
   if (!Object.hasOwn(data, key) && !Object.hasOwn(data, 'githubAppID')) {
     const what = secret === undefined ? 'does not exist' : `has neither ${key} nor githubAppID`;
@@ -62,14 +62,14 @@ export async function secretProblem(
       missing: `Secret ${name} of spec.review.forge.secretRef ${what}, so that no proposal gets a pull request: create it with a token of the Git host, which Sluice reads within a minute`,
     };
   }
-  const use = `which spec.review.forge.secretRef of policy ${policy} refers to`;
+  const where = `Secret ${namespace}/${name}, which spec.review.forge.secretRef of policy ${policy} refers to,`;
   let isOfApp = false;
   try {
-    if (provider !== 'github') await secretValue(client, namespace, secretRef, use, signal);
+    if (provider !== 'github') valueIn(secret, key, where);
     else {
       isOfApp = Object.hasOwn(data, 'githubAppID');
-      const credentials = await githubCredentials(client, namespace, secretRef, use, signal);
-      if ('app' in credentials) readableKey(credentials.app.privateKey, `Secret ${namespace}/${name}, ${use}`);
+      const credentials = credentialsIn(secret, key, where);
+      if ('app' in credentials) readableKey(credentials.app.privateKey, where.slice(0, -1));
     }
   } catch (error) {
     if (!isSluiceError(error, 'InvalidInput') && !isSluiceError(error, 'NotFound')) throw error;
@@ -78,7 +78,7 @@ export async function secretProblem(
   return undefined;
 }
 
-/** All of it, and whether the server may connect to the API. */
+/** All of it, with a Secret that Sluice may not read, and whether the server may connect to the API. */
 export async function reviewProblems(
   client: Client,
   hosts: HostRules,
@@ -87,7 +87,11 @@ export async function reviewProblems(
 ): Promise<string[]> {
   const { review } = policy.spec;
   if (review === undefined) return [];
-  const secret = await secretProblem(client, policy, signal);
+  const secret = await secretProblem(client, policy, signal).catch((error: unknown) => {
+    // Without it no pull request can be opened or read.
+    if (isSluiceError(error, 'Refused')) return { missing: error.message };
+    throw error;
+  });
   return [
     ...apiProblems(policy),
     ...permissionProblems(review.forge.api, `spec.review.forge.api of policy ${policy.metadata.name}`, hosts),

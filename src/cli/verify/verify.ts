@@ -20,6 +20,7 @@ import { checkPush } from '../../package/verify/check-push.ts';
 import {
   cloneWithoutId,
   cloneWithoutTags,
+  emptyFolder,
   layoutOf,
   noSuchFolder,
   refsOfRepository,
@@ -68,7 +69,8 @@ export async function verify(
       if (options.preReceive === true) return asHook(git, ledger, options, invocation);
       const found = refsOfRepository(await git.listRefs());
       if (await isShallow(pathOf(place))) throw shallowClone(found);
-      const { refs, notes, remote } = found;
+      const { refs, remote } = found;
+      const notes = [...found.notes];
       const layout = layoutOf(refs, options.branch, directoryOf(options));
       const hosted = hostedFolder(folderOf(options, invocation.environment).path);
       const checkId = expectedRepository(options.id, stored, pathOf(place), hosted);
@@ -78,7 +80,11 @@ export async function verify(
       if (isClone && unpublished > 0 && !refs.some(({ name }) => name.startsWith('refs/tags/')))
         throw cloneWithoutTags(remote, unpublished);
       if (isClone && verification.needsId) throw cloneWithoutId(remote);
-      if (await isMisspelt(git, layout, refs, verification)) throw noSuchFolder(layout);
+      if (await hasNoFolder(git, layout, refs, verification)) {
+        const whole = await verifyRepository({ git, layout: { ...layout, directory: '' }, refs, ledger, isClone });
+        if (hasRevisions(whole)) throw noSuchFolder(layout);
+        notes.push(emptyFolder(layout));
+      }
       return print({ ...verification, notes: [...notes, ...verification.notes] }, options, invocation);
     });
   } finally {
@@ -86,17 +92,21 @@ export async function verify(
   }
 }
 
-/** True if the folder of the packages is not there, and nothing shows that it was. */
-async function isMisspelt(
+/** True if the folder of the packages is not there, and nothing shows that it was: it is misspelt, or the Repository is new. */
+async function hasNoFolder(
   git: GitRepository,
   layout: RepositoryLayout,
   refs: readonly Ref[],
-  { verified }: Verification,
+  verification: Verification,
 ): Promise<boolean> {
-  if (layout.directory === '' || verified.some(({ kind }) => kind !== 'repository' && kind !== 'adoption'))
-    return false;
+  if (layout.directory === '' || hasRevisions(verification)) return false;
   const head = refs.find(({ name }) => name === mainRef(layout))?.oid;
   return head === undefined || (await git.statObjects([`${head}:${layout.directory}`]))[0]?.type !== 'tree';
+}
+
+/** Whether it shows packages, or that there were some. */
+function hasRevisions({ verified }: Verification): boolean {
+  return verified.some(({ kind }) => kind !== 'repository' && kind !== 'adoption');
 }
 
 /** The file lists the commits where the history ends. Git reads an empty one as a whole history. */

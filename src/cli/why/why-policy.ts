@@ -6,7 +6,7 @@ import {
 } from '../../../controllers/approval/describe-policy.ts';
 import { APPROVERS_PERMITTED, permitCommands } from '../../../controllers/package-policy/approver-rights.ts';
 import { boundGroups } from '../../../controllers/package-policy/bound-groups.ts';
-import { unknownGroups, unknownTypes } from '../../../controllers/package-policy/policy-names.ts';
+import { gatesRequired, unknownGroups, unknownTypes } from '../../../controllers/package-policy/policy-names.ts';
 import { QUORUM_REACHABLE } from '../../../controllers/package-policy/quorum-rights.ts';
 import { clashText, repositoryClash } from '../../../controllers/package-policy/review-clash.ts';
 import type { ObjectExplanation } from '../../../controllers/package-variant/describe-variant.ts';
@@ -58,12 +58,13 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
     repository === undefined ? client.find(packagePolicyKind, { namespace, name }) : undefined,
     client.list(repositoryKind, { namespace }),
   ]);
-  const read = await Promise.all(
+  // Also those whose policies are not asked for: the gates that they require are known too.
+  const withPolicies = await Promise.all(
     all.items
       .filter((one) => policyFolderOf(one) !== undefined)
-      .filter(({ metadata }) => repository === undefined || metadata.name === repository)
       .map(async (one) => (await withStatus(access, one)).object),
   );
+  const read = withPolicies.filter(({ metadata }) => repository === undefined || metadata.name === repository);
   const known = read.flatMap((one) => (one.status?.policies ?? []).map((policy) => ({ repository: one, policy })));
   const same = known.filter(({ policy }) => policy.name === name);
   const [first] = same;
@@ -129,7 +130,9 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
         : explanation.reasons),
       ...(isOfRepository ? problemOf(first.repository) : []),
       ...(await readUnknownNames(client, namespace, { ...selector })),
-      ...(types.size === 0 ? [] : unknownTypes(policy.spec, types, gatesIn(revisions.items, policies.items))),
+      ...(types.size === 0
+        ? []
+        : unknownTypes(policy.spec, types, gatesIn(revisions.items, policies.items, withPolicies))),
       ...(groups === undefined ? [] : unknownGroups(policy.spec, groups)),
       ...rightsNotes(object),
       ...foreignRepositories(policy, selectedRepositories(policy, from), all.items),
@@ -186,12 +189,15 @@ function clashOf(
   return clashText([policy.metadata.name, ...clash.policies], `packages such as ${clash.package}`);
 }
 
-/** Gates of packages, and those that policies require. */
-function gatesIn(revisions: readonly PackageRevision[], policies: readonly PackagePolicy[]): ReadonlySet<string> {
-  return new Set([
-    ...revisions.flatMap(({ spec }) => (spec.readinessGates ?? []).map((gate) => gate.conditionType)),
-    ...policies.flatMap(({ spec }) => spec.requiredGates.map((gate) => gate.conditionType)),
-  ]);
+/** Gates of packages, and those that policies require; undefined while not all policies are known. */
+function gatesIn(
+  revisions: readonly PackageRevision[],
+  policies: readonly PackagePolicy[],
+  repositories: readonly Repository[],
+): ReadonlySet<string> | undefined {
+  const required = gatesRequired(policies, repositories);
+  const gates = revisions.flatMap(({ spec }) => (spec.readinessGates ?? []).map((gate) => gate.conditionType));
+  return required && new Set([...gates, ...required]);
 }
 
 /** Types of the conditions and gates of a revision. */

@@ -64,6 +64,20 @@ test('an object comes first, and policies of its name in repositories are next s
   expect((await cli.run('why', 'packagepolicy/other/strict')).stdout).toContain('strict of Repository other');
 });
 
+test('a gate that only a policy in a repository requires is known to spec.review.gateChecks', async () => {
+  const name = await draft({});
+  expect((await cli.run('rpkg', 'condition', 'set', name, 'example.com/Seen', 'True')).code).toBe(0);
+  const forge = '{provider: gitea, api: "https://git.invalid/api/v1", secretRef: {name: forge}}';
+  const rev = policy('rev', `{review: {forge: ${forge}, gateChecks: [example.com/Tested, example.com/Other]}}`);
+  await register(`${guardOf('guard')}---\n${rev}`);
+  await push('guard', {
+    'policies/strict.yaml': policy('strict', '{requiredGates: [{conditionType: example.com/Tested}]}'),
+  });
+  const { stdout } = await cli.run('why', 'packagepolicy/rev');
+  expect(stdout).toContain('spec.review.gateChecks names example.com/Other, which is a gate of no package');
+  expect(stdout).not.toContain('spec.review.gateChecks names example.com/Tested');
+});
+
 const TARGET = (site: string) => `apiVersion: sluice.dev/v1alpha1
 kind: DeliveryTarget
 metadata: {name: edge}

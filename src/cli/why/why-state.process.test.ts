@@ -94,23 +94,31 @@ test('for a missing tag the commit is named, and the command that restores it', 
   expect(delivery).toMatchObject([{ target: 'site', state: 'Delivered' }]);
 });
 
-test('a missing tag is reported if a branch with the name of its revision remains', async () => {
+test.each([
+  ['', 1],
+  [', above a number that another tag has', 2],
+])('a missing tag is reported if a branch with the name of its revision remains%s', async (_, number) => {
   const name = await draft({ a: 'b' });
+  if (number > 1) {
+    await writeFile(join(cli.folder, 'other'), 'x');
+    const blob = cli.git('packages.git', 'hash-object', '-w', join(cli.folder, 'other')).trim();
+    cli.git('packages.git', 'update-ref', 'refs/tags/web/v1', blob);
+  }
   await cli.run('rpkg', 'propose', name);
   const proposed = cli.git('packages.git', 'rev-parse', 'proposed/web/v1').trim();
   await cli.run('rpkg', 'approve', name);
-  const commit = cli.git('packages.git', 'rev-parse', 'refs/tags/web/v1^{commit}').trim();
+  const commit = cli.git('packages.git', 'rev-parse', `refs/tags/web/v${number}^{commit}`).trim();
   cli.git('packages.git', 'update-ref', 'refs/heads/proposed/web/v1', proposed);
-  cli.git('packages.git', 'update-ref', '-d', 'refs/tags/web/v1');
+  cli.git('packages.git', 'update-ref', '-d', `refs/tags/web/v${number}`);
   const output = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as WhyOutput;
   expect(output.reasons).toContainEqual({
     reason: 'TagMissing',
     message: expect.stringMatching(
-      `^it was published as v1, and its tag is missing in the repository while refs/heads/proposed/web/v1 is left; its commit is ${commit}; restore it with: git `,
+      `^it was published as v${number}, and its tag is missing in the repository while refs/heads/proposed/web/v1 is left; its commit is ${commit}; restore it with: git `,
     ),
   });
   execFileSync('git', output.next[0]?.split(' ').slice(1) ?? []);
-  expect((await cli.run('why', name)).stdout).toContain('Published v1');
+  expect((await cli.run('why', name)).stdout).toContain(`Published v${number}`);
 });
 
 test('after a rule of the host refused a write, the next step is to change that rule', async () => {

@@ -1,6 +1,6 @@
 import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
-import { adoptionRef, identityRef, mainRef, type RepositoryLayout } from '../model/identity/layout.ts';
+import { adoptionRef, identityRef, mainRef, type RepositoryLayout, tombstonePrefix } from '../model/identity/layout.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption } from '../trust/adoption.ts';
 import type { Distrust } from '../trust/distrust.ts';
@@ -136,6 +136,12 @@ export class RevisionIndex {
   /** The tag that keeps another one from being created; undefined if there is none. */
   tagConflict(tag: string): string | undefined {
     return this.#state.tagNames.conflictWith(tag);
+  }
+
+  /** The refs of what is known of deleted publications. */
+  tombstoneRefs(): string[] {
+    const prefix = tombstonePrefix(this.#layout);
+    return [...this.#state.refs.keys()].filter((name) => name.startsWith(prefix));
   }
 
   /** The refs of all records, also of those of which the revision is gone. */

@@ -216,6 +216,7 @@ describe('the kernel against its model', () => {
       'NotAllowed',
       'NotApproved',
       'NotMerged',
+      'TagConflict',
       'Unreadable',
       'VerdictStale',
       'WrongState',

@@ -527,7 +527,7 @@ describe('single cases', () => {
   test('after the last number there is none', () => {
     const siblings = [{ name: 'x', lifecycle: 'Published' as const, revision: 999_999_999 }];
     const [refusal] = refusalsOf(ask(stateIn('Proposed', { siblings }), 'approve'));
-    expect(refusal?.code).toBe('Conflict');
+    expect(refusal?.code).toBe('TagConflict');
     expect(refusal?.message).toContain('refs/tags/p/v999999999');
   });
 });

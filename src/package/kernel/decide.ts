@@ -177,7 +177,7 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     });
   if (revision > MAX_REVISION) {
     refusals.push({
-      code: 'Conflict',
+      code: 'TagConflict',
       message: `${state.refs.tagFor(revision - 1)} leaves no number for ${state.name}; remove that tag, then approve again`,
     });
   }

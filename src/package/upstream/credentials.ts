@@ -2,8 +2,9 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { trimEndOf } from '../../foundation/text/trim-characters.ts';
 import type { BasicCredentials, GitCredentials, SshCredentials } from '../../git/git-repository.ts';
 import type { Client } from '../../resource/client/client.ts';
-import { secretKind, secretText } from '../../resource/kinds/core/secret.ts';
+import { secretText } from '../../resource/kinds/core/secret.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject } from '../../resource/object/object.ts';
+import { findSecret } from './find-secret.ts';
 
 /** Taken by the common hosts together with a token where no user name is given. */
 const TOKEN_USER = 'x-access-token';
@@ -46,9 +47,7 @@ export async function secretCredentials(
   relation: string,
 ): Promise<GitCredentials> {
   const where = `Secret ${namespace}/${name}, ${relation}`;
-  const secret = await client.find(secretKind, { namespace, name }).catch((error: unknown) => {
-    throw permitted(error, namespace);
-  });
+  const secret = await findSecret(client, { namespace, name });
   if (secret === undefined) {
     throw new SluiceError(
       'NotFound',
@@ -74,15 +73,6 @@ export async function secretCredentials(
     ...(ssh === undefined ? {} : { ssh }),
     ...(certificateAuthorities === undefined ? {} : { certificateAuthorities }),
   };
-}
-
-/** Adds the command that permits Sluice to read the Secrets of a namespace, as docs/install.md has it, to the refusal of a cluster. */
-function permitted(error: unknown, namespace: string): unknown {
-  if (!isSluiceError(error, 'Refused')) return error;
-  const [, account] = /User "system:serviceaccount:([a-z0-9.-]+:[a-z0-9.-]+)"/.exec(error.message) ?? [];
-  if (account === undefined) return error;
-  const command = `kubectl create rolebinding sluice-git-credentials --namespace ${namespace} --clusterrole=sluice-git-credentials --serviceaccount=${account}`;
-  return new SluiceError('Refused', `${error.message}; permit it: ${command}`, { cause: error });
 }
 
 type ReadText = (key: string) => string | undefined;

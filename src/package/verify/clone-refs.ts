@@ -78,6 +78,11 @@ export function noSuchFolder({ directory, branch }: Pick<RepositoryLayout, 'dire
   );
 }
 
+/** The note for a folder that is not there yet, in a repository without packages. */
+export function emptyFolder({ directory, branch }: Pick<RepositoryLayout, 'directory' | 'branch'>): string {
+  return `there is no folder ${directory} on the branch ${branch} yet, and no package in the repository, so that no publication was checked`;
+}
+
 const CHECKOUT = ' (with actions/checkout, set "fetch-depth: 0" and "fetch-tags: true")';
 
 /** Determines the location of records: under `refs/sluice/`, or under branches if a host refuses other names. */

@@ -18,18 +18,20 @@ interface Place {
 
 /**
  * Returns the id that the publications on the main branch were made for, where the id itself is missing, as in a clone. Undefined if they
- * do not agree. A tag can be a copy from another repository, so only statements count that were made for their place on this branch; those of
- * other keys count only where there is no trusted one, as nothing is in band then.
+ * do not agree. A tag can be a copy from another repository, so only statements count that were made for their place in the history of this branch;
+ * those of other keys count only where there is no trusted one, as nothing is in band then.
  */
 export async function idOfPublications({ git, refs, layout, ledger }: Place): Promise<string | undefined> {
   const tags = await statementsOfTags(git, refs);
   const claims = new Map<string, Signed[]>();
-  for await (const { oid, commit } of mainLine(git, refs.find(({ name }) => name === mainRef(layout))?.oid)) {
+  for await (const { oid, commit } of historyOf(git, refs.find(({ name }) => name === mainRef(layout))?.oid)) {
     const own = parseCommitMessage(commit.message).statement;
     for (const signed of [...(own === undefined ? [] : [own]), ...(tags.get(oid) ?? [])]) {
       const { repository, branch, onto } = signed.statement;
       if (branch !== layout.branch || onto !== commit.parents[0]) continue;
-      claims.set(repository, [...(claims.get(repository) ?? []), signed]);
+      const statements = claims.get(repository) ?? [];
+      statements.push(signed);
+      claims.set(repository, statements);
     }
   }
   const trusted: string[] = [];
@@ -57,17 +59,31 @@ async function statementsOfTags(git: GitRepository, refs: readonly Ref[]): Promi
   return found;
 }
 
-/** From the head along first parents, as far as the history is here. */
-async function* mainLine(git: GitRepository, head: Oid | undefined): AsyncGenerator<{ oid: Oid; commit: Commit }> {
-  for (let oid = head; oid !== undefined; ) {
-    let commit: Commit;
-    try {
-      commit = await git.readCommit(oid);
-    } catch (error) {
-      if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return;
-      throw error;
-    }
+/**
+ * All commits below the head, as far as the history is here, each once. Of a merge every parent counts: a push chooses which one is first, and could
+ * so hide the history of this repository behind that of another one.
+ */
+async function* historyOf(git: GitRepository, head: Oid | undefined): AsyncGenerator<{ oid: Oid; commit: Commit }> {
+  const next = head === undefined ? [] : [head];
+  const seen = new Set(next);
+  for (let oid = next.pop(); oid !== undefined; oid = next.pop()) {
+    const commit = await readCommit(git, oid);
+    if (commit === undefined) continue;
     yield { oid, commit };
-    oid = commit.parents[0];
+    for (const parent of commit.parents) {
+      if (seen.has(parent)) continue;
+      seen.add(parent);
+      next.push(parent);
+    }
+  }
+}
+
+/** Undefined where the history is cut off, as in a shallow clone. */
+async function readCommit(git: GitRepository, oid: Oid): Promise<Commit | undefined> {
+  try {
+    return await git.readCommit(oid);
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
   }
 }

@@ -136,7 +136,8 @@ export class Model {
     if (entry.broken) reasons.add('Unreadable');
     if (this.nested) reasons.add('NestedPackage');
     if (asked.action === 'approve') {
-      if (this.main === undefined || this.nextNumber() > 999_999_999) reasons.add('Conflict');
+      if (this.main === undefined) reasons.add('Conflict');
+      if (this.nextNumber() > 999_999_999) reasons.add('TagConflict');
       if (kept.lost) reasons.add('WrongState');
       if (asked.merged === undefined && this.#isConflict(entry, kept)) reasons.add('Conflicted');
       if (asked.merged !== undefined && !this.#isMerge(entry, kept, asked.merged.commit)) reasons.add('NotMerged');

@@ -4,9 +4,9 @@ import { type ExecutedCommand, executedIn, isExecuted, isSamePage, withCommand }
 const PULL = 'https://git.example.com/owner/apps/pulls/1';
 const RENAMED = 'https://git.example.com/other/renamed/pulls/1';
 
-function command(id: string, second?: number): ExecutedCommand {
+function command(id: string, second?: number, pull = PULL): ExecutedCommand {
   const writtenAt = second === undefined ? {} : { writtenAt: at(second) };
-  const about = { url: `${PULL}#issuecomment-${id}`, user: 'bob', subject: 'bob', command: '/sluice why' };
+  const about = { url: `${pull}#issuecomment-${id}`, user: 'bob', subject: 'bob', command: '/sluice why' };
   return { id, ...writtenAt, ...about, outcome: 'done', message: '' };
 }
 function at(second: number): string {
@@ -15,23 +15,28 @@ function at(second: number): string {
 
 describe('whether a command was executed', () => {
   test.each([
-    ['the last one itself', '12', 20, true],
-    ['an earlier one of the same second', '9', 20, true],
-    ['a later one of the same second', '13', 20, false],
-    ['an earlier one', '11', 19, true],
-    ['a later one', '13', 21, false],
-    ['an earlier one as another host has numbered it', '500', 19, true],
-    ['a later one on another host, whose ids are small', '3', 21, false],
-  ])('%s', (_, id, second, is) => {
-    expect(isExecuted({ source: PULL, entries: [command('12', 20)] }, { id, createdAt: at(second) })).toBe(is);
+    ['the last one itself', '12', 20, PULL, true],
+    ['an earlier one of the same second', '9', 20, PULL, true],
+    ['a later one of the same second', '13', 20, PULL, false],
+    ['an earlier one', '11', 19, PULL, true],
+    ['a later one', '13', 21, PULL, false],
+    ['a later one after the clock of the host was set back', '13', 19, PULL, false],
+    ['an earlier one from before the clock of the host was set back', '11', 21, PULL, true],
+    ['the last one itself at another address', '12', 20, RENAMED, true],
+    ['an earlier one as another host has numbered it', '500', 19, RENAMED, true],
+    ['a later one on another host, whose ids are small', '3', 21, RENAMED, false],
+  ])('%s', (_, id, second, pull, is) => {
+    const comment = { id, url: `${pull}#issuecomment-${id}`, createdAt: at(second) };
+    expect(isExecuted({ source: PULL, entries: [command('12', 20)] }, comment)).toBe(is);
   });
 
   test('what earlier versions recorded has no time, and counts by the id, whatever address the pull request has now', () => {
     const executed = { source: PULL, entries: [command('12')] };
-    expect(['9', '12', '13', '100'].map((id) => isExecuted(executed, { id, createdAt: at(30) }))).toEqual([
-      ...[true, true, false, false],
-    ]);
-    expect(() => withCommand(executed, RENAMED, command('12', 20))).toThrow('was executed already');
+    for (const pull of [PULL, RENAMED]) {
+      const isAt = (id: string) => isExecuted(executed, { id, url: `${pull}#issuecomment-${id}`, createdAt: at(30) });
+      expect(['9', '12', '13', '100'].map(isAt)).toEqual([true, true, false, false]);
+    }
+    expect(() => withCommand(executed, RENAMED, command('12', 20, RENAMED))).toThrow('was executed already');
   });
 });
 

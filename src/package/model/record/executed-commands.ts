@@ -40,21 +40,35 @@ export interface ExecutedCommands {
 /** What determines the place of a comment among those of all pull requests of a host. */
 export interface CommentPlace {
   readonly id: string;
+  readonly url: string;
   /** RFC 3339, in whole seconds. */
   readonly createdAt: string;
 }
 
 /**
- * True if this command, or a later one, was executed for the revision, in whichever pull request. Addresses decide nothing: those of a repository that
- * is renamed or transferred change, as do those of a host that gets another name. The time is first, since another host that takes over the comments
- * numbers them in another way; the ids of one host increase.
+ * True if this command, or a later one, was executed for the revision, in whichever pull request. At the address of the last executed one the ids
+ * decide, which increase also while the clock of the host is set back. Other addresses decide nothing: those of a repository that is renamed or
+ * transferred change, as do those of a host that gets another name. There the time is first, since another host that takes over the comments numbers
+ * them in another way.
  */
-export function isExecuted(executed: ExecutedCommands | undefined, { id, createdAt }: CommentPlace): boolean {
+export function isExecuted(executed: ExecutedCommands | undefined, { id, url, createdAt }: CommentPlace): boolean {
   const last = executed?.entries.at(-1);
   if (last === undefined) return false;
   const [time, lastTime] = [Date.parse(createdAt), Date.parse(last.writtenAt ?? createdAt)];
-  if (time < lastTime || time > lastTime) return time < lastTime;
-  return id.length === last.id.length ? id <= last.id : id.length < last.id.length;
+  const isSamePull = pullOf(url) === pullOf(last.url);
+  if (!isSamePull && (time < lastTime || time > lastTime)) return time < lastTime;
+  return byId({ id }, last) <= 0;
+}
+
+/** In the order of writing. Ids are digits without leading zeros, of any length. */
+export function byId(one: { readonly id: string }, other: { readonly id: string }): number {
+  if (one.id === other.id) return 0;
+  return one.id.length - other.id.length || (one.id < other.id ? -1 : 1);
+}
+
+/** Address of the pull request of a comment. */
+function pullOf(url: string): string {
+  return url.split('#', 1)[0] ?? '';
 }
 
 /**
@@ -77,8 +91,8 @@ export function withCommand(
   source: string,
   command: ExecutedCommand,
 ): { source: string; entries: ExecutedCommand[] } {
-  const { id, writtenAt = '' } = command;
-  if (isExecuted(executed, { id, createdAt: writtenAt }))
+  const { id, url, writtenAt = '' } = command;
+  if (isExecuted(executed, { id, url, createdAt: writtenAt }))
     throw new SluiceError('AlreadyExists', `the command of comment ${id} was executed already`);
   return { source, entries: [...executedIn(executed, source), command].slice(-MAX_ENTRIES) };
 }

@@ -5,11 +5,11 @@ import type { RequestContext } from '../../../resource/object/request-context.ts
 import type { PackageContent } from '../../model/content/content.ts';
 import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
-import { packagePath, proposedRef } from '../../model/identity/layout.ts';
+import { packagePath, proposedRef, tombstoneRef } from '../../model/identity/layout.ts';
 import type { RevisionRecord } from '../../model/record/record.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { MergedProposal } from '../../model/revision/revision-state.ts';
-import { parsePublicationDigest, publicationScope } from '../../trust/ledger/publication-mark.ts';
+import { markedPublications, parsePublicationDigest, publicationScope } from '../../trust/ledger/publication-mark.ts';
 import { DELETED } from '../../trust/ledger/trust-ledger.ts';
 import type { MergedFacts } from '../merged-facts.ts';
 import type { RepositoryContext, WritePlan } from '../ports/repository-context.ts';
@@ -89,12 +89,17 @@ export function wasPublished(
   commit: Oid,
 ): boolean {
   const path = packagePath(layout, name);
-  const last = Math.max(0, ...index.ofPackage(name).map(({ revision }) => revision));
-  for (let version = 1; ; version += 1) {
-    const mark = trust.mark(publicationScope(path, `v${version}`));
+  const first = tombstoneRef(layout, name, 'v');
+  const deleted = index
+    .tombstoneRefs()
+    .flatMap((ref) => (ref.startsWith(first) ? Number(ref.slice(first.length)) : []));
+  // Other tags can have left a gap of any size below these.
+  for (const revision of [...deleted, ...index.ofPackage(name).map((one) => one.revision)]) {
+    const mark = trust.mark(publicationScope(path, `v${revision}`));
     if (mark !== undefined && parsePublicationDigest(mark.digest).commit === commit) return true;
-    if (mark === undefined && version > last) return false;
   }
+  for (const one of markedPublications(trust, path)) if (one.commit === commit) return true;
+  return false;
 }
 
 /**

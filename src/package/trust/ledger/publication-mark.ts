@@ -1,5 +1,5 @@
 import type { Oid } from '../../../git/git-repository.ts';
-import type { StatementScope } from './trust-ledger.ts';
+import type { Mark, StatementScope } from './trust-ledger.ts';
 
 /*
  * The mark of a ledger for one publication number: which publication counts, or that it was deleted. Numbers can be reused, and
@@ -38,9 +38,34 @@ export function deletionDigest(tag: PublishedTag): string {
   return DELETED + publicationDigest(tag);
 }
 
+/** What the mark of a publication says. */
+interface PublicationMark {
+  readonly commit: Oid;
+  readonly isDeleted: boolean;
+}
+
 /** Parses the digest of a mark; its commit is that of the publication that counted last. */
-export function parsePublicationDigest(digest: string): { readonly commit: Oid; readonly isDeleted: boolean } {
+export function parsePublicationDigest(digest: string): PublicationMark {
   const isDeleted = digest.startsWith(DELETED);
   const [commit = ''] = digest.slice(isDeleted ? DELETED.length : 0).split(' ');
   return { commit, isDeleted };
+}
+
+/** Numbers without a publication in a row after which no more are expected: one is left out where another tag has its name, so that few are. */
+const MAX_GAP = 100;
+
+/**
+ * Returns the publications of a package that are known by their marks, in the order of their numbers, from v1 on. One above a longer gap is missing: any
+ * user who may push can push a tag with the highest number, and reading the marks of all below it would occupy the process.
+ */
+export function* markedPublications(
+  trust: { mark(scope: Omit<StatementScope, 'repository'>): Pick<Mark, 'digest'> | undefined },
+  path: string,
+): Generator<PublicationMark & { readonly revision: number }, undefined> {
+  let missing = 0;
+  for (let revision = 1; missing < MAX_GAP; revision += 1) {
+    const mark = trust.mark(publicationScope(path, `v${revision}`));
+    missing = mark === undefined ? missing + 1 : 0;
+    if (mark !== undefined) yield { ...parsePublicationDigest(mark.digest), revision };
+  }
 }
