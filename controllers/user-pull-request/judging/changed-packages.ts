@@ -17,7 +17,7 @@ export interface ChangedPackage {
 export interface ChangedPackages {
   /** The outermost ones, sorted by path. */
   readonly packages: readonly ChangedPackage[];
-  /** False if there are too many changed folders to look at all of them, or some that cannot be read. */
+  /** False if there are too many changed folders to look at all of them, or the later commit has some that cannot be read. */
   readonly isComplete: boolean;
 }
 
@@ -44,7 +44,8 @@ export async function changedPackages(
     }
     left -= 2;
     const [olds, nexts] = [await entriesOf(git, old), await entriesOf(git, next)];
-    if (olds === UNREAD_ENTRIES || nexts === UNREAD_ENTRIES) isComplete = false;
+    // With an unreadable earlier side all packages of the later one count as changed: none of them is missed.
+    if (nexts === UNREAD_ENTRIES) isComplete = false;
     // The root of a repository is no package.
     const [was, is] = path === '' ? [undefined, undefined] : [kptfileOf(olds), kptfileOf(nexts)];
     if (was === 'file' || is !== undefined)

@@ -17,7 +17,7 @@ export interface MergedPackage {
   readonly findings: readonly Finding[];
   /** It is the package of the head, with nothing of the main branch that this has not. */
   readonly isOfHead: boolean;
-  /** The same of the main branch, for a comparison; undefined if they are more than is read. */
+  /** The same of the main branch, for a comparison; undefined if they are more than is read, or cannot be read. */
   readonly onMain: ReadonlyMap<string, Buffer> | undefined;
 }
 
@@ -31,13 +31,18 @@ export interface PackageTrees {
   readonly isNew?: boolean;
 }
 
+const UNREAD: ReadonlyMap<string, FileEntry> = new Map();
+
 /**
  * Merges a package file by file, in memory. A file that both sides have changed in different ways is a finding, and taken from the branch. What
  * exceeds the limits, or cannot be read, is a finding too, and nothing of it is read.
  */
 export async function mergePackage(git: GitRepository, trees: PackageTrees): Promise<MergedPackage> {
   const findings: Finding[] = [];
-  const [base, main, head] = [await list(trees.base), await list(trees.main), await list(trees.head)];
+  // What the main branch has not changed is taken from the branch as a whole: that it cannot be read does not matter, and the branch may repair it.
+  const isWhole = trees.base === trees.main;
+  const main = await list(trees.main, isWhole);
+  const [base, head] = [isWhole ? main : await list(trees.base, false), await list(trees.head, false)];
   const merged = new Map<string, FileEntry>();
   const changed = new Set<string>();
   let isOfHead = true;
@@ -61,16 +66,17 @@ export async function mergePackage(git: GitRepository, trees: PackageTrees): Pro
     findings.push(findingAt(largest, { severity: 'error', message, code: 'TooLarge' }));
   }
   const isUnread = findings.some(({ code }) => code === 'TooLarge' || code === 'Unreadable');
-  const onMain = isUnread ? undefined : (await contentsOf(git, main)).files;
+  const onMain = isUnread || main === UNREAD ? undefined : (await contentsOf(git, main)).files;
   return { files: (isUnread ? undefined : files) ?? new Map(), changed, findings, isOfHead, onMain };
 
-  async function list(tree: Oid | undefined): Promise<ReadonlyMap<string, FileEntry>> {
+  async function list(tree: Oid | undefined, mayBeUnread: boolean): Promise<ReadonlyMap<string, FileEntry>> {
     if (tree === undefined) return new Map();
     try {
       return new Map((await git.listFiles(tree, MAX_FILES)).map((entry) => [entry.path, entry]));
     } catch (error) {
       const unreadable = unreadableReason(error);
       if (unreadable === undefined) throw error;
+      if (mayBeUnread) return UNREAD;
       if (!isSluiceError(error, 'LimitExceeded')) {
         findings.push(findingAt('Kptfile', { severity: 'error', message: unreadable, code: 'Unreadable' }));
         return new Map();

@@ -88,7 +88,8 @@ export async function unjudgedMerge(git: Git, sides: MergedSides): Promise<Unjud
     const [old, next, onMain] = [await entriesOf(git, was), await entriesOf(git, wanted), await entriesOf(git, there)];
     if ([old, next, onMain].includes(UNREAD_ENTRIES)) {
       watch(path);
-      found.isIncomplete = true;
+      // A folder that the main branch has not changed is taken from the branch as a whole, also where it repairs it.
+      found.isIncomplete ||= next === UNREAD_ENTRIES || there !== was;
       return;
     }
     const isOfPackage = above.isPackage || (isBelow(path) && kptfileOf(next) === 'file');

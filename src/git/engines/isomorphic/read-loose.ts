@@ -2,11 +2,12 @@ import fs, { statSync } from 'node:fs';
 import { join } from 'node:path';
 import git from 'isomorphic-git';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from '../../errors.ts';
 import type { ObjectType } from '../../git-repository.ts';
 import type { ReadLoose } from '../../objects/files/file-source.ts';
 import { MAX_OBJECT_BYTES, objectTooLarge } from '../../objects/object-source.ts';
 
-/** Reads the loose objects of a repository by isomorphic-git. Throws Corrupt and LimitExceeded. */
+/** Reads the loose objects of a repository by isomorphic-git. Throws DamageError and LimitExceeded. */
 export function looseReader(gitDir: string): ReadLoose {
   return async (oid) => {
     // isomorphic-git would look into the packs next.
@@ -20,9 +21,7 @@ export function looseReader(gitDir: string): ReadLoose {
     } catch (error) {
       if (error instanceof SluiceError) throw error;
       if (error instanceof git.Errors.NotFoundError) return undefined;
-      throw new SluiceError('Corrupt', `object ${oid} cannot be read: ${messageOf(error).slice(0, 300)}`, {
-        cause: error,
-      });
+      throw new DamageError(`object ${oid} cannot be read: ${messageOf(error).slice(0, 300)}. ${HOW_TO_REPAIR}`, error);
     }
   };
 }

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { DamageError } from '../../errors.ts';
 
 const SIGNATURE_V2 = 'ff744f6300000002';
 const IDS_AT = 8 + 256 * 4;
@@ -14,12 +15,14 @@ export class PackIndex {
   readonly #bytes: Buffer;
   readonly #count: number;
 
-  /** Throws Corrupt for any other data. */
+  /** Throws DamageError for any other data. */
   constructor(bytes: Buffer, path: string) {
     const count = bytes.length < IDS_AT ? 0 : bytes.readUInt32BE(IDS_AT - 4);
     const least = IDS_AT + count * (OID_BYTES + CRC_BYTES + OFFSET_BYTES) + CHECKSUMS_BYTES;
     if (bytes.toString('hex', 0, 8) !== SIGNATURE_V2 || bytes.length < least)
-      throw new SluiceError('Corrupt', `the pack index ${path} cannot be read: it is damaged, or not of version 2`);
+      throw new DamageError(
+        `the pack index ${path} cannot be read: it is damaged, or not of version 2. Remove it and run "git index-pack" for its pack`,
+      );
     this.#bytes = bytes;
     this.#count = count;
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isMissing, readFolder } from '../../../foundation/files/file-system.ts';
 import { LruCache } from '../../../foundation/lru-cache.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from '../../errors.ts';
 import type { ObjectType, Oid } from '../../git-repository.ts';
 import { hashObject } from '../object-id.ts';
 import { applyDelta, PackFormatError, readEntry } from './pack-entries.ts';
@@ -50,7 +51,7 @@ export class PackedObjects {
     this.#maxBytes = maxBytes;
   }
 
-  /** Reads new indexes and drops those of deleted packs. Throws Corrupt, LimitExceeded and Unavailable. */
+  /** Reads new indexes and drops those of deleted packs. Throws DamageError, LimitExceeded and Unavailable. */
   async refresh(): Promise<void> {
     await this.#whilePacksStay(() => this.#list());
   }
@@ -94,7 +95,7 @@ export class PackedObjects {
     return false;
   }
 
-  /** Undefined for an object that no pack has, as far as indexes were read and packs still exist. Throws Corrupt and LimitExceeded. */
+  /** Undefined for an object that no pack has, as far as indexes were read and packs still exist. Throws DamageError and LimitExceeded. */
   async read(oid: Oid): Promise<PackedContent | undefined> {
     try {
       return await this.#find(this.#packs, oid);
@@ -181,6 +182,7 @@ async function openPack(path: string): Promise<Pack> {
 
 function explained(error: unknown, path: string): unknown {
   if (!(error instanceof PackFormatError)) return error;
-  const code = error.isTooLarge ? 'LimitExceeded' : 'Corrupt';
-  return new SluiceError(code, `an object cannot be read: the pack ${path} ${error.message}`, { cause: error });
+  const message = `an object cannot be read: the pack ${path} ${error.message}`;
+  if (error.isTooLarge) return new SluiceError('LimitExceeded', message, { cause: error });
+  return new DamageError(`${message}. ${HOW_TO_REPAIR}`, error);
 }
