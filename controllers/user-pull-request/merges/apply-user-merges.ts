@@ -73,6 +73,7 @@ async function publishInOrder(
   const ordered = await inMergeOrder(context, wanted);
   const nowMs = context.clock.monotonic();
   if (ordered.every(({ failing }) => isOvertaken(failing) && nowMs - failing.lastMs < MAX_WAIT_MS)) return undefined;
+  const unavailable: MergedUserPull[] = [];
   for (const [at, merged] of ordered.entries()) {
     const { pull } = merged;
     merged.attempts += 1;
@@ -84,8 +85,19 @@ async function publishInOrder(
       if (merge !== 'waits' && merge !== 'missing') await report(context, pulls, merged, merge);
     } catch (error) {
       if (!isSluiceError(error, 'NotFound') || !(await isGone(context.forge, pull.number, context.signal))) {
-        await noteFailure(context, merged);
-        if (!isOvertaken(merged.failing)) throw error;
+        const later = ordered.slice(at + 1);
+        const { forMs } = await noteFailure(context, merged, later);
+        const isUnavailable = isSluiceError(error, 'Unavailable');
+        if (isUnavailable && unavailable.length > 0) {
+          // What fails concerns all, as a full disk does: none must lose its place when that ends.
+          for (const one of [...unavailable, merged]) delete one.failing;
+          for (const one of ordered) delete one.heldMs;
+          throw error;
+        }
+        // A single failure may be one of the moment.
+        const isLong = forMs > 0 && (later[0]?.heldMs ?? 0) >= MAX_WAIT_MS;
+        if (!isLong && !isOvertaken(merged.failing)) throw error;
+        if (isUnavailable) unavailable.push(merged);
         reportFailing(context, merged, error);
         continue;
       }
@@ -117,13 +129,20 @@ async function publishInOrder(
 }
 
 /** Rejects if the host cannot be read: what concerns all merges has to end before one of them is passed over. */
-async function noteFailure({ forge, clock, signal }: ApplyContext, merged: MergedUserPull): Promise<void> {
+async function noteFailure(
+  { forge, clock, signal }: ApplyContext,
+  merged: MergedUserPull,
+  later: readonly MergedUserPull[],
+): Promise<NonNullable<MergedUserPull['failing']>> {
   await forge.listUpdated('1970-01-01T00:00:00Z', 1, signal);
   const lastMs = clock.monotonic();
   const { failing: before = { forMs: 0, lastMs } } = merged;
   // Without an attempt for longer, it may not have failed all the time.
-  const forMs = before.forMs + Math.min(lastMs - before.lastMs, MAX_FAILING_MS);
-  merged.failing = { forMs, lastMs };
+  const addedMs = Math.min(lastMs - before.lastMs, MAX_FAILING_MS);
+  merged.failing = { forMs: before.forMs + addedMs, lastMs };
+  // Only the time of one that holds up others: several that fail must take no longer than one.
+  if (!isOvertaken(before)) for (const one of later) one.heldMs = (one.heldMs ?? 0) + addedMs;
+  return merged.failing;
 }
 
 function isOvertaken(failing: MergedUserPull['failing']): failing is NonNullable<MergedUserPull['failing']> {

@@ -60,19 +60,21 @@ describe('a merge of what is too large to be read', () => {
 describe('a merge that fails', () => {
   const failure = new SluiceError('InvalidInput', 'the host refuses the request');
   const down = new SluiceError('Unavailable', 'the host is down');
+  let error: SluiceError;
   /** What fails of the host: what is about one pull request, or all. */
   let fails: 'first' | 'third' | 'all' | undefined;
   beforeEach(async () => {
     const { forge } = at;
     const mergedState = forge.mergedState.bind(forge);
     vi.spyOn(forge, 'mergedState').mockImplementation(async (pull) => {
-      if ((fails === 'first' && pull.number === 1) || (fails === 'third' && pull.number === 3)) throw failure;
+      if ((fails === 'first' && pull.number === 1) || (fails === 'third' && pull.number === 3)) throw error;
       return mergedState(pull);
     });
     forge.before = () => {
       if (fails === 'all') throw down;
     };
     fails = undefined;
+    error = failure;
     await at.pull({ 'web/Kptfile': KPTFILE(), 'web/map.yaml': MAP });
     await at.pull({ 'web/Kptfile': KPTFILE(), 'web/map.yaml': MAP, 'web/other.yaml': MAP }, { branch: 'second' });
     await at.poll();
@@ -137,4 +139,45 @@ describe('a merge that fails', () => {
     expect(numbers()).toEqual([1, 2]);
     expect(await eventsOf(1)).toEqual([]);
   });
+
+  test('is not passed over where what fails for all ends between the attempts of two', async () => {
+    const { store } = at.world;
+    const publish = store.publishMerged.bind(store);
+    let failures = Number.POSITIVE_INFINITY;
+    vi.spyOn(store, 'publishMerged').mockImplementation(async (...args) => {
+      failures -= 1;
+      if (failures >= 0) throw new SluiceError('Unavailable', 'the disk is full');
+      return publish(...args);
+    });
+    await poll(14);
+    failures = 1;
+    await poll(14);
+    expect(numbers()).toEqual([1, 2]);
+  });
+
+  test('by itself is passed over also if something is not available', async () => {
+    fails = 'first';
+    error = down;
+    await poll(15);
+    expect(numbers()).toEqual([undefined, 1]);
+  });
+});
+
+test('several merges that fail hold up a later one little longer than one', async () => {
+  const { forge } = at;
+  const mergedState = forge.mergedState.bind(forge);
+  vi.spyOn(forge, 'mergedState').mockImplementation(async (pull) => {
+    if (pull.number < 5) throw new SluiceError('InvalidInput', 'the host refuses the request');
+    return mergedState(pull);
+  });
+  const all = [1, 2, 3, 4, 5];
+  for (const number of all)
+    await at.pull({ [`web${number}/Kptfile`]: KPTFILE(), [`web${number}/a.yaml`]: MAP }, { branch: `b${number}` });
+  await at.poll();
+  for (const number of all) {
+    await at.merge(number, 'bob');
+    at.clock.advance(2000);
+  }
+  for (let passed = 0; passed < 16; passed += 1) await at.poll(60_000).catch(() => undefined);
+  expect(revisionOf('apps.web5.merge-5')).toMatchObject({ lifecycle: 'Published' });
 });

@@ -22,6 +22,8 @@ export interface MergedUserPull {
   isGone?: boolean;
   /** For how long attempts have failed while its host could be read, and when the last one did, in milliseconds of running time. */
   failing?: { readonly forMs: number; readonly lastMs: number };
+  /** For how long earlier ones that fail have held it up, in milliseconds of running time. */
+  heldMs?: number;
   /** An event has reported that later ones do not wait for it any more. */
   isReported?: boolean;
 }
