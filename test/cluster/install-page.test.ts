@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { eventually } from '../support/api/eventually.ts';
 import { git, initBare, temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
@@ -25,16 +25,18 @@ describe(
   'docs/install.md',
   skipFor((missing !== '' && missing) || (!hasKubectl() && 'kubectl is not installed')),
   () => {
-    const folder = temporaryFolder();
+    let folder: ReturnType<typeof temporaryFolder>;
     let plane: ControlPlane;
     let gitServer: GitServer;
     let shell: PageShell;
 
-    beforeAll(async () => {
+    // Each test has a cluster of its own: until all definitions of another one are gone can take minutes on a loaded machine.
+    beforeEach(async () => {
       const programs = await clusterPrograms(() => undefined);
       if ('missing' in programs) throw new Error(programs.missing);
       const { path, missing: why } = await buildGoProgram(HELM);
       if (path === undefined) throw new Error(why);
+      folder = temporaryFolder();
       plane = await ControlPlane.start({ programs, controllerManager: true });
       const repository = initBare(join(folder.path, 'apps.git'));
       const commit = git(repository, ['commit-tree', git(repository, ['mktree']), '-m', 'first']);
@@ -46,14 +48,11 @@ describe(
       const [, yaml = ''] = /^# repository\.yaml\n([\s\S]*?)^```$/m.exec(page) ?? [];
       await writeFile(join(shell.work, 'repository.yaml'), yaml.replace('https://git.example.com', gitServer.url));
     }, MAX_BUILD_MS);
-    afterAll(async () => {
+    afterEach(async () => {
       await gitServer?.close();
       await plane?.stop();
-      folder.remove();
+      folder?.remove();
     });
-
-    // Also after a failure, so that the other test begins with nothing.
-    afterEach(() => shell.run('kubectl delete -k deploy/overlays/ha --ignore-not-found'));
 
     /** Follows sections of the page. After the command that creates the Deployment, its pods run. */
     async function follow(titles: readonly string[], installs: RegExp, atEnd: (player: PodPlayer) => Promise<void>) {
@@ -89,6 +88,7 @@ describe(
           expect(await shell.run(`kubectl -n sluice-system get ${name} --output=name`)).toContain('/sluice');
         expect(await shell.run('kubectl get repositories')).toContain('apps');
       });
+      await shell.succeed('kubectl delete -k deploy/overlays/ha --ignore-not-found --wait=false');
     });
 
     test('Helm installs and uninstalls it', async () => {
