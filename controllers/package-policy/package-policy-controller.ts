@@ -186,7 +186,7 @@ export function packagePolicyController(options: PackagePolicyOptions): Controll
       let isInvalid = false;
       for (const policy of present) {
         signal.throwIfAborted();
-        const selected = await select(policy);
+        const selected = [...(reviewed.get(policy) ?? (await select(policy)))];
         const unknown = [
           ...unknownNames(policy.spec.selector, names),
           ...(isRead && rows.length > 0 ? unknownTypes(policy.spec, types, required && gates) : []),

@@ -174,8 +174,9 @@ export class Batches {
   #isOutdated(pulls: PullRequests, last: PackageRevision): boolean {
     const { store } = this.#options;
     const repository = store.repositoryOf(last);
+    if (this.#pullsOf(repository, last) === pulls) return false;
     let hasOthers = false;
-    for (const revision of [last, ...store.list({ repository: repository.id })]) {
+    for (const revision of store.list({ repository: repository.id })) {
       const named = this.#pullsOf(repository, revision);
       if (named === pulls) return false;
       hasOthers ||= named !== undefined;

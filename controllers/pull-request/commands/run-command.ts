@@ -121,8 +121,8 @@ async function refusalOf(
   const isSeen = seen?.content === content && Date.parse(seen.at) < Date.parse(comment.createdAt);
   const isEffective = hasEffect({ command });
   // Another host can have taken over comments without what makes them count there, such as that they were edited.
-  const repository = await client.find(repositoryKind, registered, { signal });
-  if (isEffective && Date.parse(comment.createdAt) < Date.parse(repository?.metadata.creationTimestamp ?? ''))
+  const repository = isEffective ? await client.find(repositoryKind, registered, { signal }) : undefined;
+  if (Date.parse(comment.createdAt) < Date.parse(repository?.metadata.creationTimestamp ?? ''))
     return 'it was written before the Repository was registered; write the command again';
   if (isEffective && !isAuthorKnown) return unknownAuthorText(evaluation.revision.name, command);
   // Users can change which packages a pull request lists, also afterwards: what it showed is known only to the process that saw it.

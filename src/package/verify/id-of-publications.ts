@@ -1,10 +1,10 @@
-import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Commit, GitRepository, Oid, Ref } from '../../git/git-repository.ts';
 import { targetOfTag } from '../../git/objects/tag-codec.ts';
 import { mainRef, type RepositoryLayout } from '../model/identity/layout.ts';
 import { type PublicationStatement, parseCommitMessage, parseTagStatement } from '../model/record/commit-message.ts';
 import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import type { SignedStatement } from '../trust/statement/statement.ts';
+import { readCommitHere } from './commit-here.ts';
 import { distrustOfId } from './read-only-trust.ts';
 
 type Signed = SignedStatement<PublicationStatement>;
@@ -67,7 +67,7 @@ async function* historyOf(git: GitRepository, head: Oid | undefined): AsyncGener
   const next = head === undefined ? [] : [head];
   const seen = new Set(next);
   for (let oid = next.pop(); oid !== undefined; oid = next.pop()) {
-    const commit = await readCommit(git, oid);
+    const commit = await readCommitHere(git, oid);
     if (commit === undefined) continue;
     yield { oid, commit };
     for (const parent of commit.parents) {
@@ -75,15 +75,5 @@ async function* historyOf(git: GitRepository, head: Oid | undefined): AsyncGener
       seen.add(parent);
       next.push(parent);
     }
-  }
-}
-
-/** Undefined where the history is cut off, as in a shallow clone. */
-async function readCommit(git: GitRepository, oid: Oid): Promise<Commit | undefined> {
-  try {
-    return await git.readCommit(oid);
-  } catch (error) {
-    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
-    throw error;
   }
 }

@@ -1,7 +1,7 @@
-import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Commit, GitRepository, Oid } from '../../git/git-repository.ts';
 import { parseCommitMessage } from '../model/record/commit-message.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import { readCommitHere } from './commit-here.ts';
 
 interface MainBranch {
   readonly git: GitRepository;
@@ -36,7 +36,7 @@ export async function findLaterPublications(
   const last = new Map<string, Oid>();
   const found = new Map<string, Oid>();
   for (let oid = head; oid !== undefined && wanted.size > 0; ) {
-    const commit = await readCommit(git, oid);
+    const commit = await readCommitHere(git, oid);
     if (commit === undefined) break;
     const shown = wanted.get(oid) ?? [];
     for (const { name } of shown) {
@@ -69,14 +69,4 @@ async function publicationIn(
   const isFromHere = repository === trust.repository && branch === main && onto === parents[0];
   if (!isFromHere || !names.has(name)) return undefined;
   return trust.distrustOfSigner(await trust.signerOf(signed)) === undefined ? name : undefined;
-}
-
-/** Undefined where the history is cut off, as in a shallow clone. */
-async function readCommit(git: GitRepository, oid: Oid): Promise<Commit | undefined> {
-  try {
-    return await git.readCommit(oid);
-  } catch (error) {
-    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
-    throw error;
-  }
 }
