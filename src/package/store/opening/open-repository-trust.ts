@@ -62,32 +62,47 @@ export interface OpenedTrust {
  * Throws Refused for a copy of another registered repository.
  */
 export async function openRepositoryTrust(options: OpenTrustOptions): Promise<OpenedTrust> {
-  const { ledger } = options.server;
   const address = canonicalAddressNow(options.address);
-  const known = ledger.repositoryAt(address);
-  const { git, layout } = options;
-  const written = (await readId(git, identityRef(layout))) ?? (await readId(git, otherIdentityRef(layout)));
-  const id = await acceptedId(options, written?.signed, known?.id);
-  if (id !== undefined && options.newId !== true) {
-    await refuseCopy(options, id, address);
-    const trust = trustOf(options, id);
-    const isFirstLook = await enter(options, id, address);
-    if (isFirstLook) trust.noteFirstLook();
-    return { trust, isFirstLook };
-  }
+  const present = await presentId(options, address);
+  if (present.id !== undefined) return enterAs(options, present.id, address);
+  // Another process may have written an id since: only the ref in which there was none is written, as every statement names the id.
   const make = async () => {
-    const made = await writeId(options, await readId(options.git, identityRef(options.layout)));
-    await enter(options, made, address);
-    trustOf(options, made).noteFirstLook();
-    return made;
+    const { id, ref } = await presentId(options, address);
+    return enterAs(options, id ?? (await writeId(options, ref)), address);
   };
   try {
-    return { trust: trustOf(options, await make()), isFirstLook: true };
+    return await make();
   } catch (error) {
     if (!isSluiceError(error) || options.signal?.aborted === true || error.code === 'Timeout') throw error;
     // A repository that cannot be written now can still be read, and no statement was ever signed for it.
-    return { trust: trustOf(options, derivedId(address), make), isFirstLook: true };
+    const writeNow = async () => (await make()).trust.repository;
+    return { trust: trustOf(options, derivedId(address), writeNow), isFirstLook: true };
   }
+}
+
+interface PresentId {
+  /** What the ref of this layout has. */
+  readonly ref: WrittenId | undefined;
+  /** The id that the repository keeps, of Git or of the ledger; undefined if it needs one. */
+  readonly id: string | undefined;
+}
+
+/** Throws Refused for a copy of another registered repository. */
+async function presentId(options: OpenTrustOptions, address: string): Promise<PresentId> {
+  const { git, layout, server, newId } = options;
+  const known = server.ledger.repositoryAt(address);
+  const ref = await readId(git, identityRef(layout));
+  const written = ref ?? (await readId(git, otherIdentityRef(layout)));
+  const id = newId === true ? undefined : await acceptedId(options, written?.signed, known?.id);
+  if (id !== undefined) await refuseCopy(options, id, address);
+  return { ref, id };
+}
+
+async function enterAs(options: OpenTrustOptions, id: string, address: string): Promise<OpenedTrust> {
+  const trust = trustOf(options, id);
+  const isFirstLook = await enter(options, id, address);
+  if (isFirstLook) trust.noteFirstLook();
+  return { trust, isFirstLook };
 }
 
 function trustOf(
