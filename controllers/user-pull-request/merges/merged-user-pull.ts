@@ -5,6 +5,9 @@ const LONG_AGO_MS = 3_600_000;
 /** What was merged longer ago is not reported: an earlier process has done it, or the users know it. */
 export const MAX_UNREPORTED_MS = 7 * 86_400_000;
 
+/** For so long a merge that cannot be published holds up later ones, in milliseconds. */
+export const MAX_HELD_MS = 600_000;
+
 /** A merged pull request whose packages wait to be published. */
 export interface MergedUserPull {
   /** As a list returned it last. */
