@@ -57,6 +57,8 @@ export interface TrustLedger {
    * announced after this: otherwise the ledger would look older than the repository.
    */
   joinLatest?(scopes: readonly StatementScope[]): Promise<void>;
+  /** Joins all that other processes have written by now. Absent where every read has it. */
+  refresh?(): Promise<void>;
   /** Returns the marks that any process raised after a version that an earlier call returned; 0 for the first call. */
   raisedSince(version: number): RaisedScopes;
 
