@@ -220,10 +220,11 @@ export abstract class RepositoryBase {
     } catch (error) {
       if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
       const { ref } = error.details;
-      if (!(await this.#staleLocks.release(ref === undefined ? refs : refs && [ref, ...refs]))) {
+      if (!(await this.#staleLocks.release(ref === undefined || refs === undefined ? refs : [ref, ...refs]))) {
+        if (ref === undefined) throw error;
         const next = `if that does not help and no Git program works there, remove ${join(this.path, ref)}.lock`;
         // A fetch has that of its transaction.
-        if (ref === undefined || error.message.endsWith(next)) throw error;
+        if (error.message.endsWith(next)) throw error;
         throw new RefConflictError(error.details, `${error.message}; ${next}`, error);
       }
       return await action();
