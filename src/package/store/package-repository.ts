@@ -126,7 +126,8 @@ export class PackageRepository implements RepositoryContext {
     const { name, namespace, git, remote, layout, trust, shown, isFirstLook, background } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
     this.foreign = new ComparedForeignFiles(git, this.index);
-    this.refusals = new RefusalNotes({ index: this.index, mirror: remote === undefined ? undefined : git.path });
+    const mirror = remote === undefined ? undefined : git.path;
+    this.refusals = new RefusalNotes({ index: this.index, mirror, registration: this.id });
     this.#refs = new TrackedRefs({
       ...{ repository: name, namespace, git, remote, layout, index: this.index, trust, shown },
       onChange: (changes) => {
