@@ -20,7 +20,7 @@ for (const way of ['closed', 'rejected'] as const)
     };
     await poll();
     if (way === 'rejected') {
-      await at.world.store.update(name, { action: 'reject', reason: 'no' }, BERTA);
+      await at.world.store.update(name, { action: 'reject' }, BERTA);
       await at.reconcile(name);
     }
     at.forge.change(1, { state: 'closed' });
