@@ -10,8 +10,12 @@ beforeEach(async () => {
   await at.policy({ publishOn: 'merge' });
 });
 const NUL = '\0';
-const entries = (spec: string) => git(at.path, ['ls-tree', '-z', spec]).split(NUL).filter((one) => one !== '');
-const mktree = (lines: readonly string[]) => git(at.path, ['mktree', '-z'], lines.map((one) => `${one}${NUL}`).join(''));
+const entries = (spec: string) =>
+  git(at.path, ['ls-tree', '-z', spec])
+    .split(NUL)
+    .filter((one) => one !== '');
+const mktree = (lines: readonly string[]) =>
+  git(at.path, ['mktree', '-z'], lines.map((one) => `${one}${NUL}`).join(''));
 async function setHead(tree: string, parent: string): Promise<string> {
   const commit = writeCommit(at.path, { tree, parents: [parent], message: 'x\n' });
   writeRef(at.path, 'refs/heads/feature', commit);
