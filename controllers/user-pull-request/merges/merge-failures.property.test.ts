@@ -131,14 +131,14 @@ test('in an outage none loses its place, and none is reported as long as another
   );
 });
 
-test('the time of an outage does not count for one that fails after it', () => {
+test('the time until an outage shows does not count for one that fails after it', () => {
   const queue = new Queue();
-  for (const isRefused of [false, true, false]) queue.add(isRefused);
+  for (const isRefused of [false, false, true, false]) queue.add(isRefused);
   queue.outage = new SluiceError('Unavailable', 'the disk is full');
-  for (let minute = 0; minute < 15; minute += 1) queue.look(STEP_MS);
+  for (let minute = 0; minute < 11; minute += 1) queue.look(STEP_MS);
   queue.outage = undefined;
-  for (let minute = 0; minute < 8; minute += 1) queue.look(STEP_MS);
-  expect(queue.waiting.map(({ number }) => number)).toEqual([1, 2]);
-  for (let minute = 0; minute < 4; minute += 1) queue.look(STEP_MS);
-  expect(queue.waiting.map(({ number }) => number)).toEqual([1]);
+  for (let minute = 0; minute < 10; minute += 1) queue.look(STEP_MS);
+  expect(queue.waiting.map(({ number }) => number)).toEqual([2, 3]);
+  for (let minute = 0; minute < 2; minute += 1) queue.look(STEP_MS);
+  expect(queue.waiting.map(({ number }) => number)).toEqual([2]);
 });
