@@ -40,9 +40,9 @@ export async function applyUserMerges(context: ApplyContext, pulls: UserPulls): 
   let uncommented: CommentFailure | undefined;
   try {
     wait = await publishInOrder(context, pulls, overdue, failures);
+    reportPassed(context, failures);
     noteOverdue(context, pulls, overdue);
   } finally {
-    reportPassed(context, failures);
     pulls.comments.endMissed();
     uncommented = await pulls.comments.write(context);
   }
@@ -68,8 +68,9 @@ async function publishInOrder(
     if (typeof outcome === 'object') {
       await expectReadable(context.forge, outcome.error, context.signal);
       const failure = { ...outcome, nowMs: context.clock.monotonic() };
-      if (!failures.note(ordered, merged, failure)) throw outcome.error;
-      continue;
+      if (failures.note(ordered, merged, failure)) continue;
+      reportPassed(context, failures);
+      throw outcome.error;
     }
     if (outcome === 'gone') {
       // A host that works badly for a moment must not lose a merge.

@@ -34,7 +34,7 @@ export class MergeFailures<Merge extends Standing> {
     ordered: readonly Merge[],
     merged: Merge,
     { error, nowMs }: { readonly error: unknown; readonly nowMs: number },
-  ) {
+  ): boolean {
     if (isOfAll(error) && [...this.#passed.values()].some(isOfAll)) {
       // None must lose its place when that ends.
       for (const one of ordered)
