@@ -94,7 +94,6 @@ describe('proposals that share a pull request', { ...skipFor(missing !== '' && m
     expect(await at.pulls()).toMatchObject([{ number, state: 'closed', merged: false }]);
     expect(git(at.gitDir, ['tag'])).toBe('');
     await expect.poll(async () => (await at.pulls())[0]?.body, WAIT).toContain('Open this pull request again');
-    await at.finishRemoval(head.ref);
     await at.api('PATCH', `/pulls/${number}`, { state: 'open' }, BEN);
     await expect.poll(() => lifecycles(at, names), WAIT).toEqual(['Proposed', 'Proposed', 'Draft']);
     await expect.poll(async () => (await at.pulls())[0]?.body, WAIT).toContain('### `');
