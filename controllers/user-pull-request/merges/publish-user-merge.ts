@@ -28,14 +28,15 @@ import {
   reviewsUntilMerge,
   type UserApproval,
 } from '../../pull-request/reviews/approvals-at-merge.ts';
-import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
+import { commitsThatCount, ofUserPull } from '../../pull-request/reviews/reviewed-package.ts';
+import { contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
 import { type JudgedPackage, judgePackage } from '../judging/judge-package.ts';
 import { mergePackage } from '../judging/merge-package.ts';
 import { isChecked, keyAt } from '../judging/read-user-pull.ts';
 import { countedRendering, mergedConditions } from './merged-package-facts.ts';
-import { type PackageAtMerge, packagesAtMerge } from './merged-packages.ts';
+import { type PackageAtMerge, type PackagesAtMerge, packagesAtMerge } from './merged-packages.ts';
 import type { MergedUserPull } from './merged-user-pull.ts';
 
 export interface UserMergeContext {
@@ -142,7 +143,7 @@ export async function publishUserMerge(
         if (pull.merged?.commit !== commit) return 'missing';
         state = await readState(forge, pull, signal);
       }
-      outcome = await publishPackage(context, { ...one, after: one.after, key }, pull, state, read.isPushed);
+      outcome = await publishPackage(context, { ...one, after: one.after, key }, pull, state, read);
     }
     if (outcome.result !== 'not_published') await context.onPublished(outcome);
     outcomes.push(outcome);
@@ -241,7 +242,7 @@ async function publishPackage(
   { path, before, after, isOfHead, key }: PackageAtMerge & { readonly after: string; readonly key: RevisionKey },
   pull: PullRequest,
   state: UserMergeState,
-  isPushed: boolean,
+  { isPushed, main }: Pick<PackagesAtMerge, 'isPushed' | 'main'>,
 ): Promise<PackageMerge> {
   const { store, repository, clock, signal } = context;
   const { git, namespace } = repository;
@@ -255,7 +256,7 @@ async function publishPackage(
   // A machine that has much to do does not make a package invalid: it is tried again.
   const timeout = judged.findings.find(({ code }) => code === 'Timeout');
   if (timeout !== undefined) throw new SluiceError('Timeout', `${path}/${timeout.file}: ${timeout.message}`);
-  const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, state);
+  const approved = await approvalsOf(context, { path, commit, main, name: revisionName(key) }, pull, judged, state);
   const reason = mergeText(pull);
   const facts = {
     conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
@@ -291,9 +292,9 @@ const FINAL: ReadonlySet<string> = new Set(['InvalidInput', 'LimitExceeded']);
  */
 async function approvalsOf(
   { repository, teamsOf, mayApprove, signal }: UserMergeContext,
-  { path, commit, name }: { readonly path: string; readonly commit: string; readonly name: string },
+  { path, commit, main, name }: Readonly<Record<'path' | 'commit' | 'main' | 'name', string>>,
   pull: PullRequest,
-  { review }: Pick<JudgedPackage, 'review'>,
+  { review, gates }: Pick<JudgedPackage, 'review' | 'gates'>,
   { reviews: all, ...merged }: UserMergeState,
 ): Promise<{
   readonly approvals: readonly UserApproval[];
@@ -303,15 +304,11 @@ async function approvalsOf(
   const approvers = review?.approvers ?? [];
   const reviews = all && reviewsUntilMerge(all, pull);
   const content = (await contentAt(repository.git, `${commit}:${path}`)) ?? '';
-  const commits = approvedCommits(reviews ?? [], approvers);
-  const current = await commitsWithContent(
-    repository.git,
-    { revision: { commit, path }, content: { content } },
-    commits,
-  );
+  const reviewed = ofUserPull(repository.git, { path, main, content, gates }, signal);
+  const counted = (commits: readonly string[]) => commitsThatCount(repository.git, reviewed, commits);
+  const current = await counted(approvedCommits(reviews ?? [], approvers));
   const verdicts = evaluateReviews(reviews ?? [], approvers, (one) => current.has(one));
-  const isCurrent = async (one: string) =>
-    (await commitsWithContent(repository.git, { revision: { commit, path }, content: { content } }, [one])).has(one);
+  const isCurrent = async (one: string) => (await counted([one])).has(one);
   const merge: Awaited<ReturnType<typeof mergeAsApproval>> =
     review?.publishOn === 'merge' ? await mergeAsApproval(pull, merged, { approvers, isCurrent }) : { candidates: [] };
   const candidates = [...merge.candidates, ...reviewsAsCandidates(verdicts)];
