@@ -76,7 +76,10 @@ export function ofProposal(
 }
 
 /** The main branch before a merge. */
-async function mainBefore(git: GitRepository, { head, merged }: Pick<PullRequest, 'head' | 'merged'>): Promise<Oid | undefined> {
+async function mainBefore(
+  git: GitRepository,
+  { head, merged }: Pick<PullRequest, 'head' | 'merged'>,
+): Promise<Oid | undefined> {
   const { commit = '', base = '' } = merged ?? {};
   if (!(await hasCommit({ git }, commit))) return undefined;
   // A branch that the main branch was moved to has no commit of its own for the merge.
