@@ -27,9 +27,9 @@ export interface ReviewedPackage {
 }
 
 /**
- * Of these commits that users reviewed, those whose reviews count for a package: they have its present content, a pull request with that head shows the
- * package, and each gate of the Kptfile there is still one, so that none is removed unseen. A gate that is added, or opens, outdates no review. A commit
- * that is not in the repository any more is none of them.
+ * Of these commits that users reviewed, those whose reviews count for a package: they have its present content, a pull request with that head shows
+ * the package, and each gate of the Kptfile there is still one, so that none is removed unseen. A gate that is added, or opens, outdates no review. A
+ * commit that is not in the repository any more is none of them.
  */
 export async function commitsThatCount(
   git: GitRepository,
@@ -88,8 +88,9 @@ async function mainBefore(
 }
 
 /**
- * Whether a branch with this head changes the package at `path`, as its pull request shows it: since each commit that the main branch and this one have in
- * common, as hosts compare with one of them. Where it changes conditions and gates alone, it is no approval of a content that `main` has no more.
+ * Whether a branch with this head changes the package at `path`, as its pull request shows it: since each of the last commits that the main branch and
+ * this one have in common, as hosts compare with one of them. Where it changes conditions and gates alone, it is no approval of a content that `main`
+ * has no more.
  */
 async function isChangedBy(
   git: GitRepository,
