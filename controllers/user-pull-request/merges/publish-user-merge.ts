@@ -35,6 +35,7 @@ import type { MayApprove } from '../../pull-request/rights.ts';
 import { type JudgedPackage, judgePackage } from '../judging/judge-package.ts';
 import { mergePackage } from '../judging/merge-package.ts';
 import { isChecked, keyAt } from '../judging/read-user-pull.ts';
+import { isPassedOver } from './merge-failures.ts';
 import { countedRendering, mergedConditions } from './merged-package-facts.ts';
 import { type PackageAtMerge, type PackagesAtMerge, packagesAtMerge } from './merged-packages.ts';
 import type { MergedUserPull } from './merged-user-pull.ts';
@@ -78,6 +79,9 @@ export interface UserMerge {
   readonly unknown: string | undefined;
 }
 
+/** Packages of a merge whose files are not searched in time, in one attempt: each takes up to twenty seconds of the time for a reconciliation. */
+const MAX_LATE = 5;
+
 /** The workspace of the revisions that the merge of a pull request publishes, or its beginning. It is none of an adopted draft, which stays a draft. */
 function mergeWorkspaceOf(number: number): string {
   return `merge-${number}`;
@@ -86,12 +90,14 @@ function mergeWorkspaceOf(number: number): string {
 /**
  * Publishes the packages of a merged pull request at the commit of its merge, each by itself: a closed gate of one of them marks that one as out of
  * band. Those that were published before stay as they are, so that it can be repeated. Returns `missing` if the main branch of the mirror does not have
- * the commit yet, and `waits` if it waits for its head, or for earlier merges of proposals. `wait`: when the commit was found, which it notes there.
+ * the commit yet, and `waits` if it waits for its head, or for earlier merges of proposals. `wait`: when the commit was found, which it notes there. A
+ * package with files that cannot be searched for mistakes in time is tried again, which rejects after the others are published, until the merge was
+ * passed over: then it is out of band.
  */
 export async function publishUserMerge(
   context: UserMergeContext,
   listed: PullRequest,
-  wait: Pick<MergedUserPull, 'foundMs'>,
+  wait: Pick<MergedUserPull, 'foundMs' | 'failing'>,
 ): Promise<UserMerge | 'missing' | 'waits'> {
   const { repository, forge, clock, signal } = context;
   // By a policy that was just written the merge may publish: otherwise it would be settled without that.
@@ -124,8 +130,10 @@ export async function publishUserMerge(
   const outcomes: PackageMerge[] = [];
   let pull: PullRequest | undefined;
   let state: UserMergeState | undefined;
+  const late: SluiceError[] = [];
   for (const one of wanted) {
     signal.throwIfAborted();
+    if (late.length >= MAX_LATE) break;
     const { path } = one;
     if (one.after === undefined) {
       outcomes.push({ path, result: 'removed' });
@@ -143,11 +151,18 @@ export async function publishUserMerge(
         if (pull.merged?.commit !== commit) return 'missing';
         state = await readState(forge, pull, signal);
       }
-      outcome = await publishPackage(context, { ...one, after: one.after, key }, pull, state, read);
+      const how = { state, read, mayBeLate: !isPassedOver(wait) };
+      const published = await publishPackage(context, { ...one, after: one.after, key }, pull, how);
+      if (published instanceof SluiceError) {
+        late.push(published);
+        continue;
+      }
+      outcome = published;
     }
     if (outcome.result !== 'not_published') await context.onPublished(outcome);
     outcomes.push(outcome);
   }
+  if (late[0] !== undefined) throw late[0];
   // Another process may have published them: the ledger that they share has that before the refs are read again.
   if (outcomes.some(({ result }) => result === 'not_published')) await repository.catchUp(signal);
   const packages: PackageMerge[] = [];
@@ -237,13 +252,21 @@ async function publicationOf(
   return reviewProblem !== undefined && (await mayPublish(context, pull)) ? { problem: reviewProblem } : undefined;
 }
 
+/** Returns why it is to be tried again where it `mayBeLate`. */
 async function publishPackage(
   context: UserMergeContext,
   { path, before, after, isOfHead, key }: PackageAtMerge & { readonly after: string; readonly key: RevisionKey },
   pull: PullRequest,
-  state: UserMergeState,
-  { isPushed, main }: Pick<PackagesAtMerge, 'isPushed' | 'main'>,
-): Promise<PackageMerge> {
+  {
+    state,
+    read: { isPushed, main },
+    mayBeLate,
+  }: {
+    readonly state: UserMergeState;
+    readonly read: Pick<PackagesAtMerge, 'isPushed' | 'main'>;
+    readonly mayBeLate: boolean;
+  },
+): Promise<PackageMerge | SluiceError> {
   const { store, repository, clock, signal } = context;
   const { git, namespace } = repository;
   const { commit = '' } = pull.merged ?? {};
@@ -251,16 +274,17 @@ async function publishPackage(
   const judged = await judgePackage(await mergePackage(git, { base: before, main: before, head: after }), {
     ...{ namespace, mayIssue: isPushed, isOfHead, now: clock.now(), signal },
     renderer: isPushed ? context.renderer : context.restrictedRenderer,
+    branch: { git, commit: pull.head.commit, path },
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
-  // A machine that has much to do does not make a package invalid: it is tried again.
-  const timeout = judged.findings.find(({ code }) => code === 'Timeout');
-  if (timeout !== undefined) throw new SluiceError('Timeout', `${path}/${timeout.file}: ${timeout.message}`);
+  // A machine that has much to do does not make a package invalid. It concerns no other merge, as a `Timeout` of a host can.
+  const timeout = mayBeLate ? judged.findings.find(({ code }) => code === 'Timeout') : undefined;
+  if (timeout !== undefined) return new SluiceError('LimitExceeded', `${path}/${timeout.file}: ${timeout.message}`);
   const approved = await approvalsOf(context, { path, commit, main, name: revisionName(key) }, pull, judged, state);
   const reason = mergeText(pull);
   const facts = {
     conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
-    ...{ rendering: countedRendering(judged.rendering), mayIssue: isPushed, isOfHead },
+    ...{ rendering: countedRendering(judged.rendering), mayIssue: isPushed, isOfHead, earlier: judged.earlier },
   };
   const publish = (attempt: MergeAttempt) => {
     const { by: approver } = attempt;
