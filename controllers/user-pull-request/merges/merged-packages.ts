@@ -32,6 +32,8 @@ const NO_HEAD =
 
 export interface PackagesAtMerge {
   readonly packages: readonly PackageAtMerge[];
+  /** The main branch before the merge, as far as the history shows it. */
+  readonly main: Oid;
   /** Why it may have changed others too, and the next step; undefined if these are all. */
   readonly unknown: string | undefined;
   /** What the branch changes, and a rebase has not brought to the main branch. */
@@ -60,7 +62,7 @@ export async function packagesAtMerge(
   const [onto, ofMerge] = parents;
   const isPushed = wasPushed(pull.head);
   // A repository without an earlier commit has nothing that could be merged into.
-  if (onto === undefined) return { packages: [], leftOut: [], unknown: undefined, isPushed };
+  if (onto === undefined) return { packages: [], main: commit, leftOut: [], unknown: undefined, isPushed };
   const head = (await fetchHead(repository, pull, signal)) ? pull.head.commit : ofMerge;
   if (head === undefined && waitedMs < MISSING_HEAD_MS) return undefined;
   const range = { commit, onto, base: merged?.base, isMergeBase: merged?.isMergeBase === true };
@@ -99,7 +101,7 @@ export async function packagesAtMerge(
         head === undefined && merged?.base !== onto
         ? NO_HEAD
         : undefined;
-  return { packages: shown, leftOut, unknown, isPushed };
+  return { packages: shown, main: start ?? onto, leftOut, unknown, isPushed };
 }
 
 /** Without a known start: a branch that is in the main branch already is compared with the parent of the merge. */

@@ -35,7 +35,7 @@ export interface Issue extends Thread {
 
 export interface Pull extends Thread {
   readonly head: { readonly repository: GitHubRepository; readonly branch: string; commit: string };
-  readonly base: string;
+  base: string;
   /** Who has enabled auto-merge. */
   autoMerge?: string;
   /** Events that only GraphQL has, by the name of their type. */
