@@ -7,7 +7,7 @@ import type { Closing, Forge, PullRequest } from '../../../src/forge/forge.ts';
 import { isPermanent } from '../../../src/forge/pause-after.ts';
 import { isSluiceError, SluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import type { GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
+import type { Oid, Signature } from '../../../src/git/git-repository.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
@@ -16,7 +16,7 @@ import type { MergeAttempts } from '../../pull-request/merging/merge-attempts.ts
 import { plainLine } from '../../pull-request/text/quote.ts';
 import { proposalsIn, withSection } from '../../pull-request/text/section.ts';
 import type { TargetBranch } from '../branch/target-branch.ts';
-import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
+import { contentOf, DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
 import { ENDED, markOf, reopenedMark, wasReopened } from './delivery-marks.ts';
 import {
   describeClosed,
@@ -392,10 +392,4 @@ function withStatus(pull: PullRequest | undefined, { facts }: Seen): Pick<PullOu
   return {
     pullRequest: { ...statusOf(pull), ...(facts.mergeability === 'queued' ? { state: 'Queued' as const } : {}) },
   };
-}
-
-/** The id of the directory in a tree or commit; empty where it does not have it. */
-async function contentOf(git: GitRepository, tree: Oid, directory: string): Promise<string> {
-  const [stat] = await git.statObjects([`${tree}:${directory}`]);
-  return stat?.oid ?? '';
 }
