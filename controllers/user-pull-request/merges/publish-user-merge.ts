@@ -5,9 +5,10 @@ import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { type RevisionKey, revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
-import { mergedPackageProblem, mergeWorkspace } from '../../../src/package/plan/create/merged-package.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import { mergedPackageProblem, mergeWorkspace, wasPublished } from '../../../src/package/plan/create/merged-package.ts';
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
+import { recordedBypass } from '../../../src/package/plan/records/recorded-bypass.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import { awaitedMerges, otherMerges } from '../../pull-request/merged/earlier-merges.ts';
@@ -108,7 +109,7 @@ export async function publishUserMerge(
   const wanted: (PackageAtMerge & Publication)[] = [];
   const known: PackageMerge[] = [];
   for (const one of read.packages) {
-    const before = publishedAt(repository, listed.number, one.path, commit);
+    const before = await publishedAt(repository, one.path, commit);
     const how = before === undefined ? await publicationOf(context, one, { ...listed, commit }) : undefined;
     if (before !== undefined) known.push(before);
     else if (how !== undefined) wanted.push({ ...one, ...how });
@@ -152,7 +153,7 @@ export async function publishUserMerge(
   const packages: PackageMerge[] = [];
   for (const one of outcomes) {
     const isOpen = one.result === 'not_published';
-    const before = isOpen ? publishedAt(repository, listed.number, one.path, commit) : undefined;
+    const before = isOpen ? await publishedAt(repository, one.path, commit) : undefined;
     if (before === undefined) packages.push(one);
     else known.push(before);
   }
@@ -172,19 +173,23 @@ export async function publishUserMerge(
   return { packages, known, unknown };
 }
 
-function publishedAt(
+/**
+ * The publication of a package at the commit of a merge, whichever pull request with this commit it is of. Any user who may push can push a tag there,
+ * also with the workspace of the merge: it counts only if Sluice has made it, or an operator has adopted it.
+ */
+async function publishedAt(
   repository: PackageRepository,
-  number: number,
   path: string,
   commit: string,
-): PackageMerge | undefined {
-  const base = mergeWorkspaceOf(number);
-  const { package: name } = keyAt({ repository, workspace: base }, path);
-  const isOfMerge = ({ key: { workspace } }: PackageRevision) => workspace === base || workspace.startsWith(`${base}-`);
-  const known = repository.index
-    .ofPackage(name)
-    .find((one) => one.commit === commit && isPublished(one) && isOfMerge(one));
-  return known && outcomeOf(path, known);
+): Promise<PackageMerge | undefined> {
+  const { package: name } = keyAt({ repository, workspace: '' }, path);
+  for (const one of repository.index.ofPackage(name)) {
+    if (one.commit !== commit || !isPublished(one) || isPlaceholder(one)) continue;
+    const counts = one.outOfBand === undefined || (await recordedBypass(one, repository.trust)) !== undefined;
+    // A key that is revoked since does not undo it.
+    if (counts || wasPublished(repository, name, commit)) return outcomeOf(path, one);
+  }
+  return undefined;
 }
 
 function outcomeOf(path: string, revision: PackageRevision, refusal?: string): PackageMerge {
