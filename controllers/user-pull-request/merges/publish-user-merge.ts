@@ -5,13 +5,17 @@ import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { type RevisionKey, revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
+import {
+  isPlaceholder,
+  isPublished,
+  type PackageRevision,
+} from '../../../src/package/model/revision/package-revision.ts';
 import { mergedPackageProblem, mergeWorkspace, wasPublished } from '../../../src/package/plan/create/merged-package.ts';
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
 import { recordedBypass } from '../../../src/package/plan/records/recorded-bypass.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
-import { awaitedMerges, otherMerges } from '../../pull-request/merged/earlier-merges.ts';
+import { awaitedMerges, otherPulls } from '../../pull-request/merged/earlier-merges.ts';
 import { hasCommit } from '../../pull-request/merged/fetch-head.ts';
 import { isMergedBefore } from '../../pull-request/merged/merge-publication.ts';
 import {
@@ -91,7 +95,7 @@ function mergeWorkspaceOf(number: number): string {
 export async function publishUserMerge(
   context: UserMergeContext,
   listed: PullRequest,
-  wait: Pick<MergedUserPull, 'foundMs'>,
+  wait: Pick<MergedUserPull, 'foundMs' | 'checkedOnto'>,
 ): Promise<UserMerge | 'missing' | 'waits'> {
   const { repository, forge, clock, signal } = context;
   // By a policy that was just written the merge may publish: otherwise it would be settled without that.
@@ -100,9 +104,11 @@ export async function publishUserMerge(
   if (!(await hasCommit(repository, commit)) || !(await repository.index.isOnMain(commit))) return 'missing';
   wait.foundMs ??= clock.monotonic();
   const waitedMs = clock.monotonic() - wait.foundMs;
-  const merges = async () =>
-    new Set((await otherMerges(forge, listed.number, signal)).flatMap(({ merged }) => merged?.commit ?? []));
-  const read = await packagesAtMerge(repository, listed, { otherMerges: merges, waitedMs }, signal);
+  const surroundings = {
+    ...{ otherPulls: () => otherPulls(forge, listed.number, signal), isOfUser: context.isOfUser },
+    ...{ checkedOnto: wait.checkedOnto, waitedMs },
+  };
+  const read = await packagesAtMerge(repository, listed, surroundings, signal);
   // The commits of a shared branch may have been fetched just now, which has ended before this process began.
   if (!(await context.isOfUser(listed))) return { packages: [], known: [], unknown: undefined };
   if (read === undefined) return 'waits';
@@ -204,7 +210,7 @@ interface Publication {
 }
 
 const NOT_SHOWN =
-  'commits that changed it on the main branch have the times of commits of the branch, which does not make their changes, so that they can be of another user; change it in another pull request, or propose a draft of it';
+  'the commits that changed it on the main branch are not surely of this branch, but can be of another user; change it in another pull request, or propose a draft of it';
 const NO_FILE = 'its Kptfile is a symbolic link or a submodule, so that it is no package; replace it by a file';
 
 /** Whether one of the policies lets merges publish since before this one. */
