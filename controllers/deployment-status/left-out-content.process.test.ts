@@ -105,7 +105,7 @@ async function expectStates(...expected: readonly (string | RegExp)[]): Promise<
     });
   };
   await expect
-    .poll(read, { timeout: 5_000, interval: 10 })
+    .poll(read, { interval: 10 })
     .toEqual(expected.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one))));
 }
 

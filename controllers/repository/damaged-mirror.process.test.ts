@@ -77,6 +77,20 @@ test('damage that a read detects is repaired by the next sync, with an event', a
   fsck(mirror());
 });
 
+test('a repair that failed, since the host was unavailable, is tried again a minute later', async () => {
+  corruptPacks();
+  await expect(world.store.content('apps.one.main')).rejects.toMatchObject({ code: 'Corrupt' });
+  server.behaviour.refuse = 503;
+  clock.advance(1000);
+  await expect(reconcile()).rejects.toMatchObject({ code: 'Unavailable' });
+  server.behaviour.refuse = undefined;
+  clock.advance(60_000);
+  await reconcile();
+  expect((await world.store.content('apps.one.main')).files.has('a.yaml')).toBe(true);
+  expect((await world.events('apps')).join()).toContain('MirrorRepaired');
+  fsck(mirror());
+});
+
 test('a missing mirror is fetched again, and no revision vanishes meanwhile', async () => {
   const changes: unknown[] = [];
   const stop = world.store.subscribe((news) => changes.push(...news));

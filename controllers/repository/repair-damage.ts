@@ -5,14 +5,16 @@ import { DamageError } from '../../src/git/errors.ts';
 import type { MirrorRepair } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 
-/** Pause between two repairs of a mirror: a repair fetches everything, so damage that returns at once has another cause. */
+/** Pause after a repair of a mirror: it fetches everything, so damage that returns at once has another cause. */
 const PAUSE_MS = 3_600_000;
+/** Pause after one that failed, as when the Git host was unavailable. */
+const FAILED_PAUSE_MS = 60_000;
 
 /** Repairs mirrors when damage is detected. */
 export class DamageRepairs {
   readonly #clock: Clock;
-  /** In running time. */
-  readonly #lastAt = new WeakMap<PackageRepository, number>();
+  /** When the next repair may begin, in running time. */
+  readonly #nextAt = new WeakMap<PackageRepository, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -33,15 +35,19 @@ export class DamageRepairs {
       return await operation();
     } catch (error) {
       if (!(error instanceof DamageError) || !this.#mayRepair(repository)) throw error;
-      this.#lastAt.set(repository, this.#clock.monotonic());
     }
-    onRepair(await repository.repair(signal));
+    let pause = FAILED_PAUSE_MS;
+    try {
+      onRepair(await repository.repair(signal));
+      pause = PAUSE_MS;
+    } finally {
+      this.#nextAt.set(repository, this.#clock.monotonic() + pause);
+    }
     return await operation();
   }
 
   #mayRepair(repository: PackageRepository): boolean {
-    const last = this.#lastAt.get(repository);
-    return repository.isMirror && (last === undefined || this.#clock.monotonic() - last >= PAUSE_MS);
+    return repository.isMirror && this.#clock.monotonic() >= (this.#nextAt.get(repository) ?? 0);
   }
 }
 

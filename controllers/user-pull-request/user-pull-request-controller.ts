@@ -86,6 +86,8 @@ const OPENING_MS = 5000;
 const BEGIN_MS = 1000;
 /** Until more is read of what was merged while no process ran. */
 const MISSED_MS = 1000;
+/** While a merge that cannot be published holds up others: the time for which it does so is that of its attempts. */
+const HELD_MS = 60_000;
 /** Of renderings of packages from forks that are kept, about. */
 const MAX_RENDERED_BYTES = 16 * 1024 * 1024;
 
@@ -207,7 +209,7 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     if (failure !== undefined) throw failure;
     if (isFirst && object !== undefined)
       await forgetEnded(repository, [pulls, ...(await otherBases(object)).map((one) => one.pulls)]);
-    if (pulls.merged().length + pulls.proposals.unreported().length > 0 && !pulls.isReadingMissed)
+    if (pulls.hasMergeWork && !pulls.isReadingMissed)
       enqueue({ namespace: repository.namespace, name: `${key.name}.${MERGED}` });
     for (const number of await pulls.readQueue(signal)) wakeCheck(number);
     if (maxAgeMs !== undefined) {
@@ -221,7 +223,9 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
       : unread.has(id)
         ? pace.waitMs(pulls)
         : pace.dueMs(id, pulls, false);
-    const next = { requeueAfter, reason: 'pull requests are read' };
+    // Each poll tries it again, the backoff of which grows longer.
+    const soonest = pulls.isHeldUp ? Math.min(requeueAfter, HELD_MS) : requeueAfter;
+    const next = { requeueAfter: soonest, reason: 'pull requests are read' };
     return whenRulesChange({ changesAt: pulls.rulesChangeAt }, clock.now(), next);
   }
 

@@ -54,20 +54,11 @@ export function messageOf(error: unknown): string {
 }
 
 /** Returns the result of a search, with undefined in place of NotFound. */
-export function unlessMissing<Found>(search: Promise<Found>): Promise<Found | undefined> {
-  return unless(search, 'NotFound');
-}
-
-/** Returns the result of a search, with undefined in place of LimitExceeded. */
-export function unlessTooLarge<Found>(search: Promise<Found>): Promise<Found | undefined> {
-  return unless(search, 'LimitExceeded');
-}
-
-async function unless<Found>(search: Promise<Found>, code: ErrorCode): Promise<Found | undefined> {
+export async function unlessMissing<Found>(search: Promise<Found>): Promise<Found | undefined> {
   try {
     return await search;
   } catch (error) {
-    if (isSluiceError(error, code)) return undefined;
+    if (isSluiceError(error, 'NotFound')) return undefined;
     throw error;
   }
 }

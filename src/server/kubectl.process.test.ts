@@ -55,7 +55,7 @@ const environment = () => ({ ...process.env, KUBECONFIG: join(folder, 'kubeconfi
 /** Runs kubectl and returns what a user sees: both streams, and the exit code if it is not 0. */
 function kubectl(command: string, input = ''): Promise<string> {
   return new Promise((resolve) => {
-    const options = { env: environment(), timeout: 15_000 };
+    const options = { env: environment(), timeout: 120_000 };
     const child = execFile(KUBECTL, command.split(' '), options, (error, out, err) => {
       resolve(`${out}${err}${error === null ? '' : `exit ${error.code}`}`.trim());
     });

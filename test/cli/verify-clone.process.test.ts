@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CliFixture, type CliResult, cliFixture } from '../../src/cli/testing.ts';
@@ -52,6 +52,17 @@ describe('sluice verify in a clone without refs/sluice/', () => {
     const { code, stdout, stderr } = await verify(clone('packages.git', 'honest'));
     expect([code, stdout]).toEqual([0, '1 in band, 0 out of band\n']);
     expect(stderr).toContain('refs/sluice/repository is missing: only the publications show that this is ');
+  });
+
+  test('a clone without one of the commits of its history is damaged', async () => {
+    const place = join(cli.folder, 'damaged');
+    // With objects of its own, each in a file.
+    execFileSync('git', ['clone', '--quiet', '--no-hardlinks', 'packages.git', place], { cwd: cli.folder });
+    const oid = cli.git('packages.git', 'rev-parse', 'main~1').trim();
+    rmSync(join(place, '.git', 'objects', oid.slice(0, 2), oid.slice(2)));
+    const { code, stdout, stderr } = await verify(place);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`the history is not complete: commit ${oid} does not exist`);
   });
 
   test('a tag that was copied from another repository is still out of band, and only that one', async () => {

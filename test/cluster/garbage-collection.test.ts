@@ -18,7 +18,6 @@ const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisi
 const ALL_REVISIONS = '/apis/porch.kpt.dev/v1alpha1/packagerevisions';
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
-const QUICK_ELECTION = ['--lease-duration', '4s', '--renew-deadline', '3s', '--retry-period', '500ms'];
 /** The garbage collector looks for new kinds every 30 s. */
 const COLLECTION = { timeout: 100_000, interval: 200 };
 /** Of another server. */
@@ -140,8 +139,7 @@ describe('garbage collection of what package revisions own', skipFor(missing !==
     liveHost = await startGitServer({ root: join(folder.path, 'live') });
     installation = await Installation.create(plane);
     admin = installation.admin;
-    for (const name of ['one', 'two'])
-      await installation.start({ options: QUICK_ELECTION, cacheDir: join(folder.path, `cache-${name}`) });
+    for (const name of ['one', 'two']) await installation.start({ cacheDir: join(folder.path, `cache-${name}`) });
     await installation.served();
     await register('apps', host);
     await register('live', liveHost);
@@ -197,13 +195,13 @@ describe('garbage collection of what package revisions own', skipFor(missing !==
     await patch({ metadata: { annotations: { 'sluice.dev/sync-requested-at': `${status}` } } });
     await ready('apps', 'True');
     const cacheDir = join(folder.path, `cache-after-${status}`);
-    await installation.start({ options: QUICK_ELECTION, cacheDir });
+    await installation.start({ cacheDir });
   });
 
   test('it stays when a process that serves restarts while the Git host is down', async () => {
     for (const replica of running()) await replica.stop();
-    const settings = { options: QUICK_ELECTION, cacheDir: join(folder.path, 'cache-api') };
-    await installation.start({ role: 'controllers', options: QUICK_ELECTION });
+    const settings = { cacheDir: join(folder.path, 'cache-api') };
+    await installation.start({ role: 'controllers' });
     const first = await installation.start({ ...settings, role: 'api' });
     await first.leading();
     const other = await known();
@@ -221,7 +219,7 @@ describe('garbage collection of what package revisions own', skipFor(missing !==
     const other = await known();
     for (const replica of running()) await replica.stop();
     host.behaviour.refuse = 503;
-    const replica = await installation.start({ options: QUICK_ELECTION });
+    const replica = await installation.start();
     await replica.leading();
     const { status, text } = await eventually(
       () => admin.get(REVISIONS),

@@ -23,7 +23,8 @@ const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/rep
 /** The Service of the installation leads to processes of this machine; this one selects as that of deploy does. */
 const SERVICE = 'by-label';
 const ADDRESSES: Readonly<Record<string, string>> = { a: '10.1.0.1', b: '10.1.0.2', foreign: '10.1.0.3' };
-const OPTIONS = ['--lease-duration', '4s', '--renew-deadline', '3s', '--retry-period', '0.5s'];
+/** One takeover waits until the lease expires. */
+const OPTIONS = ['--lease-duration', '8s', '--renew-deadline', '6s', '--retry-period', '1s'];
 
 let plane: ControlPlane;
 let installation: Installation;

@@ -111,12 +111,11 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
   }
 
   async function start(role: 'both' | 'api' | 'controllers' = 'both'): Promise<Replica> {
-    const election = ['--lease-duration', '3s', '--renew-deadline', '2s', '--retry-period', '0.5s'];
     started += 1;
     const POD_NAME = `sluice-${started}`;
     await createReplicaPod(installation.admin, POD_NAME);
     const environment = { POD_NAME, POD_NAMESPACE: NAMESPACE };
-    return installation.start({ kubeconfig, role, options: election, environment });
+    return installation.start({ kubeconfig, role, environment });
   }
 
   /** Installs the webhook, at the port of the Service of these tests. Resolves when Sluice has written its authorities. */

@@ -95,7 +95,7 @@ export class GitHubCrash {
       expect(await runAnyScenario(options), `place ${place}`).toBe('Published');
       expectPublished(`place ${place}`);
     }
-    expect(killed).toBeGreaterThan(chosen.length / 2);
+    expect(killed).toBeGreaterThan(0);
   }
 
   /** Two processes run the scenario at once, which meet at different calls in each round. */

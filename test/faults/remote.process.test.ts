@@ -181,10 +181,6 @@ test('why the pull request of a proposal fails is explained until the host accep
   await writeFile(closed, '');
   await expect(store.update(NAME, { action: 'approve' }, anna)).rejects.toThrow('main is frozen');
   expect(await reasons(store)).toContainEqual(expect.objectContaining({ reason: 'PushRefused' }));
-  // Notes of versions that knew only refused pushes.
-  const file = join(store.repository('packages').git.path, 'sluice-refused-pushes.json');
-  const notes = store.repository('packages').refusals.refusedPushes();
-  await writeFile(file, JSON.stringify(notes.map((note) => ({ ...note, reason: undefined }))));
   expect(store.repository('packages').refusals.refusedPushes()).toHaveLength(1);
   await beside.close();
   await store.close();

@@ -108,20 +108,27 @@ test('after kills in the middle of a wave of 100 exactly the planned approvals e
   cleanup.use(scratch);
   cleanup.defer(() => server.close());
   await finish(data, '--config', config, '--disable', 'wave-plan');
-  let killed = 0;
-  // Once while records are written, and during each push, before and after it was carried out.
-  const moments: (() => boolean)[] = [() => recorded(data).length >= TARGETS / 2];
-  for (let at = 1; at <= 3; at += 1) moments.push(() => pushes(server) >= at);
-  for (const isNow of moments) {
+  const before = pushes(server);
+  const tags = () => scratch.git('tag', '--list');
+  const never = new Promise(() => undefined);
+  // Once while records are written, and during the push, before and after it was carried out. Without its answer no process gets further.
+  for (const [behaviour, isNow] of [
+    [{ hang: 'push' }, async () => recorded(data).length >= TARGETS / 2],
+    [{ hang: 'push' }, async () => pushes(server) > before],
+    [{ hang: undefined, holdPushed: never }, async () => (await tags()) !== ''],
+  ] as const) {
+    Object.assign(server.behaviour, behaviour);
     const up = new Up(data, '--no-listen', '--until-idle');
     try {
-      while (!isNow() && up.child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 1));
-      if (up.child.exitCode === null) killed += 1;
+      while (!(await isNow())) {
+        expect(up.child.exitCode, up.output).toBeNull();
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
     } finally {
       await up.end('SIGKILL');
     }
   }
-  expect(killed).toBeGreaterThanOrEqual(2);
+  server.behaviour.holdPushed = undefined;
   await finish(data);
   await expectPlanned(scratch, data);
 });

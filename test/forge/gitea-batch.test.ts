@@ -112,7 +112,8 @@ describe('proposals that share a pull request', { ...skipFor(missing !== '' && m
     for (const revision of await at.revisions(names))
       expect(revision).toMatchObject({ revision: 1, outOfBand: undefined });
     await expect.poll(() => at.pulls(), WAIT).toMatchObject([{ number, state: 'closed', merged: false }]);
-    for (const name of names) expect((await at.pulls())[0]?.body).toContain(publishedBy(name, BEN));
+    for (const name of names)
+      await expect.poll(async () => (await at.pulls())[0]?.body, WAIT).toContain(publishedBy(name, BEN));
     expect(git(at.gitDir, ['tag']).trim().split('\n')).toEqual(PACKAGES.map((name) => `${name}/v1`));
     await expect.poll(() => branches(at).trim(), WAIT).toBe('refs/heads/main');
   });

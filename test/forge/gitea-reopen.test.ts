@@ -9,7 +9,8 @@ const missing = inject('giteaMissing');
 const gitea = new Gitea({ url: inject('giteaUrl'), folder: inject('giteaFolder') });
 /** Sluice polls every ten seconds. */
 const WAIT = { timeout: 90_000, interval: 250 };
-const AFTER_REMOVAL_MS = 10_000;
+/** In which Sluice polls twice. */
+const TWO_POLLS_MS = 20_000;
 const ANNA = 'reopen-anna';
 
 describe('a pull request of one proposal', { ...skipFor(missing !== '' && missing), timeout: 300_000 }, () => {
@@ -23,13 +24,14 @@ describe('a pull request of one proposal', { ...skipFor(missing !== '' && missin
     await expect.poll(async () => (await at.pulls())[0]?.body, WAIT).toContain('Closing this pull request');
     // With the condition that is written to its branch when the reviews were read.
     await expect.poll(async () => Object.keys(await at.statuses(proposed())), WAIT).toContain('sluice/ready');
+    let closed = 0;
     const close = async () => {
       await at.api('PATCH', '/pulls/1', { state: 'closed' }, ANNA);
       await expect.poll(lifecycle, WAIT).toBe('Draft');
       await expect.poll(proposed, WAIT).toBe('');
       await expect.poll(async () => (await at.pulls())[0]?.body, WAIT).toContain('and open it again');
-      // The host closes what is open when it gets to the removal of the branch, some seconds after it.
-      await delay(AFTER_REMOVAL_MS);
+      closed += 1;
+      await at.finishRemoval('proposed/api/w1', closed);
     };
 
     await close();
@@ -76,7 +78,7 @@ describe('a pull request of one proposal', { ...skipFor(missing !== '' && missin
     await expect.poll(lifecycle, WAIT).toBe('Draft');
     await expect.poll(async () => (await revision())?.record?.steps.at(-1)?.reason, WAIT).toMatch(/: later$/);
     await expect.poll(body, WAIT).toContain('and open it again');
-    await delay(AFTER_REMOVAL_MS);
+    await at.finishRemoval('proposed/api/w1');
     await at.api('PATCH', '/pulls/1', { state: 'open' }, ANNA);
     await expect.poll(lifecycle, WAIT).toBe('Proposed');
     await expect.poll(body, WAIT).toContain('Closing this pull request');
@@ -87,7 +89,8 @@ describe('a pull request of one proposal', { ...skipFor(missing !== '' && missin
     await expect.poll(state, WAIT).toBe('closed');
     await at.api('POST', '/branches', { new_branch_name: 'proposed/api/w1', old_ref_name: head }, ANNA);
     await expect.poll(lifecycle, WAIT).toBe('Proposed');
-    await delay(2 * AFTER_REMOVAL_MS);
+    await gitea.finishQueued();
+    await delay(TWO_POLLS_MS);
     // Of the end by the removal neither the user who closed it earlier nor that comment is a reason.
     expect(await revision()).toMatchObject({ lifecycle: 'Proposed' });
     expect((await revision())?.record?.steps.at(-1)?.action).toBe('propose');

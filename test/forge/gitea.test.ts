@@ -70,8 +70,10 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
       /^refs\/heads\/main \w+\nrefs\/sluice\/repository \w+\nrefs\/tags\/shop\/v1 \w+\n$/,
     );
     expect(store.repository('packages').git.remoteNote?.message).toMatch(/fetch by own client; push by own client$/);
+    const logged = async (wanted: string) => (await requestsOf('flow')).filter((request) => request === wanted).length;
+    // The log is written later.
+    await expect.poll(() => logged('POST git-receive-pack')).toBeGreaterThanOrEqual(5);
     const requests = await requestsOf('flow');
-    expect(requests.filter((request) => request === 'POST git-receive-pack').length).toBeGreaterThanOrEqual(5);
     expect(requests.filter((request) => request === 'GET info/refs?service=git-receive-pack')).toHaveLength(1);
   });
 

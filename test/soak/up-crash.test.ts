@@ -97,7 +97,7 @@ test('sluice up, killed repeatedly, ends in the same state, with every address a
     await prepare(scratch);
     const args = ['up', '--data', join(scratch.folder, 'data'), '--config', join(scratch.folder, 'conf')];
     for (let kill = 0; kill < KILLS; kill++) await runAndKill(args, 250 + Math.random() * 600);
-    const last = await sluice([...args, '--until-idle'], { timeout: 60_000 });
+    const last = await sluice([...args, '--until-idle']);
     expect(last.code, `round ${round}: ${last.stderr}${last.stdout}`).toBe(0);
     const refs = (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
     expect(refs, last.stdout).toEqual([...REFS, ...PACKAGES.map((name) => `refs/tags/${name}/v1`)]);
@@ -127,7 +127,6 @@ test('two sluice up on one repository, each with a data folder and a key of its 
   );
   const up = (data: string) =>
     sluice(['up', '--data', join(scratch.folder, data), '--config', config, '--until-idle'], {
-      timeout: 60_000,
       environment: { SLUICE_SIGNING_KEY: join(scratch.folder, `${data}.key`) },
     });
   const both = await Promise.all([up('one'), up('two')]);

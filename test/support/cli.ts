@@ -23,7 +23,7 @@ export async function sluice(
   // A command that does not read its input may have ended before it is written.
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
-  const timer = setTimeout(() => child.kill('SIGKILL'), options.timeout ?? 60_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), options.timeout ?? 120_000);
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => {

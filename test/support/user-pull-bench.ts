@@ -43,6 +43,8 @@ export class UserPullBench {
   readonly #runner: ReturnType<typeof workerPipelineRunner>;
   readonly #woken: string[] = [];
   #controller: ReturnType<typeof userPullRequestController> | undefined;
+  /** Until the next poll that the last one has requested, in milliseconds. */
+  nextPollMs: number | undefined;
 
   private constructor(world: Fixture, path: string, clock: ManualClock) {
     this.clock = clock;
@@ -115,6 +117,7 @@ export class UserPullBench {
     this.clock.advance(milliseconds);
     const reconcile = (name: string) => this.#controller?.reconcile({ namespace: 'default', name }, CONTEXT);
     let result = await reconcile(first);
+    this.nextPollMs = result?.requeueAfter;
     while (this.#woken.length > 0) result = await reconcile(this.#woken.shift() ?? '');
     return result;
   }

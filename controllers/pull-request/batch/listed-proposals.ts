@@ -39,14 +39,15 @@ export async function listProposals(
   for (const pull of shared) {
     const { number, state, head, url } = pull;
     const proposals = (await proposalsOf(pull, repository)).filter((one) => isThere(one, number));
-    const owner = proposals.map(reviewedThrough).find((one) => one !== undefined);
+    const through = proposals.map(reviewedThrough);
+    const owner = through.find((one) => one !== undefined);
     const isOwn = owner === undefined ? !seen.has(url) : owner === pulls;
     if (state !== 'open') ended.push(...proposals);
     else if (!isOwn) ofOthers.push(...proposals);
     if (!isOwn) continue;
     seen.add(url);
     own.push(pull);
-    const isOfIt = (proposal: string) => [pulls, undefined].includes(reviewedThrough(proposal));
+    const isOfIt = (_: string, at: number) => [pulls, undefined].includes(through[at]);
     listed.set(head.branch, proposals.filter(isOfIt));
   }
   const here = new Set([...listed.values()].flat());

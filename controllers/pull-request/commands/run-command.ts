@@ -3,6 +3,7 @@ import { isComputedType } from '../../../src/package/model/gates/ready-type.ts';
 import { REVIEW_ACTOR, type ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
 import type { ExecutedCommand } from '../../../src/package/model/record/executed-commands.ts';
 import { warnOfGateless } from '../../../src/package/plan/edit/issuer-rights.ts';
+import { isMainRefused } from '../../../src/package/store/approve-by-merge.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
@@ -65,7 +66,7 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
     return await refuse(refusal ?? '');
   } catch (error) {
     if (!isSluiceError(error) || !FINAL.includes(error.code)) throw error;
-    return await refuse(finalText(error, wanted));
+    return await refuse(finalText(context, error, wanted));
   }
 
   async function refuse(message: string): Promise<ExecutedCommand> {
@@ -75,10 +76,15 @@ export async function runCommand(context: CommandContext, wanted: RequestedComma
   }
 }
 
-/** Where the main branch is reserved for merges, a merge approves, and the rule stays as it is. */
-function finalText(error: SluiceError, { parsed }: RequestedCommand): string {
+/** Where the main branch is reserved for merges, and these publish, a merge approves, and the rule stays as it is. */
+function finalText(
+  { store }: Pick<CommandContext, 'store'>,
+  error: SluiceError,
+  { parsed, review, evaluation: { revision } }: RequestedCommand,
+): string {
   const isApprove = 'command' in parsed && parsed.command.verb === 'approve';
-  if (!isApprove || !isSluiceError(error, 'PushRefused')) return error.message;
+  const publishes = review.publishOn === 'merge' && isMainRefused(error, store.repositoryOf(revision));
+  if (!isApprove || !publishes) return error.message;
   return `the Git host does not let Sluice push to the main branch; merge its pull request instead, which approves and publishes it. ${error.message}`;
 }
 

@@ -29,6 +29,24 @@ describe('merges of pull requests', () => {
     expect(at.forge.pulls).toHaveLength(1);
   });
 
+  test('a merge from while the key of the server did not count is published once it counts again', async () => {
+    await at.policy({ publishOn: 'merge' });
+    const name = await at.propose();
+    await at.reconcile(name);
+    await at.mergeHead(name, 'bob');
+    const { trust } = at.world.store.repository('apps');
+    const untrusted = vi.spyOn(trust, 'expectOwnKey').mockImplementation(() => {
+      throw new SluiceError('Refused', 'the signing key of this server is not one that the repository trusts');
+    });
+    await at.readMerge(name);
+    await at.settle(120_000);
+    expect(at.revision(name).lifecycle).toBe('Proposed');
+    expect((await at.world.events(name)).at(-1)).toMatch(/^MergeNotPublished: .*the signing key of this server/);
+    untrusted.mockRestore();
+    await at.settle(120_000);
+    expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+  });
+
   test('a merge from before the policy let merges publish stays what it was, and a later one publishes', async () => {
     await at.policy({ publishOn: 'approval' });
     const name = await at.propose();

@@ -11,7 +11,7 @@ import { git } from '../../../test/support/git/git-cli.ts';
 import { eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { approveTargets } from '../../wave-plan/targets/approve-targets.ts';
 import { WAVE_PLAN_ACTOR } from '../../wave-plan/wave-plan-controller.ts';
-import { proposeReserved, settleReserved } from './testing-reserved.ts';
+import { proposeReserved, protectTags, settleReserved } from './testing-reserved.ts';
 
 const CARLA = { ...ANNA, actor: { name: 'carla' } };
 const REQUIRED = { requiredGates: [{ conditionType: GATE, approveOnly: true }] };
@@ -66,6 +66,20 @@ describe('a main branch that the host reserves for merges', () => {
     expect(at.revision(name)).toMatchObject({ lifecycle: 'Proposed' });
     expect(at.world.store.repository('apps').refusals.of(name)).toEqual([]);
   });
+
+  test.each(['merge', 'review'] as const)(
+    'with publishOn: %s, an approval in a comment does not name a merge as the next step where a rule refuses the tag',
+    async (publishOn) => {
+      await start({ publishOn });
+      unprotect();
+      protectTags(at);
+      at.forge.comment(1, 'bob', '/sluice approve');
+      await settle();
+      const replies = (at.forge.commentsOf.get(1) ?? []).filter(({ isOwn }) => isOwn).map(({ body }) => body);
+      expect(replies.join()).toMatch(/\/sluice approve.*\*\*Refused\*\*.*protected tag/);
+      expect(replies.join()).not.toMatch(/merge its pull request instead/);
+    },
+  );
 
   test('an approval by the API is recorded once, and has the host merge it; where pushes are permitted it publishes at once', async () => {
     await start({ publishOn: 'approval' });

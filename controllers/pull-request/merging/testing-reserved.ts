@@ -1,3 +1,5 @@
+import { vi } from 'vitest';
+import { PushRefusedError } from '../../../src/git/errors.ts';
 import { hostRepository } from '../../../test/support/delivery-pull-request.ts';
 import type { Proposals } from '../../../test/support/proposal-bench.ts';
 import { protectMain } from '../../../test/support/protected-main.ts';
@@ -23,4 +25,15 @@ export async function settleReserved(at: Proposals, name: string, times = 3): Pr
     await at.reconcile('apps');
     await at.reconcile(name);
   }
+}
+
+/** A rule of the host refuses every tag. */
+export function protectTags(at: Proposals): void {
+  const { git } = at.world.store.repository('apps');
+  const transaction = git.transaction.bind(git);
+  vi.spyOn(git, 'transaction').mockImplementation(async (updates) => {
+    const tag = updates.find(({ ref, type }) => ref.startsWith('refs/tags/') && type !== 'verify');
+    if (tag === undefined) return transaction(updates);
+    throw new PushRefusedError({ ref: tag.ref }, `the remote rejected ${tag.ref}: protected tag`);
+  });
 }

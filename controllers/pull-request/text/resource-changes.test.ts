@@ -81,6 +81,7 @@ test.each([
   ['as JSON in a string', 'l.yaml', configMap('map', '"{\\"kind\\":\\"Secret\\",\\"a\\":\\"HUNTER\\"}"')],
   ['as JSON in a string in a string', 'l.md', JSON.stringify(JSON.stringify('{"kind": "Secret", "a": "HUNTER"}'))],
   ['in a string with an escape', 'l.yaml', configMap('map', `"kind: Secr\\x65t\\n${DATA}"`)],
+  ['as the key of a map, with an escape', 'l.yaml', `? "kind: Secr\\x65t\\n${DATA}"\n: x\n`],
   ['in JSON with a name in capital letters', 'l.JSON', '{"kind": "\\u0053ecret", "data": {"pw": "HUNTER"}}'],
   ['in YAML with a name in capital letters', 'l.YML', `kind: "\\x53ecret"\n${DATA}\n`],
 ])('a Secret %s is hidden', async (_what, path, text) => {

@@ -45,5 +45,6 @@ function isSecretIn(value: unknown, seen: Set<unknown>): boolean {
   if (typeof value === 'string') return PLAIN.test(value);
   if (typeof value !== 'object') return false;
   const { kind } = value as { readonly kind?: unknown };
-  return kind === 'Secret' || kind === 'SecretList' || Object.values(value).some((one) => isSecretIn(one, seen));
+  if (kind === 'Secret' || kind === 'SecretList') return true;
+  return Object.entries(value).some(([key, one]) => PLAIN.test(key) || isSecretIn(one, seen));
 }

@@ -1,6 +1,6 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { git, readRef } from '../../../test/support/git/git-cli.ts';
-import { storedEntry, writeCommit, writeObject, writeRef } from '../../../test/support/git/write-objects.ts';
+import { PERSON, storedEntry, writeCommit, writeObject, writeRef } from '../../../test/support/git/write-objects.ts';
 import { eachUserPulls, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
 
 type Entry = readonly [mode: string, name: string, oid: string];
@@ -98,4 +98,74 @@ test('a branch that began at a malformed folder, which the main branch has repai
   await toMain(wellFormed('teams/web', start, 'yyy.yaml'));
   await pull(head);
   expect(at.forge.checksOf(head)).toEqual({ 'sluice/ready': 'failure' });
+});
+
+/** What a rebase of the host makes of a commit, with this tree. */
+function copyOf(
+  original: string,
+  parent: string,
+  tree = git(at.path, ['rev-parse', `${original}^{tree}`]).trim(),
+): string {
+  const shown = git(at.path, ['log', '-1', '--format=%an%n%ae%n%at', original]);
+  const [name = '', email = '', seconds] = shown.split('\n');
+  const author = { name, email, time: Number(seconds) * 1000 };
+  const committer = { ...PERSON, time: at.clock.now() };
+  return writeCommit(at.path, { tree, parents: [parent], message: 'copied\n' }, author, committer);
+}
+
+/** Merges the only pull request by a rebase; returns what failed since then. */
+async function rebase(merged: string, base: string): Promise<readonly string[]> {
+  writeRef(at.path, 'refs/heads/main', merged);
+  const closedAt = new Date(at.clock.now()).toISOString();
+  at.forge.change(1, { state: 'merged', closedAt, merged: { commit: merged, by: 'bob', base } });
+  await refresh();
+  const failures: unknown[] = [];
+  for (let poll = 0; poll < 5; poll += 1) await at.poll(60_000).catch((error: unknown) => failures.push(error));
+  return failures.map(String);
+}
+
+const published = () => at.world.store.list().filter(({ name }) => name.endsWith('.merge-1'));
+
+describe('a rebase of two commits', () => {
+  const more = (...names: readonly string[]): Entry[] => [
+    ...list(`${good}:teams/web`),
+    ...names.map((name): Entry => ['100644', name, blob(name.replace('.yaml', ''))]),
+  ];
+
+  test.each(['teams/web', 'teams'])('that repairs the malformed folder %s is published', async (path) => {
+    const main = await toMain(malformed(path, good));
+    const first = commitWith('teams/web', more('zzz.yaml'), main);
+    const second = commitWith('teams/web', more('zzz.yaml', 'zzzz.yaml'), first);
+    await pull(second);
+    expect(at.forge.checksOf(second)).toEqual({ 'sluice/ready': 'success' });
+    expect(await rebase(copyOf(second, copyOf(first, main)), main)).toEqual([]);
+    expect(await at.world.events('apps')).toEqual([]);
+    expect(published()).toMatchObject([{ lifecycle: 'Published' }]);
+  });
+
+  test('of which the first leaves a folder malformed is published', async () => {
+    const first = malformed('teams/web', good);
+    const second = commitWith('teams/web', more('zzz.yaml'), first);
+    await pull(second);
+    expect(at.forge.checksOf(second)).toEqual({ 'sluice/ready': 'success' });
+    // Without another time they would be the commits of the branch.
+    at.clock.advance(1000);
+    expect(await rebase(copyOf(second, copyOf(first, good)), good)).toEqual([]);
+    expect(await at.world.events('apps')).toEqual([]);
+    expect(published()).toMatchObject([{ lifecycle: 'Published' }]);
+  });
+
+  test('that repairs a malformed folder of a main branch with other changes is reported', async () => {
+    const withFiles = (of: string, ...names: readonly string[]) =>
+      tree([...list(of), ...names.map((name): Entry => ['100644', name, blob(name)])]);
+    const start = await toMain(malformed('teams/web', good));
+    const first = commitWith('teams/web', more('zzz.yaml'), start);
+    const second = writeCommit(at.path, { tree: withFiles(first, 'y'), parents: [first], message: 'y\n' });
+    await pull(second);
+    const main = await toMain(writeCommit(at.path, { tree: withFiles(start, 'x'), parents: [start], message: 'x\n' }));
+    const merged = copyOf(second, copyOf(first, main, withFiles(first, 'x')), withFiles(first, 'x', 'y'));
+    expect(await rebase(merged, main)).toEqual([]);
+    expect(await at.world.events('apps')).toMatchObject([expect.stringMatching(/^MergeNotPublished: .*teams\/web/)]);
+    expect(published()).toEqual([]);
+  });
 });

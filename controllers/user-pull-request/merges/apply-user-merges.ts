@@ -4,14 +4,15 @@ import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { isGone } from '../../pull-request/reading/deleted-pulls.ts';
 import type { SyncRequests } from '../../repository/sync-requests.ts';
 import type { UserPulls } from '../reading/user-pulls.ts';
-import { MergeFailures, restsAfterFailure } from './merge-failures.ts';
+import type { CommentFailure } from './merge-comments.ts';
+import { expectReadable, MergeFailures, restsAfterFailure } from './merge-failures.ts';
 import type { MergedUserPull } from './merged-user-pull.ts';
 import { findOverdue, noteOverdue, type Overdue } from './overdue-merges.ts';
 import { type PackageMerge, publishUserMerge, type UserMergeContext } from './publish-user-merge.ts';
-import { reportEndedMerge } from './report-ended-merge.ts';
+import { reportEndedMerges } from './report-ended-merge.ts';
 import {
-  commentOnMerge,
   type ReportContext,
+  reportFailing,
   reportGone,
   reportMergedPackage,
   reportMissing,
@@ -32,30 +33,44 @@ export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPub
  * the lower number. What was published is found in Git, so that a repetition publishes nothing twice.
  */
 export async function applyUserMerges(context: ApplyContext, pulls: UserPulls): Promise<ReconcileResult | undefined> {
-  for (const pull of pulls.proposals.unreported()) await reportEndedMerge(context, pulls, pull);
+  await reportEndedMerges(context, pulls);
   const overdue = await findOverdue(context, pulls);
-  const wait = await publishInOrder(context, pulls, overdue);
-  noteOverdue(context, pulls, overdue);
-  const { unreported } = pulls;
-  if (unreported !== undefined) await commentOnMerge(context, pulls, unreported.number, unreported.text);
-  delete pulls.unreported;
+  const failures = new MergeFailures<MergedUserPull>();
+  let wait: ReconcileResult | undefined;
+  let uncommented: CommentFailure | undefined;
+  try {
+    wait = await publishInOrder(context, pulls, overdue, failures);
+    reportPassed(context, failures);
+    noteOverdue(context, pulls, overdue);
+  } finally {
+    pulls.comments.endMissed();
+    uncommented = await pulls.comments.write(context);
+  }
+  if (wait === undefined && uncommented !== undefined) throw uncommented.error;
   return wait;
+}
+
+function reportPassed(context: ApplyContext, failures: MergeFailures<MergedUserPull>): void {
+  for (const [merged, error] of failures.takePassed()) reportFailing(context, merged, error);
 }
 
 async function publishInOrder(
   context: ApplyContext,
   pulls: UserPulls,
   overdue: Overdue,
+  failures: MergeFailures<MergedUserPull>,
 ): Promise<ReconcileResult | undefined> {
   const wanted = pulls.merged().filter((one) => !overdue.all.has(one) || overdue.found.has(one));
   const ordered = await inMergeOrder(context, wanted);
   if (ordered.every((one) => restsAfterFailure(one, context.clock.monotonic()))) return undefined;
-  const failures = new MergeFailures(context, ordered);
   for (const [at, merged] of ordered.entries()) {
     const outcome = await attempt(context, pulls, merged);
     if (typeof outcome === 'object') {
-      await failures.passOver(at, outcome.error);
-      continue;
+      await expectReadable(context.forge, outcome.error, context.signal);
+      const failure = { ...outcome, nowMs: context.clock.monotonic() };
+      if (failures.note(ordered, merged, failure)) continue;
+      reportPassed(context, failures);
+      throw outcome.error;
     }
     if (outcome === 'gone') {
       // A host that works badly for a moment must not lose a merge.
@@ -69,8 +84,12 @@ async function publishInOrder(
     delete merged.isGone;
     delete merged.failing;
     if (outcome === 'waits') return await awaitOther(context, merged, ordered.slice(at + 1));
-    if (outcome === 'done') pulls.settle(merged.pull);
-    else if (overdue.all.has(merged)) reportMissing(context, merged);
+    if (outcome === 'done') {
+      pulls.settle(merged.pull);
+      reportPassed(context, failures);
+      // Before the next one is published: after a kill, the comment about the last one alone is missing. The host may take none for now.
+      await pulls.comments.write(context);
+    } else if (overdue.all.has(merged)) reportMissing(context, merged);
     else return awaitCommit(context, pulls, merged);
   }
   return undefined;

@@ -1,6 +1,6 @@
-import { unlessTooLarge } from '../../../src/foundation/sluice-error.ts';
 import { lineStepsInSlices } from '../../../src/foundation/text/line-steps.ts';
 import type { Commit, GitRepository, Oid, Signature, TreeChange, TreeEntry } from '../../../src/git/git-repository.ts';
+import { readableChanges } from './readable-changes.ts';
 
 /** Commits of a branch that copies are compared with. */
 const MAX_COMMITS = 1000;
@@ -65,7 +65,12 @@ export async function startOfCopies(
     }
     // What is below one of the branch itself was there before it.
     if (isKept || !isSamePerson(copy.committer, committer)) return false;
-    const changes = await changesOf(git, copy);
+    const before = await treeBefore(git, copy);
+    if (copy.tree === before) return true;
+    // Of these nothing has to be read, which cannot be done where one of them is malformed.
+    for (const original of originals.values())
+      if (original.tree === copy.tree && (await treeBefore(git, original)) === before) return isCopyOf(original);
+    const changes = await readableChanges(git, before, copy.tree);
     if (changes === undefined) return false;
     if (changes.length === 0) return true;
     const budget = { files: Math.min(MAX_FILES, left) };
@@ -76,14 +81,19 @@ export async function startOfCopies(
       return isContained;
     };
     for (const [oid, original] of originals) {
-      const wanted = known.has(oid) ? known.get(oid) : await changesOf(git, original);
+      const wanted = known.has(oid)
+        ? known.get(oid)
+        : await readableChanges(git, await treeBefore(git, original), original.tree);
       known.set(oid, wanted);
-      if (wanted === undefined || !(await isIn(wanted))) continue;
-      originals.delete(oid);
+      if (wanted !== undefined && (await isIn(wanted))) return isCopyOf(original);
+    }
+    return false;
+
+    function isCopyOf(original: Commit): true {
+      originals.delete(original.oid);
       above = { copy, original };
       return true;
     }
-    return false;
   }
 }
 
@@ -97,10 +107,8 @@ function isCopiedOnto(oid: Oid, { copy, original }: { readonly copy: Commit; rea
   return isOfAuthor && copy.committer.time > copy.author.time && !original.parents.includes(oid);
 }
 
-/** Undefined if they are too many to be compared. */
-async function changesOf(git: Git, { tree, parents: [parent] }: Commit): Promise<readonly TreeChange[] | undefined> {
-  const before = parent === undefined ? undefined : (await git.readCommit(parent)).tree;
-  return unlessTooLarge(git.diffTrees(before, tree));
+async function treeBefore(git: Git, { parents: [parent] }: Commit): Promise<Oid | undefined> {
+  return parent === undefined ? undefined : (await git.readCommit(parent)).tree;
 }
 
 /** A copy can lack changes, which the main branch had already. */

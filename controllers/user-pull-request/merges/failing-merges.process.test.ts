@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { SluiceError } from '../../../src/foundation/sluice-error.ts';
-import { git } from '../../../test/support/git/git-cli.ts';
+import { git, readRef } from '../../../test/support/git/git-cli.ts';
+import { writeRef } from '../../../test/support/git/write-objects.ts';
 import { eachUserPulls, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
+import { SyncRequests } from '../../repository/sync-requests.ts';
 
 const open = eachUserPulls();
 let at: UserPullBench;
@@ -96,7 +98,7 @@ describe('a merge that fails', () => {
     await poll(60);
     expect(numbers()).toEqual([undefined, 1]);
     expect(await eventsOf(1)).toEqual([
-      expect.stringContaining(`has failed for ten minutes: ${failure.message}`),
+      expect.stringContaining(`is not published, or not completely, since that fails: ${failure.message}`),
       // The later one has its place.
       expect.stringContaining('is not published: cannot publish the commit'),
     ]);
@@ -140,19 +142,49 @@ describe('a merge that fails', () => {
     expect(await eventsOf(1)).toEqual([]);
   });
 
-  test('is not passed over where what fails for all ends between the attempts of two', async () => {
-    const { store } = at.world;
-    const publish = store.publishMerged.bind(store);
-    let failures = Number.POSITIVE_INFINITY;
-    vi.spyOn(store, 'publishMerged').mockImplementation(async (...args) => {
-      failures -= 1;
-      if (failures >= 0) throw new SluiceError('Unavailable', 'the disk is full');
-      return publish(...args);
+  test.each(['Unavailable', 'Timeout'] as const)(
+    'is neither passed over nor reported where what fails for all ends between the attempts of two: %s',
+    async (code) => {
+      const { store } = at.world;
+      const publish = store.publishMerged.bind(store);
+      let failures = Number.POSITIVE_INFINITY;
+      vi.spyOn(store, 'publishMerged').mockImplementation(async (...args) => {
+        failures -= 1;
+        if (failures >= 0) throw new SluiceError(code, 'the disk is full');
+        return publish(...args);
+      });
+      await poll(14);
+      failures = 1;
+      await poll(14);
+      expect(numbers()).toEqual([1, 2]);
+      expect(await eventsOf(1)).toEqual([]);
+    },
+  );
+
+  test('is tried each minute while it holds up others, however seldom the host is read', async () => {
+    const requests = new SyncRequests(at.clock);
+    at.restart({ requests });
+    const head = { branch: 'second', commit: '' };
+    requests.addReview(
+      { namespace: 'default', name: 'apps' },
+      { pull: { number: 2, isReview: false, isComment: false, head } },
+    );
+    fails = 'first';
+    await poll(8);
+    expect(at.nextPollMs).toBe(60_000);
+    await poll(8);
+    expect(at.nextPollMs).toBeGreaterThan(60_000);
+  });
+
+  test('keeps its own failure where the host cannot be read either', async () => {
+    fails = 'first';
+    const unreadable = new SluiceError('Unavailable', 'the list cannot be read');
+    const listUpdated = at.forge.listUpdated.bind(at.forge);
+    vi.spyOn(at.forge, 'listUpdated').mockImplementation(async (since, limit, ...rest) => {
+      if (limit === 1) throw unreadable;
+      return listUpdated(since, limit, ...rest);
     });
-    await poll(14);
-    failures = 1;
-    await poll(14);
-    expect(numbers()).toEqual([1, 2]);
+    await expect(at.poll()).rejects.toMatchObject({ message: unreadable.message, cause: failure });
   });
 
   test('by itself is passed over also if something is not available', async () => {
@@ -163,21 +195,82 @@ describe('a merge that fails', () => {
   });
 });
 
-test('several merges that fail hold up a later one little longer than one', async () => {
-  const { forge } = at;
-  const mergedState = forge.mergedState.bind(forge);
-  vi.spyOn(forge, 'mergedState').mockImplementation(async (pull) => {
-    if (pull.number < 5) throw new SluiceError('InvalidInput', 'the host refuses the request');
-    return mergedState(pull);
+describe('several merges', () => {
+  /** The numbers of those about which the host refuses requests. */
+  let refused: Set<number>;
+  beforeEach(() => {
+    refused = new Set();
+    const { forge } = at;
+    const mergedState = forge.mergedState.bind(forge);
+    vi.spyOn(forge, 'mergedState').mockImplementation(async (pull) => {
+      if (refused.has(pull.number)) throw new SluiceError('InvalidInput', 'the host refuses the request');
+      return mergedState(pull);
+    });
   });
-  const all = [1, 2, 3, 4, 5];
-  for (const number of all)
-    await at.pull({ [`web${number}/Kptfile`]: KPTFILE(), [`web${number}/a.yaml`]: MAP }, { branch: `b${number}` });
-  await at.poll();
-  for (const number of all) {
-    await at.merge(number, 'bob');
-    at.clock.advance(2000);
+
+  async function merge(...numbers: number[]): Promise<void> {
+    for (const number of numbers)
+      await at.pull({ [`web${number}/Kptfile`]: KPTFILE(), [`web${number}/a.yaml`]: MAP }, { branch: `b${number}` });
+    await at.poll().catch(() => undefined);
+    for (const number of numbers) {
+      await at.merge(number, 'bob');
+      at.clock.advance(2000);
+    }
   }
-  for (let passed = 0; passed < 16; passed += 1) await at.poll(60_000).catch(() => undefined);
-  expect(revisionOf('apps.web5.merge-5')).toMatchObject({ lifecycle: 'Published' });
+
+  async function poll(count: number, milliseconds = 60_000): Promise<void> {
+    for (let passed = 0; passed < count; passed += 1) await at.poll(milliseconds).catch(() => undefined);
+  }
+
+  const published = (number: number) => revisionOf(`apps.web${number}.merge-${number}`)?.revision;
+
+  test('that fail hold up a later one little longer than one', async () => {
+    refused = new Set([1, 2, 3, 4]);
+    await merge(1, 2, 3, 4, 5);
+    await poll(16);
+    expect(published(5)).toBe(1);
+  });
+
+  test('one after another: the second one holds up later ones a minute longer, and none once it is reported', async () => {
+    refused = new Set([1, 2]);
+    await merge(1, 2, 3);
+    for (let turn = 0; turn < 30 && (await eventsOf(1)).length === 0; turn += 1) await poll(1, 30_000);
+    expect([await eventsOf(2), published(3)]).toEqual([[], undefined]);
+    await poll(2, 30_000);
+    expect(await eventsOf(2)).toEqual([expect.stringContaining('later merges do not wait for it')]);
+    expect(published(3)).toBe(1);
+    await merge(4);
+    await poll(1);
+    expect(published(4)).toBe(1);
+  });
+
+  test('are published in their order, without a report, after an outage of the repository', async () => {
+    await merge(1, 2, 3);
+    const { store } = at.world;
+    const spy = vi.spyOn(store, 'publishMerged').mockRejectedValue(new SluiceError('Unavailable', 'the disk is full'));
+    await poll(40, 30_000);
+    spy.mockRestore();
+    await poll(2);
+    expect([1, 2, 3].map(published)).toEqual([1, 1, 1]);
+    expect(await at.world.events('apps')).toEqual([]);
+  });
+
+  test('one that was reported as missing is reported once more if it fails for good', async () => {
+    const ref = 'refs/heads/main';
+    const before = readRef(at.path, ref) ?? '';
+    await merge(1);
+    const merged = readRef(at.path, ref) ?? '';
+    writeRef(at.path, ref, before);
+    await at.world.store.repository('apps').refresh();
+    await poll(15);
+    expect(await at.world.events('apps')).toEqual([expect.stringContaining('does not arrive on the main branch')]);
+    writeRef(at.path, ref, merged);
+    await at.world.store.repository('apps').refresh();
+    refused = new Set([1]);
+    await poll(60);
+    expect((await eventsOf(1)).filter((one) => one.startsWith('MergeNotPublished'))).toEqual([
+      expect.stringContaining('does not arrive on the main branch'),
+      expect.stringContaining('the host refuses the request'),
+    ]);
+  });
 });

@@ -1,6 +1,6 @@
-import { unlessTooLarge } from '../../../src/foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../../src/git/git-repository.ts';
 import { changesOfBranch, startOfBranch } from '../judging/branch-changes.ts';
+import { readableChanges } from './readable-changes.ts';
 
 /** Packages of which the files are looked at, and files of one that are named. */
 const MAX_PACKAGES = 100;
@@ -12,7 +12,7 @@ export interface LeftOut {
   readonly path: string;
   /** The package is on the main branch. */
   readonly isThere: boolean;
-  /** The files in words; undefined if they are too many, or have too long paths, to find out whether there are any. */
+  /** The files in words; undefined if they are too many, have too long paths, or are in malformed folders, to find out whether there are any. */
   readonly what: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export async function leftOutOf(
     const [tree] = await git.statObjects([`${commit}:${path}`]);
     if (tree?.oid === after) continue;
     const isThere = tree !== undefined;
-    const changed = (await unlessTooLarge(git.diffTrees(before, after)))?.map((one) => one.path);
+    const changed = (await readableChanges(git, before, after))?.map((one) => one.path);
     if (changed === undefined) {
       found.push({ path, isThere, what: undefined });
       continue;

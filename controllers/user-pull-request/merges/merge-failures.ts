@@ -1,63 +1,81 @@
-import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
+import type { Forge } from '../../../src/forge/forge.ts';
+import { isSluiceError, SluiceError } from '../../../src/foundation/sluice-error.ts';
 import { MAX_HELD_MS, type MergedUserPull } from './merged-user-pull.ts';
-import { type ReportContext, reportFailing } from './report-user-merge.ts';
 
-/** So much of the time between two attempts that failed counts at most. */
-const MAX_FAILING_MS = 120_000;
+/** So much of the time between two attempts that failed counts at most: without an attempt for longer, it may not have failed all the time. */
+const MAX_GAP_MS = 120_000;
+/** For so long each one has to fail itself before later ones pass it: a failure may be one of the moment. */
+const MIN_FAILING_MS = 60_000;
+/** Failures that can concern all merges, as a full disk does, a Git server that hangs, or a limit of requests. */
+const OF_ALL: ReadonlySet<string> = new Set(['Unavailable', 'Timeout', 'TooManyRequests']);
 
-/** True for one that was passed over, until it is tried again. It is tried before each later one too, so that their order is kept where it can be. */
-export function restsAfterFailure({ failing }: MergedUserPull, nowMs: number): boolean {
-  return isOvertaken(failing) && nowMs - failing.lastMs < MAX_HELD_MS;
+export type Standing = Pick<MergedUserPull, 'failing'>;
+
+/** Whether later ones pass it, until an attempt does not fail. */
+export function isPassedOver({ failing }: Standing): boolean {
+  return failing !== undefined && failing.heldMs >= MAX_HELD_MS;
 }
 
-/** The merges that have failed in one look at all of them, `ordered`. */
-export class MergeFailures {
-  readonly #context: ReportContext;
-  readonly #ordered: readonly MergedUserPull[];
-  readonly #unavailable: MergedUserPull[] = [];
+/** True for one that was passed over, until it is tried again. It is tried before each later one too, so that their order is kept where it can be. */
+export function restsAfterFailure(one: Standing, nowMs: number): boolean {
+  return isPassedOver(one) && nowMs - (one.failing?.lastMs ?? nowMs) < MAX_HELD_MS;
+}
 
-  constructor(context: ReportContext, ordered: readonly MergedUserPull[]) {
-    this.#context = context;
-    this.#ordered = ordered;
-  }
+/** The failures in one look at all merges that wait. */
+export class MergeFailures<Merge extends Standing> {
+  /** With the errors. */
+  readonly #passed = new Map<Merge, unknown>();
 
-  /** Rejects with the error of the merge at this place, unless it has failed for so long, while its host could be read, that later ones pass it. */
-  async passOver(place: number, error: unknown): Promise<void> {
-    const [merged, ...later] = this.#ordered.slice(place);
-    if (merged === undefined) throw error;
-    const { forMs } = await noteFailure(this.#context, merged, later);
-    const isUnavailable = isSluiceError(error, 'Unavailable');
-    if (isUnavailable && this.#unavailable.length > 0) {
-      // What fails concerns all, as a full disk does: none must lose its place when that ends.
-      for (const one of [...this.#unavailable, merged]) delete one.failing;
-      for (const one of this.#ordered) delete one.heldMs;
-      throw error;
+  /**
+   * Notes in these merges, in their order, that an attempt of one has failed. Returns whether the next one is tried: this one has failed for long, and
+   * what fails does not concern all.
+   */
+  note(
+    ordered: readonly Merge[],
+    merged: Merge,
+    { error, nowMs }: { readonly error: unknown; readonly nowMs: number },
+  ): boolean {
+    if (isOfAll(error) && [...this.#passed.values()].some(isOfAll)) {
+      // None must lose its place when that ends.
+      for (const one of ordered)
+        if (one === merged || isOfAll(this.#passed.get(one)) || !isPassedOver(one)) delete one.failing;
+      for (const [one] of this.#passed) if (!isPassedOver(one)) this.#passed.delete(one);
+      return false;
     }
-    // A single failure may be one of the moment.
-    const isLong = forMs > 0 && (later[0]?.heldMs ?? 0) >= MAX_HELD_MS;
-    if (!isLong && !isOvertaken(merged.failing)) throw error;
-    if (isUnavailable) this.#unavailable.push(merged);
-    reportFailing(this.#context, merged, error);
+    const { heldMs = 0, lastMs = nowMs } = merged.failing ?? {};
+    const addedMs = Math.min(nowMs - lastMs, MAX_GAP_MS);
+    const holdsUp = !isPassedOver(merged);
+    merged.failing = { heldMs: heldMs + addedMs, lastMs: nowMs };
+    // Several that fail must take little longer than one.
+    const later = holdsUp ? ordered.slice(ordered.indexOf(merged) + 1) : [];
+    for (const one of later) {
+      const before = one.failing?.heldMs ?? 0;
+      const most = Math.max(before, MAX_HELD_MS - MIN_FAILING_MS);
+      one.failing = { ...one.failing, heldMs: Math.min(before + addedMs, most) };
+    }
+    if (!isPassedOver(merged)) return false;
+    this.#passed.set(merged, error);
+    return true;
   }
+
+  /** Those that were passed over since the last call, which is to follow once a later one is published, or none is left. */
+  takePassed(): readonly (readonly [Merge, unknown])[] {
+    const passed = [...this.#passed];
+    this.#passed.clear();
+    return passed;
+  }
+}
+
+function isOfAll(error: unknown): boolean {
+  return isSluiceError(error) && OF_ALL.has(error.code);
 }
 
 /** Rejects if the host cannot be read: what concerns all merges has to end before one of them is passed over. */
-async function noteFailure(
-  { forge, clock, signal }: ReportContext,
-  merged: MergedUserPull,
-  later: readonly MergedUserPull[],
-): Promise<NonNullable<MergedUserPull['failing']>> {
-  await forge.listUpdated('1970-01-01T00:00:00Z', 1, signal);
-  const lastMs = clock.monotonic();
-  const { failing: before = { forMs: 0, lastMs } } = merged;
-  // Without an attempt for longer, it may not have failed all the time.
-  const addedMs = Math.min(lastMs - before.lastMs, MAX_FAILING_MS);
-  merged.failing = { forMs: before.forMs + addedMs, lastMs };
-  // Only the time of one that holds up others: several that fail must take no longer than one.
-  if (!isOvertaken(before)) for (const one of later) one.heldMs = (one.heldMs ?? 0) + addedMs;
-  return merged.failing;
-}
-
-function isOvertaken(failing: MergedUserPull['failing']): failing is NonNullable<MergedUserPull['failing']> {
-  return failing !== undefined && failing.forMs >= MAX_HELD_MS;
+export async function expectReadable(forge: Pick<Forge, 'listUpdated'>, cause: unknown, signal: AbortSignal) {
+  try {
+    await forge.listUpdated('1970-01-01T00:00:00Z', 1, signal);
+  } catch (error) {
+    if (!isSluiceError(error)) throw error;
+    throw new SluiceError(error.code, error.message, { cause, details: error.details });
+  }
 }

@@ -26,12 +26,13 @@ export interface MergedUserPull {
   syncedAt?: number;
   /** The last attempt has found that the host does not have it any more. */
   isGone?: boolean;
-  /** For how long attempts have failed while its host could be read, and when the last one did, in milliseconds of running time. */
-  failing?: { readonly forMs: number; readonly lastMs: number };
-  /** For how long earlier ones that fail have held it up, in milliseconds of running time. */
-  heldMs?: number;
-  /** An event has reported that later ones do not wait for it any more. */
-  isReported?: boolean;
+  /**
+   * For how long it and earlier ones have failed, while the host could be read: from `MAX_HELD_MS` on it holds up no later ones. `lastMs`: when its own
+   * last attempt failed; both in milliseconds of running time.
+   */
+  failing?: { readonly heldMs: number; readonly lastMs?: number };
+  /** What an event has reported last: that its commit does not arrive, or that it fails. */
+  reported?: 'missing' | 'failing';
 }
 
 /** The time of the last merge that was published; milliseconds since the epoch. */

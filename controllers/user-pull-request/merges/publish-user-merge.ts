@@ -39,6 +39,7 @@ import type { MayApprove } from '../../pull-request/rights.ts';
 import { type JudgedPackage, judgePackage } from '../judging/judge-package.ts';
 import { mergePackage } from '../judging/merge-package.ts';
 import { isChecked, keyAt } from '../judging/read-user-pull.ts';
+import { isPassedOver } from './merge-failures.ts';
 import { countedRendering, mergedConditions } from './merged-package-facts.ts';
 import { type PackageAtMerge, packagesAtMerge } from './merged-packages.ts';
 import type { MergedUserPull } from './merged-user-pull.ts';
@@ -82,6 +83,9 @@ export interface UserMerge {
   readonly unknown: string | undefined;
 }
 
+/** Packages of a merge whose files are not searched in time, in one attempt: each takes up to twenty seconds of the time for a reconciliation. */
+const MAX_LATE = 5;
+
 /** The workspace of the revisions that the merge of a pull request publishes, or its beginning. It is none of an adopted draft, which stays a draft. */
 function mergeWorkspaceOf(number: number): string {
   return `merge-${number}`;
@@ -90,12 +94,14 @@ function mergeWorkspaceOf(number: number): string {
 /**
  * Publishes the packages of a merged pull request at the commit of its merge, each by itself: a closed gate of one of them marks that one as out of
  * band. Those that were published before stay as they are, so that it can be repeated. Returns `missing` if the main branch of the mirror does not have
- * the commit yet, and `waits` if it waits for its head, or for earlier merges of proposals. `wait`: when the commit was found, which it notes there.
+ * the commit yet, and `waits` if it waits for its head, or for earlier merges of proposals. `wait`: when the commit was found, which it notes there. A
+ * package with files that cannot be searched for mistakes in time is tried again, which rejects after the others are published, until the merge was
+ * passed over: then it is out of band.
  */
 export async function publishUserMerge(
   context: UserMergeContext,
   listed: PullRequest,
-  wait: Pick<MergedUserPull, 'foundMs' | 'checkedOnto'>,
+  wait: Pick<MergedUserPull, 'foundMs' | 'failing' | 'checkedOnto'>,
 ): Promise<UserMerge | 'missing' | 'waits'> {
   const { repository, forge, clock, signal } = context;
   // By a policy that was just written the merge may publish: otherwise it would be settled without that.
@@ -130,8 +136,10 @@ export async function publishUserMerge(
   const outcomes: PackageMerge[] = [];
   let pull: PullRequest | undefined;
   let state: UserMergeState | undefined;
+  const late: SluiceError[] = [];
   for (const one of wanted) {
     signal.throwIfAborted();
+    if (late.length >= MAX_LATE) break;
     const { path } = one;
     if (one.after === undefined) {
       outcomes.push({ path, result: 'removed' });
@@ -149,11 +157,18 @@ export async function publishUserMerge(
         if (pull.merged?.commit !== commit) return 'missing';
         state = await readState(forge, pull, signal);
       }
-      outcome = await publishPackage(context, { ...one, after: one.after, key }, pull, state, read.isPushed);
+      const how = { state, isPushed: read.isPushed, mayBeLate: !isPassedOver(wait) };
+      const published = await publishPackage(context, { ...one, after: one.after, key }, pull, how);
+      if (published instanceof SluiceError) {
+        late.push(published);
+        continue;
+      }
+      outcome = published;
     }
     if (outcome.result !== 'not_published') await context.onPublished(outcome);
     outcomes.push(outcome);
   }
+  if (late[0] !== undefined) throw late[0];
   // Another process may have published them: the ledger that they share has that before the refs are read again.
   if (outcomes.some(({ result }) => result === 'not_published')) await repository.catchUp(signal);
   const packages: PackageMerge[] = [];
@@ -171,7 +186,7 @@ export async function publishUserMerge(
     );
     const reason =
       what === undefined
-        ? 'its branch changes too many files, or files with too long paths, to find out whether the host has left out some; open another pull request with what is missing'
+        ? 'its branch changes too many files, or files with too long paths or in malformed folders, to find out whether the host has left out some; open another pull request with what is missing'
         : `the host has left out ${what} of its branch; open another pull request with what is missing`;
     if (how !== undefined) packages.push({ path, result: 'left_out', reason });
   }
@@ -247,13 +262,17 @@ async function publicationOf(
   return reviewProblem !== undefined && (await mayPublish(context, pull)) ? { problem: reviewProblem } : undefined;
 }
 
+/** Returns why it is to be tried again where it `mayBeLate`. */
 async function publishPackage(
   context: UserMergeContext,
   { path, before, after, isOfHead, key }: PackageAtMerge & { readonly after: string; readonly key: RevisionKey },
   pull: PullRequest,
-  state: UserMergeState,
-  isPushed: boolean,
-): Promise<PackageMerge> {
+  {
+    state,
+    isPushed,
+    mayBeLate,
+  }: { readonly state: UserMergeState; readonly isPushed: boolean; readonly mayBeLate: boolean },
+): Promise<PackageMerge | SluiceError> {
   const { store, repository, clock, signal } = context;
   const { git, namespace } = repository;
   const { commit = '' } = pull.merged ?? {};
@@ -263,9 +282,9 @@ async function publishPackage(
     renderer: isPushed ? context.renderer : context.restrictedRenderer,
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
-  // A machine that has much to do does not make a package invalid: it is tried again.
-  const timeout = judged.findings.find(({ code }) => code === 'Timeout');
-  if (timeout !== undefined) throw new SluiceError('Timeout', `${path}/${timeout.file}: ${timeout.message}`);
+  // A machine that has much to do does not make a package invalid. It concerns no other merge, as a `Timeout` of a host can.
+  const timeout = mayBeLate ? judged.findings.find(({ code }) => code === 'Timeout') : undefined;
+  if (timeout !== undefined) return new SluiceError('LimitExceeded', `${path}/${timeout.file}: ${timeout.message}`);
   const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, state);
   const reason = mergeText(pull);
   const facts = {
@@ -280,6 +299,8 @@ async function publishPackage(
     const request = { ...requestInName(attempt, reason, pull.url), signal };
     return store.publishMerged(repository.id, wanted, approver?.evidence ?? pull.url, request);
   };
+  // Without it each request would be refused as if the kernel had decided, which would settle the merge.
+  repository.trust.expectOwnKey();
   try {
     const published = await publishInName(approved.approvals, publish);
     if (published.result === 'not_published')

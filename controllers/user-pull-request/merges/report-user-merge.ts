@@ -1,6 +1,5 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
-import { isSluiceError, messageOf } from '../../../src/foundation/sluice-error.ts';
-import { digest } from '../../../src/foundation/text/canonical-json.ts';
+import { messageOf } from '../../../src/foundation/sluice-error.ts';
 import { wasPublished } from '../../../src/package/plan/create/merged-package.ts';
 import type { Client } from '../../../src/resource/client/client.ts';
 import { packageRevisionKind } from '../../../src/resource/kinds/porch/package-revision.ts';
@@ -28,6 +27,7 @@ export interface ReportContext extends Pick<UserMergeContext, 'forge' | 'reposit
   readonly object: Stored<Repository>;
 }
 
+/** Records events, and adds the comment to those that are to be written. */
 export async function reportUserMerge(
   context: ReportContext,
   pulls: UserPulls,
@@ -42,12 +42,12 @@ export async function reportUserMerge(
   const news = merge.packages.filter(isNews);
   // An earlier attempt can have ended before it reported what it had published.
   const isUnreported = merge.known.length > 0 && attempts > 1;
-  if (pulls.isReported(pull.number, text)) return;
+  if (pulls.comments.has(pull.number, text)) return;
   const hasUnknown = merge.unknown !== undefined && !isOld(undefined);
   if (news.length === 0 && !isUnreported && !hasUnknown) {
-    // So can an earlier process. Since each merge is reported before the next one is published, only its last one can lack the comment.
+    // So can an earlier process.
     const isPublished = merge.known.length > 0 && merge.packages.every(({ result }) => result === 'removed');
-    if (isMissed && isPublished) pulls.unreported = { number: pull.number, text };
+    if (isMissed && isPublished) pulls.comments.addMissed(pull.number, text);
     return;
   }
   for (const one of news) if (isMissing(one)) await reportMergedPackage(context, pull, one);
@@ -56,7 +56,7 @@ export async function reportUserMerge(
     const message = `the merge of ${pull.url} ${UNKNOWN_REPORT}: ${merge.unknown}`;
     record(context, 'MergeNotPublished', message, pull.number);
   }
-  await commentOnMerge(context, pulls, pull.number, text);
+  pulls.comments.add(pull.number, text);
 }
 
 const MISSING: ReadonlySet<PackageMerge['result']> = new Set(['not_published', 'left_out']);
@@ -128,31 +128,6 @@ function record({ events, object }: ReportContext, reason: string, message: stri
   events.forgetTopic({ namespace: object.metadata.namespace, name: object.metadata.name }, `merge ${number}`);
 }
 
-/** The publication counts whether or not the host takes a comment about it. */
-export async function commentOnMerge(
-  { forge, repository, signal }: ReportContext,
-  pulls: UserPulls,
-  number: number,
-  text: string,
-): Promise<void> {
-  // A failure can follow the effect.
-  pulls.noteReported(number, '');
-  try {
-    await forge.setComment(number, topicOf(repository), text, signal);
-  } catch (error) {
-    if (!isSluiceError(error) || !UNWRITABLE.has(error.code)) throw error;
-  }
-  pulls.noteReported(number, text);
-}
-
-/** Each Repository of a branch publishes its packages at its own time, and reports these. */
-function topicOf({ id, layout: { directory } }: ReportContext['repository']): string {
-  return directory === '' ? 'merged' : `merged-${digest(id).replace(/^.*:/, '').slice(0, 12)}`;
-}
-
-/** A locked conversation, or one that a user has deleted. */
-const UNWRITABLE: ReadonlySet<string> = new Set(['Refused', 'NotFound', 'InvalidInput']);
-
 export function reportGone(context: ReportContext, { number, url }: PullRequest): void {
   hostMerges.publish({ origin: 'user', result: 'not_published' });
   const message = `${url} was merged, and its packages are not published, since it was deleted on the host before its reviews were read; change them in another pull request to publish them`;
@@ -161,8 +136,8 @@ export function reportGone(context: ReportContext, { number, url }: PullRequest)
 
 /** Once. What a process finds at its start may have been removed from the main branch long ago. */
 export function reportMissing(context: ReportContext, merged: MergedUserPull): void {
-  if (merged.isMissed || merged.isReported === true) return;
-  merged.isReported = true;
+  if (merged.isMissed || merged.reported === 'missing') return;
+  merged.reported = 'missing';
   const { number, url, merged: { commit = '' } = {} } = merged.pull;
   const message = `${url} was merged, but is not published: its commit ${inlineCode(commit)} does not arrive on the main branch of the repository ${context.repository.repository}; check that this is the one of the host and that its main branch was not reset. What it brought is published when it arrives`;
   record(context, 'MergeNotPublished', message, number);
@@ -170,9 +145,9 @@ export function reportMissing(context: ReportContext, merged: MergedUserPull): v
 
 /** Once: the host may be at fault, so that it is tried again. */
 export function reportFailing(context: ReportContext, merged: MergedUserPull, error: unknown): void {
-  if (merged.isReported === true) return;
-  merged.isReported = true;
+  if (merged.reported === 'failing') return;
+  merged.reported = 'failing';
   const { number, url } = merged.pull;
-  const message = `${url} was merged, but is not published, or not completely, since that has failed for ten minutes: ${plainLine(messageOf(error), MAX_ERROR_CHARACTERS)}. Later merges do not wait for it any more; it is tried again every ten minutes. If later ones of its packages are published first, change these in another pull request`;
+  const message = `${url} was merged, but is not published, or not completely, since that fails: ${plainLine(messageOf(error), MAX_ERROR_CHARACTERS)}. It is tried again; later merges do not wait for it. If later ones of its packages are published first, change these in another pull request`;
   record(context, 'MergeNotPublished', message, number);
 }

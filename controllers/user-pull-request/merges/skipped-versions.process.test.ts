@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { git, readRef } from '../../../test/support/git/git-cli.ts';
+import { git } from '../../../test/support/git/git-cli.ts';
 import { writeRef } from '../../../test/support/git/write-objects.ts';
 import { eachUserPulls, KPTFILE, MAP, type UserPullBench } from '../../../test/support/user-pull-bench.ts';
 
@@ -13,8 +13,9 @@ beforeEach(async () => {
   await at.poll();
 });
 
+/** It shows no revision: its commit has no package. */
 async function pushTag(tag: string): Promise<void> {
-  writeRef(at.path, `refs/tags/${tag}`, readRef(at.path, 'refs/heads/main') ?? '');
+  writeRef(at.path, `refs/tags/${tag}`, git(at.path, ['rev-list', '--max-parents=0', 'main']).trim());
   await at.world.store.repository('apps').refresh();
 }
 
@@ -55,6 +56,56 @@ describe.each([[[]], [['web/v1']], [['web/v1', 'web/v2']]])(
     );
   },
 );
+
+describe('the content that a deletion left on the main branch', () => {
+  const filesOf = (number: number) => ({ 'web/Kptfile': KPTFILE(), 'web/map.yaml': `${MAP}data: {n: "${number}"}\n` });
+  async function mergeNext(number: number): Promise<void> {
+    await at.pull(filesOf(number), { branch: `feature-${number}` });
+    await at.poll();
+    at.clock.advance(2000);
+    await at.merge(number, 'bob');
+    await at.poll();
+  }
+  async function removeTag(tag: string): Promise<void> {
+    git(at.path, ['update-ref', '-d', `refs/tags/${tag}`]);
+    await at.world.store.repository('apps').refresh();
+  }
+  async function deleteSecond(revision: number): Promise<void> {
+    await mergeNext(2);
+    expect(at.world.store.find('apps.web.merge-2')).toMatchObject({ lifecycle: 'Published', revision });
+    for (const action of ['propose-deletion', 'delete'] as const)
+      await at.world.store.update('apps.web.merge-2', { action }, { actor: { name: 'anna' }, face: 'api' });
+  }
+  const onMain = (repository: string) => at.world.store.find(`${repository}.web.main`)?.outOfBand?.reason;
+
+  test.each([
+    ['a tag below its number was removed', 3, () => removeTag('web/v2')],
+    ['a tag with its number was pushed', 2, () => pushTag('web/v2')],
+  ] as const)('stays in band for each process after %s', async (_, revision, change) => {
+    await mergeNext(1);
+    if (revision === 3) await pushTag('web/v2');
+    await deleteSecond(revision);
+    expect(onMain('apps')).toBeUndefined();
+    await change();
+    await at.world.register('other', { repo: at.path });
+    expect([onMain('apps'), onMain('other')]).toEqual([undefined, undefined]);
+    expect(at.world.store.find('other.web.main')).toBeDefined();
+  });
+
+  test('does not count any more once a lower number was published, which another tag had kept from being used', async () => {
+    await mergeNext(1);
+    await pushTag('web/v2');
+    await deleteSecond(3);
+    await removeTag('web/v2');
+    await mergeNext(3);
+    expect(at.world.store.find('apps.web.merge-3')).toMatchObject({ lifecycle: 'Published', revision: 2 });
+    expect(onMain('apps')).toBeUndefined();
+    await at.world.push(at.path, filesOf(2));
+    await at.world.store.repository('apps').refresh();
+    await at.world.register('other', { repo: at.path });
+    expect([onMain('apps'), onMain('other')]).toEqual(['MainDiffers', 'MainDiffers']);
+  });
+});
 
 test('a pushed tag with the highest number does not occupy the process', async () => {
   await mergeFirst();

@@ -12,6 +12,8 @@ import type { AwaitedMerge } from '../../pull-request/merged/awaited-merge.ts';
 import type { OwnBranches } from '../../pull-request/own-branch.ts';
 import { ChangedPulls } from '../../pull-request/reading/changed-pulls.ts';
 import { type RulesAtMerge, rulesAtMerge } from '../judging/rules-at-merge.ts';
+import { MergeComments } from '../merges/merge-comments.ts';
+import { isPassedOver } from '../merges/merge-failures.ts';
 import { isLongAgo, isMergedSince, lastMergeMs, type MergedUserPull } from '../merges/merged-user-pull.ts';
 import { type CheckedPackages, movedOnMain } from './moved-on-main.ts';
 import { ProposalPulls } from './proposal-pulls.ts';
@@ -25,8 +27,6 @@ const MAX_RECENT = 500;
 const MAX_MISSED = 8000;
 /** Merged pull requests whose publication is remembered. */
 const MAX_SETTLED = 500;
-/** Merged pull requests whose report is remembered. */
-const MAX_REPORTED = 100;
 
 export interface PollOptions {
   readonly repository: PackageRepository;
@@ -83,7 +83,6 @@ export class UserPulls {
   readonly #settled = new LruCache<number, string>({ maxEntries: MAX_SETTLED });
   /** The last checks of merged ones. */
   readonly #checked = new LruCache<number, Pick<CheckedPackages, 'head' | 'mainHead'>>({ maxEntries: MAX_SETTLED });
-  readonly #reported = new LruCache<number, string>({ maxEntries: MAX_REPORTED });
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
   #hasBegun = false;
   #policies: string | undefined;
@@ -91,8 +90,7 @@ export class UserPulls {
   #readsQueue = true;
   /** What is still to be read of what changed while no process ran; undefined if nothing is. */
   #missed: { readonly since: string; readonly limit: number } | undefined;
-  /** The comment about the last merge that an earlier process has published, until it is known that the host has it. */
-  unreported?: { readonly number: number; readonly text: string };
+  readonly comments = new MergeComments();
   /** Those that have waited too long to hold up others. */
   overdue?: AwaitedMerge;
   /** Merged ones of which the host was searched for what an earlier process reported. */
@@ -157,13 +155,14 @@ export class UserPulls {
     this.#settled.set(number, updatedAt);
   }
 
-  /** Whether the same was reported of a merged pull request: a comment changes it, so that it is looked at once more. */
-  isReported(number: number, text: string): boolean {
-    return this.#reported.get(number) === text;
+  /** Whether there is something to publish or to report of merged ones. */
+  get hasMergeWork(): boolean {
+    return this.#merged.size > 0 || this.comments.isWaiting || this.proposals.unreported().length > 0;
   }
 
-  noteReported(number: number, text: string): void {
-    this.#reported.set(number, text);
+  /** Whether one of them holds up later ones, since attempts to publish it fail. */
+  get isHeldUp(): boolean {
+    return [...this.#merged.values()].some((one) => one.failing?.lastMs !== undefined && !isPassedOver(one));
   }
 
   /** A merged one of a proposal has become one of a user. */

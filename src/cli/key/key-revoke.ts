@@ -1,5 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';
+import type { TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { inKeyRing, type KeyOptions, printedAsData } from './in-key-ring.ts';
@@ -23,7 +24,7 @@ export function keyRevoke(fingerprint: string, options: RevokeOptions, invocatio
       );
     // First, so that there is always a key that may sign.
     const own = signs ? (await rotate(ring, invocation)).own : undefined;
-    ring.ledger.revokeKey(fingerprint, timestamp(systemClock.now()));
+    await revoke(ring.ledger, fingerprint, timestamp(systemClock.now()));
     const revoked = keyOf(ring.ledger, fingerprint);
     if (printedAsData({ revoked, own: own ?? null }, options, invocation)) return 0;
     if (own !== undefined) terminal.line(`${own.fingerprint} signs statements from now on`);
@@ -34,6 +35,12 @@ export function keyRevoke(fingerprint: string, options: RevokeOptions, invocatio
     );
     return 0;
   });
+}
+
+/** What other processes have acknowledged until now keeps its validity. */
+export async function revoke(ledger: TrustLedger, fingerprint: string, at: string): Promise<void> {
+  await ledger.refresh?.();
+  ledger.revokeKey(fingerprint, at);
 }
 
 /** Undefined where the own key cannot be read: any key may be revoked then. */

@@ -33,7 +33,7 @@ test('finds what a merge queue waits for, and the folders of its commits', async
   try {
     const before = server.requests.length;
     expect(await waiting()).toEqual([]);
-    // Without branches of a queue there is no second one.
+    // Without entries in it the branches are not read.
     expect(server.requests.length - before).toBe(1);
     const commit = repository.enqueue(pull);
     expect(await waiting()).toEqual([
@@ -50,6 +50,36 @@ test('finds what a merge queue waits for, and the folders of its commits', async
     expect(await forge.mergeQueue.treeOf(nested, 'team', NO_SIGNAL)).toBe(inner);
     expect(await forge.mergeQueue.treeOf(commit, 'no/such/folder', NO_SIGNAL)).toBeUndefined();
   } finally {
+    await forge.close();
+  }
+});
+
+test('an entry for which GitHub has made no commit yet is awaited, also if it is the first one', async () => {
+  const { repository, forge, number, pull, state } = await open('first');
+  try {
+    repository.protections.set('main', { hasQueue: true });
+    repository.queue.add(number);
+    expect(await state()).toEqual({ merges: [], isComplete: false });
+    const commit = repository.enqueue(pull);
+    expect(await state()).toMatchObject({ merges: [{ number, commit }], isComplete: true });
+  } finally {
+    await forge.close();
+  }
+});
+
+test.each([
+  ['refuses to state', { type: 'FORBIDDEN', message: 'Resource not accessible by integration' }],
+  ['does not know', { message: 'no such field', extensions: { code: 'undefinedField' } }],
+])('a queue that GitHub %s is a failure only where there are branches of one', async (how, failure) => {
+  const { repository, forge, pull, state } = await open(`no-${how.length}`);
+  const body = JSON.stringify({ data: { repository: { mergeQueue: null } }, errors: [failure] });
+  server.fault = ({ url }) => (url.endsWith('/graphql') ? { status: 200, body } : undefined);
+  try {
+    expect(await state()).toEqual({ merges: [], isComplete: true });
+    repository.enqueue(pull);
+    await expect(state()).rejects.toThrow(failure.message);
+  } finally {
+    server.fault = () => undefined;
     await forge.close();
   }
 });

@@ -2,7 +2,13 @@ import type { z } from 'zod';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { MergeQueue, QueuedMerge, QueuedMerges } from '../merge-queue.ts';
 import type { GitHubClient } from './github-client.ts';
-import { matchingRefsSchema, type QueuedCommit, queueEntriesSchema, treeSchema } from './github-schemas.ts';
+import {
+  matchingRefsSchema,
+  type QueuedCommit,
+  type QueueEntry,
+  queueEntriesSchema,
+  treeSchema,
+} from './github-schemas.ts';
 
 const BRANCHES = 'gh-readonly-queue/';
 /** GitHub permits as many in one page. */
@@ -17,8 +23,8 @@ const ENTRIES = `query ($owner: String!, $name: String!, $base: String!) {
 }`;
 
 /**
- * GitHub's merge queues. Users who may write can push branches with the names of a queue: these show only that there may be one, and from where its
- * commits can be fetched. What is in the queue is what GitHub itself states.
+ * GitHub's merge queues. Users who may write can push branches with the names of a queue: these show only from where its commits can be
+ * fetched. What is in the queue is what GitHub itself states.
  */
 export class GitHubMergeQueue implements MergeQueue {
   readonly #client: GitHubClient;
@@ -30,26 +36,44 @@ export class GitHubMergeQueue implements MergeQueue {
   }
 
   async waiting(base: string, signal: AbortSignal): Promise<QueuedMerges> {
-    const refs = await this.#client.call(matchingRefsSchema, signal, ({ git }, options) =>
-      git.listMatchingRefs({ ...this.#repository, ref: `heads/${BRANCHES}${base}/`, ...options }),
-    );
-    if (refs.length === 0) return { merges: [], isComplete: true };
-    const branches = new Map(refs.map(({ ref, object }) => [object.sha, ref.slice('refs/heads/'.length)]));
-    const { owner, repo: name } = this.#repository;
-    const request = { name: 'the query of the merge queue', query: ENTRIES, variables: { owner, name, base } };
-    const { repository } = await this.#client.graphql(queueEntriesSchema, request, signal);
+    const entries = await this.#entries(base, signal);
+    // The first entries of a queue can be there before its branches.
+    const hasCommit = entries.some((entry) => entry?.headCommit);
+    const branches = hasCommit ? await this.#branches(base, signal) : new Map<string, string>();
     const merges: QueuedMerge[] = [];
     let isComplete = true;
-    for (const entry of repository?.mergeQueue?.entries?.nodes ?? []) {
+    for (const entry of entries) {
       const { pullRequest, headCommit } = entry ?? {};
       if (!pullRequest || (headCommit && isHead(headCommit))) continue;
-      // An entry has no commit until GitHub has made the merge, and can have another one since the branches were read.
+      // An entry has no commit until GitHub has made the merge, and can have got another one before the branches were read.
       const branch = headCommit ? branches.get(headCommit.oid) : undefined;
       if (headCommit && branch !== undefined)
         merges.push({ number: pullRequest.number, commit: headCommit.oid, branch });
       else isComplete = false;
     }
     return { merges, isComplete };
+  }
+
+  /** None where GitHub refuses to state the queue, or does not know queues, and there is no branch of one. */
+  async #entries(base: string, signal: AbortSignal): Promise<readonly QueueEntry[]> {
+    const { owner, repo: name } = this.#repository;
+    const request = { name: 'the query of the merge queue', query: ENTRIES, variables: { owner, name, base } };
+    try {
+      const { repository } = await this.#client.graphql(queueEntriesSchema, request, signal);
+      return repository?.mergeQueue?.entries?.nodes ?? [];
+    } catch (error) {
+      const isOther = !isSluiceError(error, 'Refused') && !isSluiceError(error, 'InvalidInput');
+      if (isOther || (await this.#branches(base, signal)).size > 0) throw error;
+      return [];
+    }
+  }
+
+  /** The branches of the queue, by their commits. */
+  async #branches(base: string, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const refs = await this.#client.call(matchingRefsSchema, signal, ({ git }, options) =>
+      git.listMatchingRefs({ ...this.#repository, ref: `heads/${BRANCHES}${base}/`, ...options }),
+    );
+    return new Map(refs.map(({ ref, object }) => [object.sha, ref.slice('refs/heads/'.length)]));
   }
 
   async treeOf(commit: string, path: string, signal: AbortSignal): Promise<string | undefined> {

@@ -174,6 +174,7 @@ const entrySchema = z.object({
   pullRequest: z.object({ number: z.int().positive() }).nullish(),
   headCommit: queuedCommitSchema.nullish(),
 });
+export type QueueEntry = z.infer<typeof entrySchema> | null | undefined;
 export const queueEntriesSchema = z.object({
   repository: z
     .object({

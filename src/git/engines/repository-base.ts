@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
+import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import type { SluiceError } from '../../foundation/sluice-error.ts';
 import { diskUse } from '../disk/disk-use.ts';
 import { DamageError, RefConflictError } from '../errors.ts';
@@ -172,8 +173,10 @@ export abstract class RepositoryBase {
     });
   }
 
+  /** It changes nothing else than another fetch of the mirror, by which it may be overtaken: then it is repeated. */
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    return gitOperation('fetch', () => this.retryAfterStaleLock([], () => this.remotes.fetch(remote, options)));
+    const fetch = () => this.retryAfterStaleLock(undefined, () => this.remotes.fetch(remote, options));
+    return gitOperation('fetch', () => retryConflicts(fetch, { signal: options.signal, isConflict: isOvertaken }));
   }
 
   listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
@@ -210,16 +213,18 @@ export abstract class RepositoryBase {
     await this.#store.close();
   }
 
-  /** Retries once if the lock of a killed writer blocked the action. */
-  protected async retryAfterStaleLock<T>(refs: readonly string[], action: () => Promise<T>): Promise<T> {
+  /** Retries once if the lock of a killed writer blocked the action. Without refs, that may be the lock of any. */
+  protected async retryAfterStaleLock<T>(refs: readonly string[] | undefined, action: () => Promise<T>): Promise<T> {
     try {
       return await action();
     } catch (error) {
       if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
       const { ref } = error.details;
-      if (!(await this.#staleLocks.release(ref === undefined ? refs : [ref, ...refs]))) {
+      if (!(await this.#staleLocks.release(ref === undefined || refs === undefined ? refs : [ref, ...refs]))) {
         if (ref === undefined) throw error;
         const next = `if that does not help and no Git program works there, remove ${join(this.path, ref)}.lock`;
+        // A fetch has that of its transaction.
+        if (error.message.endsWith(next)) throw error;
         throw new RefConflictError(error.details, `${error.message}; ${next}`, error);
       }
       return await action();
@@ -231,4 +236,10 @@ export abstract class RepositoryBase {
     await this.#store.add([{ oid, type, data }]);
     return oid;
   }
+}
+
+/** True if another writer changed or locked a local ref. */
+function isOvertaken(error: unknown): boolean {
+  const { ref, kind } = (error instanceof RefConflictError ? error.details : undefined) ?? {};
+  return ref !== undefined && (kind === 'locked' || kind === 'moved');
 }

@@ -84,6 +84,8 @@ export async function preserveDamagedFiles(gitDir: string, files: readonly strin
   for (const file of files) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
     await link(join(gitDir, file), join(folder, file)).catch(async (error: unknown) => {
+      // Another process repairs the mirror too.
+      if (isMissing(error)) return;
       // A file system without links.
       if (errnoOf(error) !== 'EPERM' && errnoOf(error) !== 'ENOTSUP') throw error;
       await rename(join(gitDir, file), join(folder, file));

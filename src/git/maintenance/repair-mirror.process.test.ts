@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -10,12 +12,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { DamageError } from '../errors.ts';
 import type { GitRepository, Oid } from '../git-repository.ts';
 import { initRepository, openRepository } from '../open/open-repository.ts';
 
+const SLOW_REPAIR = new URL('../../../test/support/git/slow-repair.ts', import.meta.url).pathname;
 const SIGNATURE = { name: 'A', email: 'a@example.com', time: 0 };
 const REFSPECS = { refspecs: ['+refs/*:refs/*'], prune: true };
 
@@ -177,6 +180,54 @@ describe('a damaged mirror', () => {
       code: 'NotFound',
     });
     expect(readdirSync(path, { recursive: true }).sort()).toEqual(before);
+  });
+
+  test('is repaired once for all registrations that share it, with the credentials of any', async () => {
+    rmSync(only('.idx'));
+    const before = refsOf(path);
+    const others = await Promise.all([openRepository(path), openRepository(path)]);
+    const nowhere = mirror.repair({ url: `file://${folder.path}/nowhere.git` }, REFSPECS);
+    const repairs = others.map((other) => other.repair(remote(), REFSPECS));
+    await expect(nowhere).rejects.toMatchObject({ code: 'NotFound' });
+    const [one, other] = await Promise.all(repairs);
+    expect(one?.damaged.join()).toContain('.pack');
+    expect(other).toBe(one);
+    expect(refsOf(path)).toEqual(before);
+    await readAll();
+    fsck(path);
+    for (const repository of others) await repository.close();
+  });
+
+  test('is repaired by two processes at once, and what a killed one left is removed', async () => {
+    const before = refsOf(path);
+    const left = () => readdirSync(path).filter((name) => name.startsWith('sluice-fresh'));
+    const begin = async () => {
+      const child = spawn(process.execPath, [SLOW_REPAIR, path, origin], { stdio: ['pipe', 'pipe', 'inherit'] });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      let output = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+      await expect.poll(() => output, { timeout: 20_000 }).toBe('fetched\n');
+      return { child, ended: once(child, 'close'), output: () => output };
+    };
+    const killed = await begin();
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+    expect(left()).toHaveLength(1);
+    rmSync(only('.idx'));
+    const { child, ended, output } = await begin();
+    expect(left()).toHaveLength(1);
+    const { damaged } = await mirror.repair(remote(), REFSPECS);
+    expect(damaged.join()).toContain('.pack');
+    expect(left()).toHaveLength(1);
+    child.stdin.end();
+    await ended;
+    expect(output()).toBe('fetched\nrepaired\n');
+    expect(left()).toEqual([]);
+    expect(refsOf(path)).toEqual(before);
+    await readAll();
+    fsck(path);
   });
 
   test('of which nothing is left is fetched again', async () => {

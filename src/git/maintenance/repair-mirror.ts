@@ -1,6 +1,7 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readFileIfPresent, readFolder, removeFile, syncFolder } from '../../foundation/files/file-system.ts';
+import { abandonedFolders, makeOwnFolder } from '../../foundation/files/own-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { requireFreeSpace } from '../disk/disk-room.ts';
 import { diskUse } from '../disk/disk-use.ts';
@@ -11,8 +12,11 @@ import { runGit } from '../process/git-process.ts';
 import { RefFiles } from '../refs/ref-files.ts';
 import { findDamage, preserveDamagedFiles } from './damaged-files.ts';
 
-/** A repository inside of the mirror, on the same file system, which readers do not use. */
-const FRESH = 'sluice-fresh.git';
+/** A repository inside of the mirror, on the same file system, which readers do not use. Each process that repairs the mirror has its own. */
+const FRESH = 'sluice-fresh-';
+
+/** The repairs of this process by the path of the mirror, which several registrations may share. */
+const running = new Map<string, Promise<MirrorRepair>>();
 
 export interface RepairOptions extends Pick<EngineOptions, 'clock' | 'timeouts'> {
   readonly gitDir: string;
@@ -25,14 +29,27 @@ export interface RepairOptions extends Pick<EngineOptions, 'clock' | 'timeouts'>
  * Repairs a damaged mirror. Everything is fetched again into a separate repository, since the content of a damaged pack is unknown;
  * then the new pack is moved into the mirror, and damaged files are removed. Undamaged files stay, including objects that are not
  * pushed yet. Readers are served during the repair, and refs never disappear. Throws Corrupt if it is still damaged afterwards.
+ *
+ * A repair of the same mirror that is running in this process counts for this one too, unless it fails, as with credentials of its own.
  */
 export async function repairMirror(options: RepairOptions): Promise<MirrorRepair> {
+  const { gitDir } = options;
+  for (let other = running.get(gitDir); other !== undefined; other = running.get(gitDir)) {
+    const repaired = await other.catch(() => undefined);
+    if (repaired !== undefined) return repaired;
+  }
+  const repair = repairAlone(options).finally(() => running.delete(gitDir));
+  running.set(gitDir, repair);
+  return await repair;
+}
+
+async function repairAlone(options: RepairOptions): Promise<MirrorRepair> {
   const { gitDir } = options;
   // The whole folder may be missing.
   await createRepository(gitDir);
   requireFreeSpace(gitDir, (await diskUse(gitDir)).bytes);
-  const fresh = join(gitDir, FRESH);
-  await rm(fresh, { recursive: true, force: true });
+  await removeLeft(gitDir);
+  const fresh = await makeOwnFolder(gitDir, FRESH);
   try {
     await createRepository(fresh);
     await options.fetchInto(fresh);
@@ -55,6 +72,14 @@ export async function repairMirror(options: RepairOptions): Promise<MirrorRepair
   } finally {
     await rm(fresh, { recursive: true, force: true });
   }
+}
+
+/** Removes what repairs left that were killed. In a container, such a process may have had the number of this one. */
+async function removeLeft(gitDir: string): Promise<void> {
+  const names = (await readFolder(gitDir)).map(({ name }) => name);
+  const own = names.filter((name) => name.startsWith(`${FRESH}${process.pid}-`)).map((name) => join(gitDir, name));
+  for (const left of [...own, ...(await abandonedFolders(gitDir, FRESH))])
+    await rm(left, { recursive: true, force: true });
 }
 
 /**

@@ -21,7 +21,7 @@ test('many repositories that were used keep few processes, and all can be used a
     commits.push(oid);
   }
   const running = () => processesWith(folder.path).length;
-  await expect.poll(running, { timeout: 10_000 }).toBeLessThanOrEqual(32);
+  await expect.poll(running).toBeLessThanOrEqual(32);
   expect(running()).toBeGreaterThan(0);
   // All at once they may have one each.
   const read = await Promise.all(
@@ -34,6 +34,6 @@ test('many repositories that were used keep few processes, and all can be used a
     ),
   );
   await Promise.all([...writers, ...readers].map((repository) => repository.close()));
-  await expect.poll(running, { timeout: 10_000 }).toBe(0);
+  await expect.poll(running).toBe(0);
   folder.remove();
 });

@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import { EMPTY_TREE, type Oid, type RefUpdate } from '../git-repository.ts';
 import { openRepository } from '../open/open-repository.ts';
 import { holdFolder } from './held-folders.ts';
+import { RefFiles } from './ref-files.ts';
 
 const WRITER = new URL('../../../test/support/git/dying-writer.ts', import.meta.url).pathname;
 const REFS = Array.from({ length: 100 }, (_, index) => `refs/heads/drafts/p${index}/v1`);
@@ -74,38 +76,99 @@ describe.each(['in the folder', 'elsewhere'])('a repository %s', (where) => {
   });
 });
 
-test('what git locked and did not release is released in the folder; elsewhere the error names the file', async () => {
+test('what git locked may be locked by a living command: it stays until it was unchanged for long', async () => {
   for (const where of [held, folder.path]) {
     const path = join(where, 'one.git');
     const commit = await create(path);
     holdAgain();
     const lock = join(path, 'refs/heads/main.lock');
     writeFileSync(lock, '');
-    const repository = await openRepository(path);
-    const removal = repository.transaction([{ type: 'delete', ref: 'refs/heads/main', old: commit }]);
-    if (where === held) await removal;
-    else
-      await expect(removal).rejects.toThrow(
-        `refs/heads/main is locked by another writer. Try again; if that does not help and no Git program works there, remove ${realpathSync(lock)}`,
-      );
-    expect(existsSync(lock)).toBe(where !== held);
+    const repository = await openRepository(path, { timeouts: { staleLock: 200 } });
+    const removal = () => repository.transaction([{ type: 'delete', ref: 'refs/heads/main', old: commit }]);
+    await expect(removal()).rejects.toThrow(
+      `refs/heads/main is locked by another writer. Try again; if that does not help and no Git program works there, remove ${realpathSync(lock)}`,
+    );
+    expect(existsSync(lock)).toBe(true);
+    await setTimeout(300);
+    await removal();
+    expect(existsSync(lock)).toBe(false);
     await repository.close();
   }
 });
 
-test('a lock that changes is one of a living process, and stays', async () => {
+test('all that git locked when it was killed in a fetch is released at once then', async () => {
+  const origin = join(held, 'origin.git');
+  const commit = await create(origin);
+  const source = await openRepository(origin);
+  await source.transaction(REFS.map((ref): RefUpdate => ({ type: 'create', ref, new: commit })));
+  await source.close();
+  const path = initBare(join(held, 'mirror.git'));
+  const mirror = await openRepository(path, { timeouts: { staleLock: 200 } });
+  for (const ref of REFS) {
+    mkdirSync(dirname(join(path, ref)), { recursive: true });
+    writeFileSync(join(path, `${ref}.lock`), '');
+  }
+  const fetch = () => mirror.fetch({ url: `file://${origin}` }, { refspecs: ['+refs/*:refs/*'], prune: true });
+  await fetch().catch(() => undefined);
+  await setTimeout(300);
+  await fetch();
+  expect(refsOf(path)).toEqual(refsOf(origin));
+  expect(locksOf(path)).toEqual([]);
+  await mirror.close();
+});
+
+test('the process that begins to hold a folder undoes nothing that a command writes meanwhile', async () => {
   const path = join(held, 'one.git');
   const commit = await create(path);
-  holdAgain();
-  const lock = join(path, 'refs/heads/main.lock');
-  writeFileSync(lock, '');
-  const work = setInterval(() => appendFileSync(lock, '.'), 200);
-  const opening = openRepository(path);
-  await new Promise((resolve) => setTimeout(resolve, 3000));
+  end();
+  // It does not hold the folder, as commands do that only write to Git.
+  const command = await openRepository(path);
+  const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const { packed } = RefFiles.prototype;
+  const spy = vi.spyOn(RefFiles.prototype, 'packed').mockImplementationOnce(async function (this: RefFiles) {
+    const refs = await packed.call(this);
+    reach();
+    await gate;
+    return refs;
+  });
+  onTestFinished(() => spy.mockRestore());
+  const written = command.transaction(REFS.map((ref): RefUpdate => ({ type: 'create', ref, new: commit })));
+  await reached;
+  end = holdFolder(held);
+  const server = await openRepository(path);
+  const publish = () => server.transaction([{ type: 'create', ref: 'refs/tags/p/v1', new: commit }]);
+  await expect(publish()).rejects.toMatchObject({ details: { kind: 'locked', ref: 'packed-refs' } });
+  open();
+  await written;
+  await publish();
+  expect(refsOf(path).size).toBe(1 + REFS.length + 1);
+  await server.close();
+  await command.close();
+});
+
+test('a writer that lost its lock, since it stood still for long, changes nothing', async () => {
+  const path = join(held, 'one.git');
+  const commit = await create(path);
+  const late = await openRepository(path, { packRefsFrom: 1 });
+  const { packed } = RefFiles.prototype;
+  const lock = join(path, 'packed-refs.lock');
+  const spy = vi.spyOn(RefFiles.prototype, 'packed').mockImplementationOnce(async function (this: RefFiles) {
+    const refs = await packed.call(this);
+    rmSync(lock);
+    git(path, ['update-ref', 'refs/tags/p/v1', commit]);
+    git(path, ['pack-refs', '--all']);
+    // Of yet another one.
+    writeFileSync(lock, '');
+    return refs;
+  });
+  onTestFinished(() => spy.mockRestore());
+  const update: RefUpdate = { type: 'create', ref: 'refs/tags/p/v2', new: commit };
+  await expect(late.transaction([update])).rejects.toMatchObject({ details: { kind: 'locked', ref: 'packed-refs' } });
   expect(existsSync(lock)).toBe(true);
-  clearInterval(work);
-  const repository = await opening;
-  await repository.transaction([{ type: 'delete', ref: 'refs/heads/main', old: commit }]);
-  await repository.close();
-  expect(git(path, ['for-each-ref'])).toBe('');
+  rmSync(lock);
+  expect([...refsOf(path).keys()]).toEqual(['refs/heads/main', 'refs/tags/p/v1']);
+  await late.transaction([update]);
+  expect([...refsOf(path).keys()]).toEqual(['refs/heads/main', 'refs/tags/p/v1', 'refs/tags/p/v2']);
+  await late.close();
 });

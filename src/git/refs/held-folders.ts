@@ -1,16 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { isMissing, removeFile } from '../../foundation/files/file-system.ts';
+import { readFileSync, rmSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
+import { isMissing } from '../../foundation/files/file-system.ts';
 
 /** Of this process, in the locks of refs that it takes. */
 const PROCESS_ID = randomUUID();
 const MARK = /^sluice ([0-9a-f-]{36}) (.+)\n$/;
-/** Milliseconds for which a lock that nothing identifies must be unchanged: a git process may outlive the process that started it. */
-const UNCHANGED_MS = 1000;
-const MAX_WAITS = 10;
 /** No name of a ref ends like a lock. */
 const PACKED = ['packed-refs.lock', 'packed-refs.new', 'HEAD.lock'];
 
@@ -18,8 +14,8 @@ const PACKED = ['packed-refs.lock', 'packed-refs.new', 'HEAD.lock'];
 const heldFolders = new Map<string, Set<string>>();
 
 /**
- * To be called by a process that has acquired the lock of a folder: no other process of Sluice uses the folder, so the locks of refs that an
- * earlier holder left can be released at once. Returns the function that ends this.
+ * To be called by a process that has acquired the lock of a folder: its earlier holders have ended, so the locks of refs that they left can be
+ * released at once. Returns the function that ends this.
  */
 export function holdFolder(folder: string): () => void {
   heldFolders.set(folder, new Set());
@@ -57,36 +53,25 @@ export function isLeftLock(path: string): boolean {
 }
 
 /**
- * Releases the locks of refs in a repository that is opened for the first time since this process holds the folder that it is in. Their
- * writers have ended, except for a git process that may outlive the one that started it: what such a process has locked changes soon.
+ * Releases the locks of refs that an earlier holder left in a repository that is opened for the first time since this process holds the folder
+ * that it is in. A lock without its mark may be that of a living process: a command reads and writes without the lock of the folder.
  */
 export async function releaseLeftLocks(gitDir: string): Promise<void> {
   const opened = openedBeside(gitDir);
   if (opened === undefined || opened.has(gitDir)) return;
   opened.add(gitDir);
-  let locks = await locksOf(gitDir);
-  for (let waits = 0; locks.size > 0 && waits < MAX_WAITS; waits += 1) {
-    await delay(UNCHANGED_MS);
-    const after = await locksOf(gitDir);
-    const isUnchanged = after.size === locks.size && [...after].every(([path, id]) => locks.get(path) === id);
-    if (isUnchanged) for (const path of after.keys()) await removeFile(path);
-    locks = isUnchanged ? new Map() : after;
-  }
+  for (const path of await locksOf(gitDir)) if (isLeftLock(path)) removeLeftLock(path);
 }
 
-/** The lock files of all refs, with what changes when their writer does anything. */
-async function locksOf(gitDir: string): Promise<Map<string, string>> {
+/** With the file that the holder of a lock of packed refs writes, which would block git. */
+export function removeLeftLock(path: string): void {
+  if (basename(path) === 'packed-refs.lock') rmSync(join(dirname(path), 'packed-refs.new'), { force: true });
+  rmSync(path, { force: true });
+}
+
+/** The lock files of all refs. */
+export async function locksOf(gitDir: string): Promise<string[]> {
   const names = await readdir(join(gitDir, 'refs'), { recursive: true });
-  const candidates = [...names.filter((name) => name.endsWith('.lock')).map((name) => join('refs', name)), ...PACKED];
-  const locks = new Map<string, string>();
-  for (const name of candidates) {
-    const path = join(gitDir, name);
-    try {
-      const { ino, size, mtimeNs } = await stat(path, { bigint: true });
-      locks.set(path, `${ino} ${size} ${mtimeNs}`);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
-  }
-  return locks;
+  const loose = names.filter((name) => name.endsWith('.lock')).map((name) => join('refs', name));
+  return [...loose, ...PACKED].map((name) => join(gitDir, name));
 }

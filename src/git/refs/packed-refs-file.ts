@@ -1,4 +1,4 @@
-import { renameSync } from 'node:fs';
+import { renameSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,7 +20,7 @@ export interface LockedPackedRefs {
 
 /**
  * Runs `task` with the lock of `packed-refs` held, like Git; syncs the written file if `durable`. Throws RefConflictError
- * (`locked`) if the lock stays held.
+ * (`locked`) if another process keeps the lock, or took this one for that of a killed process.
  */
 export async function withPackedRefs<T>(
   refFiles: RefFiles,
@@ -29,10 +29,17 @@ export async function withPackedRefs<T>(
 ): Promise<T> {
   const path = join(refFiles.gitDir, 'packed-refs');
   await takeLock(`${path}.lock`);
+  const lock = identityOf(`${path}.lock`);
+  const isHeld = () => lock !== undefined && identityOf(`${path}.lock`) === lock;
+  const expectHeld = () => {
+    if (!isHeld()) throw lockedError('packed-refs');
+  };
   try {
+    expectHeld();
     return await task({
       refs: await refFiles.packed(),
       async replace(refs, lastLook) {
+        expectHeld();
         const file = await open(`${path}.new`, 'w');
         try {
           await file.writeFile(refs.encode());
@@ -41,6 +48,7 @@ export async function withPackedRefs<T>(
           await file.close();
         }
         lastLook?.();
+        expectHeld();
         renameSync(`${path}.new`, path);
         refFiles.replacedPacked(refs);
         if (durable) await syncFolder(refFiles.gitDir);
@@ -48,9 +56,17 @@ export async function withPackedRefs<T>(
     });
   } finally {
     // A remaining file would block Git.
-    await removeFile(`${path}.new`);
-    await removeFile(`${path}.lock`);
+    if (isHeld()) {
+      await removeFile(`${path}.new`);
+      await removeFile(`${path}.lock`);
+    }
   }
+}
+
+/** Distinguishes a file from a later one of the same name, which may get the same inode. */
+function identityOf(path: string): string | undefined {
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return file && `${file.ino}:${file.birthtimeNs}:${file.mtimeNs}`;
 }
 
 async function takeLock(path: string): Promise<void> {

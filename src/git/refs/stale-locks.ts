@@ -1,8 +1,7 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeFile } from '../../foundation/files/file-system.ts';
 import { ObservedFiles } from '../disk/observed-files.ts';
-import { isLeftLock } from './held-folders.ts';
+import { isLeftLock, locksOf, removeLeftLock } from './held-folders.ts';
 
 /**
  * Releases refs whose lock was left by a killed writer. Git never does that, so the ref would stay locked forever. A lock counts as
@@ -23,18 +22,22 @@ export class StaleLocks {
     this.#staleAfter = staleAfter;
   }
 
-  /** To be called when a writer found one of these refs locked. True if a stale lock was removed and trying again makes sense. */
-  async release(refs: readonly string[]): Promise<boolean> {
-    const files = new Set([...refs.map((ref) => `${ref}.lock`), 'packed-refs.lock', 'packed-refs.new']);
+  /**
+   * To be called when a writer found one of these refs locked; without refs, when it may be any. True if a stale lock was removed and trying
+   * again makes sense.
+   */
+  async release(refs: readonly string[] | undefined): Promise<boolean> {
+    const some = [...(refs ?? []).map((ref) => `${ref}.lock`), 'packed-refs.lock', 'packed-refs.new'];
+    const paths = refs === undefined ? await locksOf(this.#gitDir) : some.map((file) => join(this.#gitDir, file));
     let released = false;
-    for (const file of files) released = (await this.#release(join(this.#gitDir, file))) || released;
+    for (const path of new Set(paths)) released = (await this.#release(path)) || released;
     return released;
   }
 
   async #release(path: string): Promise<boolean> {
     if (isLeftLock(path)) {
       // At once: another writer of this process may take the lock during a pause.
-      rmSync(path, { force: true });
+      removeLeftLock(path);
       return true;
     }
     const age = await this.#observed.age(path);

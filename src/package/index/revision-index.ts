@@ -133,7 +133,7 @@ export class RevisionIndex {
     return this.#state.refs.get(name);
   }
 
-  /** The tag that keeps another one from being created; undefined if there is none. */
+  /** See `RevisionRefs.conflictWith`. */
   tagConflict(tag: string): string | undefined {
     return this.#state.tagNames.conflictWith(tag);
   }

@@ -46,7 +46,7 @@ export async function approveProposal(
     try {
       return await push();
     } catch (error) {
-      if (!isOfMain(error, repository)) throw error;
+      if (!isMainRefused(error, repository)) throw error;
       if (!isMerged(await evaluate())) throw error;
       repository.mainRefusedAt = clock.monotonic();
     }
@@ -135,7 +135,8 @@ export function mergesOnHost({ publishOn }: Pick<ReviewPolicy, 'publishOn'>, fac
   return publishOn !== 'merge' || face === ('controller' satisfies EntryPoint);
 }
 
-function isOfMain(error: unknown, { layout }: ApprovedRepository): boolean {
+/** True for the error of a push for which a rule of the Git host refuses the main branch. */
+export function isMainRefused(error: unknown, { layout }: Pick<PackageRepository, 'layout'>): boolean {
   if (!isSluiceError(error, 'PushRefused') || !(error instanceof PushRefusedError)) return false;
   return error.details?.ref === mainRef(layout);
 }

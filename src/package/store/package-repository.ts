@@ -126,7 +126,8 @@ export class PackageRepository implements RepositoryContext {
     const { name, namespace, git, remote, layout, trust, shown, isFirstLook, background } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
     this.foreign = new ComparedForeignFiles(git, this.index);
-    this.refusals = new RefusalNotes({ index: this.index, mirror: remote === undefined ? undefined : git.path });
+    const mirror = remote === undefined ? undefined : git.path;
+    this.refusals = new RefusalNotes({ index: this.index, mirror, registration: this.id });
     this.#refs = new TrackedRefs({
       ...{ repository: name, namespace, git, remote, layout, index: this.index, trust, shown },
       onChange: (changes) => {
@@ -200,8 +201,7 @@ export class PackageRepository implements RepositoryContext {
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
     this.trust.reports.retry();
-    const again = this.trust.followId() ? await this.#refs.reassess() : [];
-    const changes = [...again, ...(await this.#refs.sync(scope, signal)), ...(await this.#signatures.followKeys())];
+    const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#signatures.followKeys())];
     this.#signatures.continue();
     return changes;
   }
@@ -249,8 +249,8 @@ export class PackageRepository implements RepositoryContext {
   async adopt(adoptable: Adoptable, context: RequestContext): Promise<void> {
     await this.refreshPolicies();
     this.trust.expectOwnKey();
-    await this.trust.expectId();
     const refs = this.#refs;
+    await refs.expectId();
     await refs.mutex.run(async () => {
       const { updates, marks } = await planAdoption(this, adoptable, context);
       if (updates.length === 0) return;

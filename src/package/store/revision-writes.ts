@@ -81,7 +81,7 @@ export class RevisionWrites {
     const slot = await this.#slots.occupy(name, context, { plans: true });
     try {
       const made = await this.#slots.requests.run(async () => {
-        await this.#repository.trust.expectId();
+        await this.#refs.expectId();
         await this.#repository.refreshPolicies();
         const plan = await slot.plan(() => planCreate(this.#repository, wanted, upstreams, context));
         if (context.dryRun === true) return this.#foresee(plan);
@@ -175,7 +175,7 @@ export class RevisionWrites {
     const slot = await this.#slots.occupy(name, context, { plans: false });
     try {
       await this.#signatures.followKeys();
-      await this.#repository.trust.expectId();
+      await this.#refs.expectId();
       await this.#repository.refreshPolicies();
       const plan = (mainHead?: Oid) => planMergedPackage(this.#repository, wanted, how, context, mainHead);
       const { signal } = context;
@@ -233,7 +233,7 @@ export class RevisionWrites {
    * count only because its signature was not checked yet.
    */
   async #expectTrust(name: string): Promise<void> {
-    await this.#repository.trust.expectId();
+    await this.#refs.expectId();
     if (this.#repository.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.#signatures.checked;
   }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { RevisionIndex } from '../index/revision-index.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
@@ -7,6 +8,8 @@ export interface RefusalNotesOptions {
   readonly index: Pick<RevisionIndex, 'get'>;
   /** The folder of a mirror; undefined for a repository without a remote, whose notes are in memory. */
   readonly mirror: string | undefined;
+  /** `<namespace>/<repository>`. Others may have the same mirror: they know nothing of the revisions of this one. */
+  readonly registration: string;
 }
 
 /** A revision that cannot be written because of a rule of the remote. */
@@ -30,10 +33,10 @@ export class RefusalNotes {
   readonly #isMirror: boolean;
   readonly #stored: StoredRefusals;
 
-  constructor({ index, mirror }: RefusalNotesOptions) {
+  constructor({ index, mirror, registration }: RefusalNotesOptions) {
     this.#index = index;
     this.#isMirror = mirror !== undefined;
-    const file = mirror === undefined ? undefined : join(mirror, 'sluice-refused-pushes.json');
+    const file = mirror === undefined ? undefined : refusalsFile(mirror, registration);
     this.#stored = new StoredRefusals(file, (note) => this.#isCurrent(note));
   }
 
@@ -108,6 +111,11 @@ export class RefusalNotes {
     const revision = this.#index.get(name);
     return revision?.commit === commit && (reason === 'PushRefused' || revision.lifecycle === 'Proposed');
   }
+}
+
+/** The file of what the Git host refused of the revisions of a registration. */
+export function refusalsFile(mirror: string, registration: string): string {
+  return join(mirror, `sluice-refusals-${createHash('sha256').update(registration).digest('hex').slice(0, 16)}.ndjson`);
 }
 
 function noteOf(message: string | undefined): Pick<RefusalNote, 'message'> | undefined {

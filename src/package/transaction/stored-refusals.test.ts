@@ -1,4 +1,4 @@
-import fs, { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+import fs, { appendFileSync, existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -18,7 +18,7 @@ function note(reason: RefusalReason, revision: string, message = 'the host requi
 
 const all = () => true;
 
-function spyOn<T extends 'readFileSync' | 'renameSync' | 'appendFileSync'>(...names: readonly T[]) {
+function spyOn<T extends 'readFileSync' | 'renameSync' | 'rmSync' | 'appendFileSync'>(...names: readonly T[]) {
   const spies = names.map((name) => vi.spyOn(fs, name));
   syncBuiltinESMExports();
   onTestFinished(() => {
@@ -85,7 +85,7 @@ test('a change beside that of another process is not lost', () => {
   const [spy] = spyOn('appendFileSync');
   // The other process writes after this one has looked at the file.
   spy?.mockImplementationOnce((...of) => {
-    append(file, `${JSON.stringify(note('NotMerged', 'c'))}\n`);
+    append(file, `\n${JSON.stringify(note('NotMerged', 'c'))}`);
     append(...of);
   });
   one.remove({ revision: 'a', reason: 'MergeQueued' });
@@ -94,18 +94,75 @@ test('a change beside that of another process is not lost', () => {
   expect(other.list()).toEqual(left);
 });
 
-test('a file of earlier versions is read, and half a line is ignored', () => {
-  const { reason: _, ...earlier } = note('PushRefused', 'a');
-  writeFileSync(file, JSON.stringify([earlier, note('MergeQueued', 'b')]));
+test('half a line is ignored, and so is what is no note', () => {
   const notes = new StoredRefusals(file, all);
-  const both = [note('MergeQueued', 'b'), note('PushRefused', 'a')];
-  expect(notes.list()).toEqual(both);
+  notes.add(note('MergeQueued', 'b'));
+  appendFileSync(file, '\n{"revision":"d"}\n{"revision":"d"');
   notes.add(note('NotMerged', 'c'));
-  appendFileSync(file, '{"revision":"d"');
   const after = new StoredRefusals(file, all);
-  expect(after.list()).toEqual([...both, note('NotMerged', 'c')]);
+  expect(after.list()).toEqual([note('MergeQueued', 'b'), note('NotMerged', 'c')]);
   after.remove({ revision: 'c', reason: 'NotMerged' });
-  expect(notes.list()).toEqual(both);
+  expect(notes.list()).toEqual([note('MergeQueued', 'b')]);
+});
+
+/** Has the file rewritten by the next change. */
+function fill(): void {
+  const { message: _, commit: __, ...about } = note('NotMerged', 'x');
+  appendFileSync(file, `\n${JSON.stringify({ ...about, ended: true })}`.repeat(200));
+}
+
+test.each(['replaces', 'removes'])('what another process notes while this one %s the file is not lost', (how) => {
+  const [server, command] = [new StoredRefusals(file, all), new StoredRefusals(file, all)];
+  server.add(note('TeamNotRead', 'x'));
+  fill();
+  const { renameSync, rmSync } = fs;
+  const spies = spyOn('renameSync', 'rmSync');
+  let times = 0;
+  const noting =
+    <Values extends unknown[]>(call: (...values: Values) => void) =>
+    (...values: Values) => {
+      times += 1;
+      if (times === 1) server.add(note('MergeQueued', 'before'));
+      call(...values);
+      if (times === 1) appendFileSync(file, `\n${JSON.stringify(note('MergeQueued', 'after'))}`);
+    };
+  spies[0]?.mockImplementation(noting(renameSync));
+  spies[1]?.mockImplementation(noting(rmSync));
+  if (how === 'replaces') command.add(note('PushRefused', 'y'));
+  else command.remove({ revision: 'x', reason: 'TeamNotRead' });
+  expect(times).toBeGreaterThan(0);
+  for (const notes of [server, command, new StoredRefusals(file, all)])
+    expect(notes.of('before').concat(notes.of('after'))).toHaveLength(2);
+});
+
+test('a note that a process adds to a file which another one has just replaced is not lost', () => {
+  const [server, command] = [new StoredRefusals(file, all), new StoredRefusals(file, all)];
+  server.add(note('TeamNotRead', 'x'));
+  fill();
+  const append = fs.appendFileSync;
+  const [spy] = spyOn('appendFileSync');
+  // The command has opened the file, and writes after the server has rewritten it.
+  spy?.mockImplementationOnce((...of) => {
+    server.add(note('PushRefused', 'y'));
+    append(...of);
+  });
+  command.add(note('MergeQueued', 'queued'));
+  for (const notes of [server, command]) expect(notes.of('queued')).toHaveLength(1);
+});
+
+test('one process rewrites the file at a time, and what a killed one left does not matter', () => {
+  const notes = new StoredRefusals(file, all);
+  writeFileSync(`${file}.new`, 'x');
+  notes.add(note('PushRefused', 'y'));
+  fill();
+  notes.add(note('PushRefused', 'z'));
+  const long = readFileSync(file, 'utf8').length;
+  expect(new StoredRefusals(file, all).list()).toEqual([note('PushRefused', 'y'), note('PushRefused', 'z')]);
+  utimesSync(`${file}.new`, 0, 0);
+  notes.remove({ revision: 'z', reason: 'PushRefused' });
+  expect(readFileSync(file, 'utf8').length).toBeLessThan(long);
+  expect(existsSync(`${file}.new`)).toBe(false);
+  expect(new StoredRefusals(file, all).list()).toEqual([note('PushRefused', 'y')]);
 });
 
 test('a damaged file is replaced by the next note', () => {

@@ -1,11 +1,25 @@
-import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { errnoOf, isMissing } from '../../foundation/files/file-system.ts';
 
 /** Maximum number of stored refusals that only explain something. */
 const MAX_INFORMATIVE = 100;
 /** Minimum number of changes that are appended to a file before it is rewritten. */
 const MIN_APPENDED = 100;
+/** A rewriting takes milliseconds: after so many, its process was killed. */
+const MAX_REWRITE_MS = 60_000;
 
 /**
  * `PushRefused`: a rule of the remote refused the last write. `NotMerged`: the pull request of an approved revision is not merged.
@@ -39,8 +53,7 @@ const noteSchema = z.strictObject({
   message: z.string(),
   /** What ends it, where that depends on the case. */
   next: z.string().exactOptional(),
-  // Absent in files of earlier versions.
-  reason: reasons.default('PushRefused'),
+  reason: reasons,
 });
 const endSchema = z.strictObject({ revision: z.string(), reason: reasons, ended: z.literal(true) });
 const changeSchema = z.union([noteSchema, endSchema]);
@@ -50,11 +63,12 @@ type Change = z.infer<typeof changeSchema>;
 export type RefusalNote = z.infer<typeof noteSchema>;
 
 /**
- * Refusals of one mirror, in a file beside its refs: the command that was refused has ended when "sluice why" or `up` report it. Other processes
- * write the file too, which is read again when they have changed it.
+ * Refusals of one registration, in a file beside the refs of its mirror: the command that was refused has ended when "sluice why" or `up` report
+ * it. Other processes write the file too, which is read again when they have changed it.
  *
  * Each line of the file is a change, so that the cost of one does not depend on the number of notes. Once there are more changes than notes, the file
- * is rewritten without what ended.
+ * is rewritten without what ended. Writers take no lock: one that has added a line to a file that was replaced meanwhile adds it again, and one that
+ * replaces the file adds the lines that others have added since it read them.
  */
 export class StoredRefusals {
   /** Undefined where they are kept in memory: the refs of a repository that is no mirror have no place for it. */
@@ -63,8 +77,8 @@ export class StoredRefusals {
   #notes = new Notes();
   /** Of the file that has these notes; undefined without one. */
   #version: FileVersion | undefined;
-  /** The number of changes until the next rewriting. None in a file that this process did not write: it may end with half a line. */
-  #appendable = 0;
+  /** The number of changes until the next rewriting. */
+  #appendable = MIN_APPENDED;
 
   /** `isCurrent` returns false for notes that do not count any more. */
   constructor(file: string | undefined, isCurrent: (note: RefusalNote) => boolean) {
@@ -96,51 +110,83 @@ export class StoredRefusals {
     // Before its content, so that what is written meanwhile is read the next time.
     const version = versionOf(this.#file);
     if (isDeepStrictEqual(version, this.#version)) return this.#notes;
-    this.#notes = new Notes(version === undefined ? [] : read(this.#file));
+    const changes = version === undefined ? [] : read(this.#file);
+    this.#keep(changes);
     this.#version = version;
-    this.#appendable = 0;
+    this.#appendable -= changes.length - this.#notes.size;
     return this.#notes;
   }
 
   #apply(change: Change): void {
     this.#notes.apply(change);
     this.#appendable -= 1;
+    const mustRewrite = this.#appendable < 0 || this.#notes.size === 0;
+    if (this.#file === undefined) {
+      if (mustRewrite) this.#keep(this.#counting());
+      return;
+    }
     try {
-      if (this.#appendable < 0 || this.#notes.size === 0) this.#rewrite();
-      else if (this.#file !== undefined) this.#append(this.#file, `${JSON.stringify(change)}\n`);
+      this.#append(this.#file, lineOf(change));
+      if (mustRewrite) this.#rewrite(this.#file);
     } catch (error) {
-      // The file does not have the change.
+      // The file may not have the change.
       this.#version = UNKNOWN;
       throw error;
     }
   }
 
-  #append(file: string, line: string): void {
+  #append(file: string, lines: string): void {
     const before = this.#version;
-    appendFileSync(file, line);
+    append(file, lines);
     const after = versionOf(file);
     const isOnlyChange =
-      after?.inode === before?.inode && after?.size === (before?.size ?? 0) + Buffer.byteLength(line);
+      (before === undefined || after?.inode === before.inode) &&
+      after?.size === (before?.size ?? 0) + Buffer.byteLength(lines);
     // Otherwise, another process has written the file as well.
     this.#version = isOnlyChange ? after : UNKNOWN;
   }
 
-  #rewrite(): void {
-    // Only what counts is kept of those that no number bounds.
-    const notes = this.#notes.all().filter((note) => note.reason !== 'MergeQueued' || this.#isCurrent(note));
-    let version: FileVersion | undefined;
-    if (this.#file !== undefined && notes.length === 0) rmSync(this.#file, { force: true });
-    else if (this.#file !== undefined) {
-      const temporary = `${this.#file}.${process.pid}`;
-      writeFileSync(temporary, notes.map((note) => `${JSON.stringify(note)}\n`).join(''));
-      // Another process may write the file right after this one.
-      version = versionOf(temporary);
-      renameSync(temporary, this.#file);
+  #rewrite(file: string): void {
+    const temporary = `${file}.new`;
+    const created = createAlone(temporary);
+    // Another process rewrites it.
+    if (created === undefined) return;
+    let isPresent = true;
+    let old: number | undefined;
+    try {
+      this.#read();
+      const read = this.#version?.size ?? 0;
+      const notes = this.#counting();
+      old = openSync(file, 'r');
+      writeFileSync(created, notes.map(lineOf).join(''));
+      const version = notes.length === 0 ? undefined : versionOf(temporary);
+      if (version === undefined) rmSync(file, { force: true });
+      else {
+        renameSync(temporary, file);
+        isPresent = false;
+      }
+      this.#keep(notes);
+      this.#version = version;
+      const added = rest(old, read);
+      if (added === '') return;
+      append(file, `\n${added}`);
+      this.#version = UNKNOWN;
+    } finally {
+      if (old !== undefined) closeSync(old);
+      closeSync(created);
+      // Once it has its new name, the one that is there is of another process.
+      if (isPresent) rmSync(temporary, { force: true });
     }
-    this.#notes = new Notes(notes);
-    this.#version = version;
-    // A file that does not exist has to be written.
-    this.#appendable = notes.length === 0 ? 0 : Math.max(notes.length, MIN_APPENDED);
+  }
+
+  /** Only what counts is kept of those that no number bounds. */
+  #counting(): readonly RefusalNote[] {
+    return this.#notes.all().filter((note) => note.reason !== 'MergeQueued' || this.#isCurrent(note));
+  }
+
+  #keep(changes: readonly Change[]): void {
+    this.#notes = new Notes(changes);
+    this.#appendable = Math.max(this.#notes.size, MIN_APPENDED);
   }
 }
 
@@ -198,6 +244,43 @@ function versionOf(file: string): FileVersion | undefined {
   return state === undefined ? undefined : { inode: state.ino, modifiedNs: state.mtimeNs, size: Number(state.size) };
 }
 
+/** A line begins with its separator: the last one of a process that was killed may lack its end. */
+function lineOf(change: Change): string {
+  return `\n${JSON.stringify(change)}`;
+}
+
+/** Adds lines at the end of a file, again if another process has replaced it meanwhile: that may have read it before. */
+function append(file: string, lines: string): void {
+  for (let isThere = false; !isThere; ) {
+    const descriptor = openSync(file, 'a');
+    try {
+      appendFileSync(descriptor, lines);
+      isThere = versionOf(file)?.inode === fstatSync(descriptor, { bigint: true }).ino;
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+}
+
+/** Creates the file that replaces another one; undefined while another process has it, unless that was killed. */
+function createAlone(file: string): number | undefined {
+  const present = statSync(file, { throwIfNoEntry: false });
+  if (present !== undefined && Math.abs(Date.now() - present.mtimeMs) > MAX_REWRITE_MS) rmSync(file, { force: true });
+  try {
+    return openSync(file, 'wx');
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return undefined;
+    throw error;
+  }
+}
+
+/** What a file has from a position on. */
+function rest(descriptor: number, position: number): string {
+  const bytes = Buffer.alloc(Math.max(fstatSync(descriptor).size - position, 0));
+  readSync(descriptor, bytes, 0, bytes.length, position);
+  return bytes.toString('utf8');
+}
+
 function read(file: string): readonly Change[] {
   let text: string;
   try {
@@ -206,21 +289,15 @@ function read(file: string): readonly Change[] {
     if (isMissing(error)) return [];
     throw error;
   }
-  // Earlier versions wrote one array.
-  if (text.startsWith('[')) return parse(z.array(noteSchema), text) ?? [];
-  return text.split('\n').flatMap((line) => (line === '' ? [] : (parse(changeSchema, line) ?? [])));
+  return text.split('\n').flatMap((line) => (line === '' ? [] : (parse(line) ?? [])));
 }
 
-/** Undefined if it is damaged: the next note replaces that; what decides is noted again by each look at a proposal. */
-function parse<T>(schema: z.ZodType<T>, text: string): T | undefined {
+/** Undefined if it is damaged: what decides is noted again by each look at a proposal. */
+function parse(line: string): Change | undefined {
   try {
-    return schema.parse(JSON.parse(text));
+    return changeSchema.parse(JSON.parse(line));
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
     throw error;
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }

@@ -68,6 +68,8 @@ export class TrackedRefs implements WriteTarget {
    * else, and pushes that were noticed before. The next sync returns them, for the findings about them.
    */
   readonly #noticed: IndexChange[] = [];
+  /** The id of the repository with which the index has evaluated statements. */
+  #indexedId: string;
   /** Marks of writes that were committed. */
   #unraised: NewMark[] = [];
   #mustBeDurable = false;
@@ -75,6 +77,7 @@ export class TrackedRefs implements WriteTarget {
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
     this.main = mainRef(options.layout);
+    this.#indexedId = options.trust.repository;
   }
 
   get unconfirmedRefs(): ReadonlySet<string> {
@@ -115,6 +118,7 @@ export class TrackedRefs implements WriteTarget {
     const { remote, namespace, repository, trust, index } = this.#options;
     const id = { 'sluice.repository': `${namespace}/${repository}`, 'sluice.repository_id': trust.repository };
     return traced('repository.sync', { ...id, 'sluice.scope': scope }, async () => {
+      await this.#followId();
       const fetched = scope === 'everything' ? this.#options.shown?.wanted : undefined;
       // Before the fetch: then it has what another process wrote before it raised them.
       const hasRaised = index.hasRaisedMarks();
@@ -203,6 +207,32 @@ export class TrackedRefs implements WriteTarget {
     });
   }
 
+  /** To be called before anything is signed; see `RepositoryTrust.expectId`. */
+  async expectId(): Promise<void> {
+    await this.#options.trust.expectId();
+    await this.#followId();
+  }
+
+  async #followId(): Promise<void> {
+    const { trust } = this.#options;
+    trust.followId();
+    if (trust.repository !== this.#indexedId) await this.mutex.run(() => this.#indexForId());
+  }
+
+  /** Reads all refs again if the repository has another id than before, on which it depends what counts. True if so; under the mutex. */
+  async #indexForId(): Promise<boolean> {
+    const { git, layout, index, trust } = this.#options;
+    trust.followId();
+    const { repository } = trust;
+    if (repository === this.#indexedId) return false;
+    const refs = await git.listRefs(watchedPrefixes(layout));
+    const known = refs.flatMap(({ name, oid }) => (index.ref(name) === oid ? { name, before: oid, after: oid } : []));
+    await this.#joinLedger(known);
+    this.keep(await this.#index(known));
+    this.#indexedId = repository;
+    return true;
+  }
+
   async publish(updates: readonly RefUpdate[]): Promise<void> {
     const changed = await this.#index(changesOf(updates), (error) => {
       // The write was committed and is in the index: the error of a listener does not make its outcome unknown.
@@ -278,9 +308,11 @@ export class TrackedRefs implements WriteTarget {
     const { git, layout, index, shown } = this.#options;
     this.#raise();
     const refs = await git.listRefs(watchedPrefixes(layout));
+    // After that: the ledger has a new id before there are statements that name it.
+    const isOther = await this.#indexForId();
     const changes = index.diff(refs);
     if (refs.length === 0 && changes.length > 0) throw emptiedError(this.#options.repository);
-    await shown?.prepare(changes, fetched);
+    await shown?.prepare(changes, isOther ? undefined : fetched);
     if (changes.length === 0 && !hasRaised) return [];
     await this.#joinLedger(changes);
     return this.#index(changes);

@@ -5,7 +5,7 @@ import type { StatementSigner, VerifySignature } from './statement/statement-sig
 export interface RepositoryTrustOptions {
   /** The id of the repository, or its substitute as long as none could be written. */
   readonly repository: string;
-  /** Canonical address; needed with `writeId`. */
+  /** Canonical address; without it, no id of another process is followed. */
   readonly address?: string | undefined;
   /** The main branch, of which the repository may have several in several registrations. */
   readonly branch: string;

@@ -271,13 +271,25 @@ test('a process that cannot write an id follows the one that another process has
   const ledger = new MemoryTrustLedger();
   const writeId = async () => 'own';
   const trust = fakeTrust(ledger, 'address-1', { address: 'https://git.example.com/a', writeId });
-  expect(trust.followId()).toBe(false);
+  trust.followId();
+  expect(trust.repository).toBe('address-1');
   ledger.putRepository({ id: 'r2', address: 'https://git.example.com/b', mainHeads: {} });
   ledger.putRepository({ id: 'r1', address: 'https://git.example.com/a', mainHeads: {} });
   expect([trust.repository, trust.knownId]).toEqual(['address-1', 'r1']);
-  expect(trust.followId()).toBe(true);
+  trust.followId();
   expect(trust.repository).toBe('r1');
   await trust.expectId();
   expect(trust.repository).toBe('r1');
-  expect(trust.followId()).toBe(false);
+});
+
+test('a process follows the new id that another one has given the repository', async () => {
+  const [ledger, address] = [new MemoryTrustLedger(), 'https://git.example.com/a'];
+  const trust = fakeTrust(ledger, 'r1', { address });
+  ledger.putRepository({ id: 'r1', address, mainHeads: {} });
+  ledger.putRepository({ id: 'r2', address, mainHeads: {} });
+  await trust.expectId();
+  expect(trust.repository).toBe('r2');
+  ledger.putRepository({ id: 'r3', address, mainHeads: {} });
+  trust.followId();
+  expect(trust.repository).toBe('r3');
 });

@@ -63,24 +63,24 @@ export class RepositoryTrust {
     return this.#repository;
   }
 
-  /** The id under which the ledger knows the repository. A process that cannot write one has a substitute, until another has written it. */
+  /** The id under which the ledger knows the repository, which another process may have written; this one has a substitute if it cannot. */
   get knownId(): string {
     const { address, ledger } = this.#options;
-    if (this.#writeId === undefined || address === undefined) return this.#repository;
-    return ledger.repositoryAt(address)?.id ?? this.#repository;
+    const known = address === undefined ? undefined : ledger.repositoryAt(address);
+    return known?.id ?? this.#repository;
   }
 
-  /** Takes `knownId`; true if it is another one than before. Statements have to be evaluated again then. */
-  followId(): boolean {
+  /** Takes `knownId`. Statements have to be evaluated again if it is another id than before. */
+  followId(): void {
     const id = this.knownId;
-    if (id === this.#repository) return false;
+    if (id === this.#repository) return;
     this.#repository = id;
     this.#writeId = undefined;
-    return true;
   }
 
-  /** To be called before anything is signed. Throws why the repository has no id and cannot get one. */
+  /** As `followId`, before anything is signed. Throws why the repository has no id and cannot get one. */
   async expectId(): Promise<void> {
+    this.followId();
     if (this.#writeId === undefined) return;
     this.#repository = await this.#writeId();
     this.#writeId = undefined;

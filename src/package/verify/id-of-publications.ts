@@ -4,7 +4,7 @@ import { mainRef, type RepositoryLayout } from '../model/identity/layout.ts';
 import { type PublicationStatement, parseCommitMessage, parseTagStatement } from '../model/record/commit-message.ts';
 import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import type { SignedStatement } from '../trust/statement/statement.ts';
-import { readCommitHere } from './commit-here.ts';
+import { readHistoryCommit } from './history-commit.ts';
 import { distrustOfId } from './read-only-trust.ts';
 
 type Signed = SignedStatement<PublicationStatement>;
@@ -60,14 +60,14 @@ async function statementsOfTags(git: GitRepository, refs: readonly Ref[]): Promi
 }
 
 /**
- * All commits below the head, as far as the history is here, each once. Of a merge every parent counts: a push chooses which one is first, and could
+ * All commits below the head, each once. Of a merge every parent counts: a push chooses which one is first, and could
  * so hide the history of this repository behind that of another one.
  */
 async function* historyOf(git: GitRepository, head: Oid | undefined): AsyncGenerator<{ oid: Oid; commit: Commit }> {
   const next = head === undefined ? [] : [head];
   const seen = new Set(next);
   for (let oid = next.pop(); oid !== undefined; oid = next.pop()) {
-    const commit = await readCommitHere(git, oid);
+    const commit = await readHistoryCommit(git, oid);
     if (commit === undefined) continue;
     yield { oid, commit };
     for (const parent of commit.parents) {

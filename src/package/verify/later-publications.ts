@@ -1,7 +1,7 @@
 import type { Commit, GitRepository, Oid } from '../../git/git-repository.ts';
 import { parseCommitMessage } from '../model/record/commit-message.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import { readCommitHere } from './commit-here.ts';
+import { readHistoryCommit } from './history-commit.ts';
 
 interface MainBranch {
   readonly git: GitRepository;
@@ -36,7 +36,7 @@ export async function findLaterPublications(
   const last = new Map<string, Oid>();
   const found = new Map<string, Oid>();
   for (let oid = head; oid !== undefined && wanted.size > 0; ) {
-    const commit = await readCommitHere(git, oid);
+    const commit = await readHistoryCommit(git, oid);
     if (commit === undefined) break;
     const shown = wanted.get(oid) ?? [];
     for (const { name } of shown) {

@@ -1,4 +1,5 @@
 import type {
+  EnteredRepository,
   KnownRepository,
   Mark,
   RaisedScopes,
@@ -60,6 +61,10 @@ export class ReadOnlyLedger implements TrustLedger {
 
   putRepository(): void {
     // Nothing is changed.
+  }
+
+  enterRepository(): EnteredRepository {
+    return 'known';
   }
 
   noteMain(): void {

@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { expectPublished } from '../support/expect-published.ts';
+import { SHORT_LEASE } from '../support/kept-installation.ts';
 import { startLoad } from '../support/lifecycle-load.ts';
 import { useInstallation } from '../support/use-installation.ts';
 
 /** Milliseconds for which etcd stands still, which is longer than each lease. */
 const STANDSTILL_MS = 30_000;
 const published: string[] = [];
-const used = useInstallation();
+const used = useInstallation({ options: SHORT_LEASE });
 
 async function loaded(prefix: string, faulty: () => Promise<void>): Promise<void> {
   const load = startLoad(used.current, prefix);
@@ -40,5 +41,5 @@ test(`etcd stands still for ${STANDSTILL_MS / 1000} s`, async () => {
     }
     await used.current.whenReady();
   });
-  expect(used.current.replicas).toHaveLength(2);
+  await expect.poll(() => used.current.replicas).toHaveLength(2);
 });

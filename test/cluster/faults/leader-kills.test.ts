@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { expectPublished } from '../support/expect-published.ts';
+import { SHORT_LEASE } from '../support/kept-installation.ts';
 import { runLifecycle, type Step } from '../support/package-lifecycle.ts';
 import { PatientClient } from '../support/patient-client.ts';
 import { randomNumbers } from '../support/random-numbers.ts';
@@ -20,7 +21,7 @@ const MAX_LIFE_MS = 3000;
 /** Milliseconds of the moment of a kill between two steps. */
 const MAX_LATER_MS = 40;
 
-const installation = useInstallation();
+const installation = useInstallation({ options: SHORT_LEASE });
 
 test(`the leader is killed ${KILLS} times during ${LIFECYCLES} lifecycles: each acknowledged step is there once`, async () => {
   console.log(`leader-kills: seed ${SEED}`);

@@ -12,7 +12,10 @@ const ROUNDS = 4;
 const GIT_DELAY_MS = 150;
 const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
 
-const used = useInstallation();
+/** Each round waits until it expires. */
+const LEASE = ['--lease-duration', '8s', '--renew-deadline', '6s', '--retry-period', '1s'];
+
+const used = useInstallation({ options: LEASE });
 
 test('a leader that stands still for longer than its lease does nothing afterwards, loses nothing, and ends', async () => {
   const { current, plane } = used;

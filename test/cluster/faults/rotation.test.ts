@@ -105,7 +105,7 @@ test('the Secret of the server certificate is damaged: it is replaced, and repor
     await expect.poll(async () => (await secretData())['tls.crt']).not.toBe(before['tls.crt']);
     const data = await secretData();
     await expect.poll(presented).toEqual(Array(2).fill(derOf(decoded(data['tls.crt'] ?? ''))));
-    expect(used.current.logs).toContain('tls.key is not the key of tls.crt; Sluice issues new ones');
+    await expect.poll(() => used.current.logs).toContain('tls.key is not the key of tls.crt; Sluice issues new ones');
   });
 });
 

@@ -13,8 +13,8 @@ import { Installation, NAMESPACE, type Replica, type ReplicaSettings } from './s
 const MAX_READY_MS = 60_000;
 /** Milliseconds between two probes of a replica. */
 const PROBE_PERIOD_MS = 50;
-/** Short, so that a takeover takes seconds. */
-const SHORT_LEASE = ['--lease-duration', '3s', '--renew-deadline', '2s', '--retry-period', '500ms'];
+/** For tests in which leases expire often. A kube-apiserver that stands still for two seconds ends the leader. */
+export const SHORT_LEASE = ['--lease-duration', '3s', '--renew-deadline', '2s', '--retry-period', '500ms'];
 
 export interface KeptOptions extends Omit<ReplicaSettings, 'cacheDir'> {
   /** Default 2. */
@@ -67,8 +67,8 @@ export class KeptInstallation implements AsyncDisposable {
 
   /** Starts one more replica. */
   async add(more: KeptOptions = {}): Promise<Replica> {
-    const { options = [], onStart, ...settings } = { ...this.#options, ...more };
-    const replica = await this.installation.start({ ...settings, options: [...SHORT_LEASE, ...options] });
+    const { onStart, ...settings } = { ...this.#options, ...more };
+    const replica = await this.installation.start(settings);
     this.#kept.add(replica);
     onStart?.(replica);
     void replica.ended.then(async () => {

@@ -5,6 +5,9 @@ import { expect } from 'vitest';
 
 const PROGRAM = fileURLToPath(new URL('leader-candidate.ts', import.meta.url));
 
+/** Several times as long as a lease. */
+export const MAX_WAIT_MS = 90_000;
+
 export interface CandidateSettings {
   readonly kubeconfig: string;
   /** Address of the server, if not that of the kubeconfig. */
@@ -53,7 +56,7 @@ export class LeaderProcess implements AsyncDisposable {
 
   /** Waits until an event was reported so often, and returns the last report of it. */
   async until(event: CandidateReport['event'], count = 1): Promise<CandidateReport> {
-    await expect.poll(() => this.of(event).length).toBeGreaterThanOrEqual(count);
+    await expect.poll(() => this.of(event).length, { timeout: MAX_WAIT_MS }).toBeGreaterThanOrEqual(count);
     return this.of(event).at(-1) as CandidateReport;
   }
 

@@ -10,6 +10,9 @@ import type { GiteaProgram } from './gitea-program.ts';
 const run = promisify(execFile);
 
 const STARTS_WITHIN = 60_000;
+/** Of the requests that its own hooks make. */
+const INTERNAL_TOKEN = 'the-word-of-the-hooks';
+const QUEUES_END_WITHIN_S = 90;
 
 /** The address of a running server. */
 export interface GiteaAddress {
@@ -84,6 +87,17 @@ export class Gitea {
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** Resolves when it has done what it had queued, such as closing the pull requests of a branch that a push removed. */
+  async finishQueued(): Promise<void> {
+    const response = await fetch(`${this.url}/api/internal/manager/flush-queues`, {
+      method: 'POST',
+      headers: { 'x-gitea-internal-auth': `Bearer ${INTERNAL_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ Timeout: QUEUES_END_WITHIN_S * 1e9, NonBlocking: false }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`flush-queues: ${response.status} ${text}`);
   }
 
   /** Creates a private repository with a first commit on `main`. Returns its address for git. */
@@ -171,6 +185,7 @@ DB_TYPE = sqlite3
 PATH = ${join(folder, 'gitea.db')}
 [security]
 INSTALL_LOCK = true
+INTERNAL_TOKEN = ${INTERNAL_TOKEN}
 PASSWORD_HASH_ALGO = pbkdf2$1000$50
 [service]
 DISABLE_REGISTRATION = true

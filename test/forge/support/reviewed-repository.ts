@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { expect } from 'vitest';
 import { pullRequestController } from '../../../controllers/pull-request/pull-request-controller.ts';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { userPullRequestController } from '../../../controllers/user-pull-request/user-pull-request-controller.ts';
@@ -17,6 +18,7 @@ import { type Gitea, type Login, OWNER } from './gitea.ts';
 
 const run = promisify(execFile);
 const SCOPES = ['write:repository', 'write:issue', 'read:user', 'read:organization'];
+const HANDLED_WITHIN = { timeout: 90_000, interval: 250 };
 const PROPOSER = { actor: { name: 'berta' }, face: 'cli' } as const;
 
 /** A pull request as the API of Gitea returns it. */
@@ -128,6 +130,20 @@ export class ReviewedRepository implements AsyncDisposable {
   async revisions(names: readonly string[]): Promise<PackageRevision[]> {
     await this.world.store.repository('apps').sync();
     return names.map((name) => this.world.store.get(name));
+  }
+
+  /**
+   * Waits until the host has done what follows from so many removals of a branch: it closes each pull request of the branch that is open when it
+   * gets to that, which can be after it was opened again.
+   */
+  async finishRemoval(branch: string, times = 1): Promise<void> {
+    const removals = async () =>
+      ((await this.api('GET', '/activities/feeds?limit=50')) as { op_type: string; ref_name: string }[]).filter(
+        ({ op_type: what, ref_name: ref }) => what === 'delete_branch' && ref === `refs/heads/${branch}`,
+      );
+    await expect.poll(removals, HANDLED_WITHIN).toHaveLength(times);
+    // The feed has it before the pull requests are closed.
+    await this.#gitea.finishQueued();
   }
 
   /** All pull requests, the newest first. */

@@ -8,7 +8,7 @@ export interface SeenEvent {
 }
 
 /** How long, in milliseconds, an event is waited for before the test fails. */
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 50_000;
 
 /** The events of one watch, in the order in which they come. */
 export class WatchStream implements Disposable {

@@ -29,6 +29,10 @@ export interface GitServerBehaviour {
   cutAfter?: number | undefined;
   /** Keeps answers to a fetch, which are made at once, until this is over. */
   holdFetch?: Promise<unknown> | undefined;
+  /** Begins a push when this is over. */
+  holdPush?: Promise<unknown> | undefined;
+  /** Keeps answers to a push, which is carried out at once, until this is over. */
+  holdPushed?: Promise<unknown> | undefined;
   /** What is said, beside the status, by `refuse`. */
   words?: string | undefined;
   retryAfter?: number | undefined;
@@ -115,6 +119,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
       return end(response, 401, { 'www-authenticate': 'Basic realm="test"' });
     if (behaviour.hang === 'push' && pushes) return;
     if (behaviour.hang === 'fetch' && request.url?.includes('git-upload-pack') === true) return;
+    if (pushes) await behaviour.holdPush;
     if (pushes && behaviour.dropPush === 'before') {
       request.once('data', () => request.socket.destroy());
       return;
@@ -123,7 +128,8 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     if (!request.url?.includes('upload-pack')) askedForRefs = !pushes;
     beforeRequest?.(request.url ?? '');
     const fetches = request.method === 'POST' && request.url?.endsWith('/git-upload-pack') === true;
-    runBackend(request, response, pushes && behaviour.dropPush === 'after', fetches ? behaviour.holdFetch : undefined);
+    const held = pushes ? behaviour.holdPushed : fetches ? behaviour.holdFetch : undefined;
+    runBackend(request, response, pushes && behaviour.dropPush === 'after', held);
   }
 
   function runBackend(

@@ -161,16 +161,8 @@ function tagFlaw(
   return evaluation.inBand ? undefined : { reason: evaluation.reason, message: evaluation.message };
 }
 
-/**
- * Compares the main branch with the last publication. `newest` is the highest revision of the package, `deletedTree` its tree on the
- * branch when Sluice deleted a later one: the folder stays there until it is deleted too.
- */
-export function placeholderFlaw(
-  placeholder: Candidate,
-  newest: Candidate | undefined,
-  deletedTree: string | undefined,
-): OutOfBand | undefined {
-  if (deletedTree !== undefined && deletedTree === placeholder.tip.tree) return undefined;
+/** Compares the main branch with the last publication. `newest` is the highest revision of the package. */
+export function placeholderFlaw(placeholder: Candidate, newest: Candidate | undefined): OutOfBand | undefined {
   if (newest === undefined) {
     return {
       reason: 'NotPublished',

@@ -1,9 +1,8 @@
 import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../../git/git-repository.ts';
-import { nextRevision } from '../../kernel/next-revision.ts';
-import { DELETION_PROPOSED, recordRef, tagRef } from '../../model/identity/layout.ts';
-import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
-import { parsePublicationDigest, publicationScope } from '../../trust/ledger/publication-mark.ts';
+import { DELETION_PROPOSED, recordRef } from '../../model/identity/layout.ts';
+import { isPlaceholder, type OutOfBand, type PackageRevision } from '../../model/revision/package-revision.ts';
+import { markedPublications, publicationScope } from '../../trust/ledger/publication-mark.ts';
 import { deletedContentScope, type StatementScope } from '../../trust/ledger/trust-ledger.ts';
 import { type Candidate, placeholderFlaw } from '../facts/candidate.ts';
 import { LazyJson } from '../facts/lazy-json.ts';
@@ -269,7 +268,7 @@ export class IndexState {
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
     const fault = isPlaceholder(candidate)
-      ? placeholderFlaw(candidate, newest, this.#deletedTree(candidate, newest))
+      ? this.#placeholderFlaw(candidate, newest)
       : this.rules.distrustOfTag(candidate);
     // Adoption makes up for what is wrong with a statement. What was deleted or replaced since does not count by it.
     const isListed = this.rules.isListed(candidate);
@@ -280,20 +279,24 @@ export class IndexState {
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
   }
 
+  #placeholderFlaw(placeholder: Candidate, newest: Candidate | undefined): OutOfBand | undefined {
+    const flaw = placeholderFlaw(placeholder, newest);
+    return flaw !== undefined && this.#isLeftByDeletion(placeholder, newest) ? undefined : flaw;
+  }
+
   /**
-   * Returns the tree that the last deletion through Sluice left on the main branch, if what it deleted was published after `newest`. The
-   * number after that of `newest` was deleted then; a later publication would have it again.
+   * True for the content that the last deletion through Sluice left on the main branch, if what it deleted had a higher number than `newest`, and
+   * `newest` was not published since: its number can be lower where other tags had kept it from being used.
    */
-  #deletedTree({ path, key }: Candidate, newest: Candidate | undefined): string | undefined {
-    const { trust, layout } = this.#view;
-    if (newest !== undefined) {
-      const tagFor = (revision: number) => tagRef(layout, key.package, `v${revision}`);
-      const conflictWith = (tag: string) => this.tagNames.conflictWith(tag);
-      const { revision } = nextRevision(newest.revision, { tagFor, conflictWith });
-      const next = trust.mark(publicationScope(path, `v${revision}`));
-      if (next === undefined || !parsePublicationDigest(next.digest).isDeleted) return undefined;
-    }
-    return trust.mark(deletedContentScope(path))?.digest;
+  #isLeftByDeletion({ path, tip }: Candidate, newest: Candidate | undefined): boolean {
+    const { trust } = this.#view;
+    const left = trust.mark(deletedContentScope(path));
+    if (left === undefined || left.digest !== tip.tree) return false;
+    if (newest === undefined) return true;
+    const last = trust.mark(publicationScope(path, `v${newest.revision}`));
+    if (last !== undefined && last.order > left.order) return false;
+    for (const { isDeleted } of markedPublications(trust, path, newest.revision)) if (isDeleted) return true;
+    return false;
   }
 
   #isMarked(candidate: Candidate): boolean {

@@ -4,11 +4,11 @@ const VERSION_FOLDER = /\/v[1-9][0-9]{0,8}(?=\/)/g;
 
 /** Finds tags that keep another one from being created: Git stores refs as files, so none can be above another one. */
 export class TagNames {
-  readonly #refs: ReadonlyMap<string, unknown>;
+  readonly #refs: Pick<ReadonlyMap<string, unknown>, 'has'>;
   /** Versions with tags below them, and how many those are. */
   readonly #folders: Map<string, number> = new Map();
 
-  constructor(refs: ReadonlyMap<string, unknown>, earlier?: TagNames) {
+  constructor(refs: Pick<ReadonlyMap<string, unknown>, 'has'>, earlier?: TagNames) {
     this.#refs = refs;
     if (earlier !== undefined) this.#folders = new Map(earlier.#folders);
   }
@@ -24,13 +24,14 @@ export class TagNames {
     }
   }
 
-  /** The tag of this name, one above it, or one below a version `v<N>`; undefined if it can be created. */
+  /**
+   * The tag of this name, one above it, or, with a slash at the end, the folder of those below a version `v<N>`; undefined if it can be created. A
+   * package can have many such folders: none of them is searched for its tags.
+   */
   conflictWith(tag: string): string | undefined {
     for (let slash = tag.indexOf('/', TAGS.length); slash !== -1; slash = tag.indexOf('/', slash + 1))
       if (this.#refs.has(tag.slice(0, slash))) return tag.slice(0, slash);
     if (this.#refs.has(tag)) return tag;
-    if (!this.#folders.has(tag)) return undefined;
-    for (const ref of this.#refs.keys()) if (ref.startsWith(`${tag}/`)) return ref;
-    return undefined;
+    return this.#folders.has(tag) ? `${tag}/` : undefined;
   }
 }

@@ -218,7 +218,7 @@ export interface RevisionRefs {
   readonly deletionProposed: string;
   /** The tag that the n-th revision of this package gets. */
   tagFor(revision: number): string;
-  /** The ref that keeps a tag from being created: of this name, above it or below it. Undefined if there is none. */
+  /** The ref that keeps a tag from being created: of this name, above it, or `<tag>/` for those below it. Undefined if there is none. */
   conflictWith(tag: string): string | undefined;
 }
 

@@ -5,7 +5,6 @@ import type { GitRemote, GitRepository, Oid, Signature } from '../../../git/git-
 import { canonicalAddressNow } from '../../../git/open/repository-address.ts';
 import { identityRef, mainRef, otherIdentityRef, type RepositoryLayout } from '../../model/identity/layout.ts';
 import type { AttributedPushes } from '../../trust/ledger/attributed-pushes.ts';
-import { headOf, withHead } from '../../trust/ledger/main-heads.ts';
 import type { TrustedKey, TrustLedger } from '../../trust/ledger/trust-ledger.ts';
 import {
   newRepositoryId,
@@ -87,17 +86,15 @@ interface PresentId {
   readonly id: string | undefined;
 }
 
-/** Throws Refused for a copy of another registered repository. */
 async function presentId(options: OpenTrustOptions, address: string): Promise<PresentId> {
   const { git, layout, server, newId } = options;
   const known = server.ledger.repositoryAt(address);
   const ref = await readId(git, identityRef(layout));
   const written = ref ?? (await readId(git, otherIdentityRef(layout)));
-  const id = newId === true ? undefined : await acceptedId(options, written?.signed, known?.id);
-  if (id !== undefined) await refuseCopy(options, id, address);
-  return { ref, id };
+  return { ref, id: newId === true ? undefined : await acceptedId(options, written?.signed, known?.id) };
 }
 
+/** Throws Refused for a copy of another registered repository. */
 async function enterAs(options: OpenTrustOptions, id: string, address: string): Promise<OpenedTrust> {
   const trust = trustOf(options, id);
   const isFirstLook = await enter(options, id, address);
@@ -126,26 +123,23 @@ export function isCopyMessage(message: string): boolean {
   return message.includes(COPY);
 }
 
-async function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string, address: string): Promise<void> {
-  const other = server.ledger.repository(id)?.address;
-  if (other === undefined || other === address || (await isRegistered?.(other)) !== true) return;
-  throw new SluiceError(
-    'Refused',
-    `${COPY} ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a separate repository`,
-  );
-}
-
 /** Adds the repository to the ledger; true if it was new. */
-async function enter({ server, git, layout }: OpenTrustOptions, id: string, address: string): Promise<boolean> {
-  const entry = server.ledger.repository(id);
-  if (entry !== undefined && entry.address === address) return false;
-  const { branch } = layout;
-  const mainHeads = entry?.mainHeads ?? {};
-  const head = headOf(mainHeads, branch) ?? (await git.resolveRef(mainRef(layout)));
-  const known = head === undefined ? mainHeads : withHead(mainHeads, branch, head);
-  server.ledger.putRepository({ id, address, mainHeads: known });
+async function enter(options: OpenTrustOptions, id: string, address: string): Promise<boolean> {
+  const { server, git, layout, isRegistered } = options;
+  const before = server.ledger.repository(id)?.address;
+  if (before === address) return false;
+  if (before !== undefined && (await isRegistered?.(before)) === true)
+    throw new SluiceError(
+      'Refused',
+      `${COPY} ${before} (id ${id}); "sluice repo adopt <name> --new-id" makes it a separate repository`,
+    );
+  const head = await git.resolveRef(mainRef(layout));
+  const mainHeads = head === undefined ? {} : { [layout.branch]: head };
+  const entered = server.ledger.enterRepository({ id, address, mainHeads }, before);
+  // Another process has entered it since, at an address that this one has not checked.
+  if (entered === 'elsewhere') return enter(options, id, address);
   await server.ledger.flushed?.();
-  return entry === undefined;
+  return entered === 'new';
 }
 
 interface WrittenId {

@@ -276,7 +276,9 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     const { position, epoch, ...repository } = content.repository;
     this.#lastPosition = Math.max(this.#lastPosition, position);
     const present = this.#repositoryPlaces.get(repository.id);
-    if (present !== undefined && present.epoch >= epoch) return;
+    // Of one term, a command beside the leader takes what that has written since.
+    const isBeside = this.#options.readOnly !== true && this.#epoch < epoch;
+    if (present !== undefined && (isBeside ? present.epoch > epoch : present.epoch >= epoch)) return;
     super.putRepository(repository);
     this.#repositoryPlaces.set(repository.id, { position, epoch });
   }

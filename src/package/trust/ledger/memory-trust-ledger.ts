@@ -1,9 +1,11 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
+import { enteredRepository } from './entered-repository.ts';
 import { headsOfAll, withHead } from './main-heads.ts';
 import { isStatementDigest, raisedMark, scopeOfText, scopePrefix, scopeText } from './marks.ts';
 import { RaiseLog } from './raised-scopes.ts';
 import type {
+  EnteredRepository,
   KnownRepository,
   Mark,
   NewMark,
@@ -22,6 +24,8 @@ export class MemoryTrustLedger implements TrustLedger {
   readonly #keys = new Map<string, TrustedKey>();
   /** By id, in the order of the writes. */
   readonly #repositories = new Map<string, KnownRepository>();
+  /** The id that was written last, by address. */
+  readonly #idsAt = new Map<string, string>();
   readonly #marks = new Map<string, Mark>();
   readonly #raised = new RaiseLog();
   /** Of these, what other processes have written. */
@@ -61,7 +65,8 @@ export class MemoryTrustLedger implements TrustLedger {
   }
 
   repositoryAt(address: string): KnownRepository | undefined {
-    return this.repositories().findLast((repository) => repository.address === address);
+    const id = this.#idsAt.get(address);
+    return id === undefined ? undefined : this.#repositories.get(id);
   }
 
   repositories(): readonly KnownRepository[] {
@@ -69,8 +74,20 @@ export class MemoryTrustLedger implements TrustLedger {
   }
 
   putRepository({ id, address, mainHeads }: KnownRepository): void {
+    const before = this.#repositories.get(id)?.address;
     this.#repositories.delete(id);
     this.#repositories.set(id, { id, address, mainHeads });
+    this.#idsAt.set(address, id);
+    if (before === undefined || before === address || this.#idsAt.get(before) !== id) return;
+    const last = this.repositories().findLast((repository) => repository.address === before);
+    if (last === undefined) this.#idsAt.delete(before);
+    else this.#idsAt.set(before, last.id);
+  }
+
+  enterRepository(repository: KnownRepository, movedFrom?: string): EnteredRepository {
+    const { entered, put } = enteredRepository(this.repository(repository.id), repository, movedFrom);
+    if (put !== undefined) this.putRepository(put);
+    return entered;
   }
 
   noteMain(id: string, branch: string, head: string): void {

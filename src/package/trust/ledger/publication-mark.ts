@@ -55,15 +55,16 @@ export function parsePublicationDigest(digest: string): PublicationMark {
 const MAX_GAP = 100;
 
 /**
- * Returns the publications of a package that are known by their marks, in the order of their numbers, from v1 on. One above a longer gap is missing: any
- * user who may push can push a tag with the highest number, and reading the marks of all below it would occupy the process.
+ * Returns the publications of a package with numbers after `above` that are known by their marks, in the order of these. One above a longer gap is
+ * missing: any user who may push can push a tag with the highest number, and reading the marks of all below it would occupy the process.
  */
 export function* markedPublications(
   trust: { mark(scope: Omit<StatementScope, 'repository'>): Pick<Mark, 'digest'> | undefined },
   path: string,
+  above = 0,
 ): Generator<PublicationMark & { readonly revision: number }, undefined> {
   let missing = 0;
-  for (let revision = 1; missing < MAX_GAP; revision += 1) {
+  for (let revision = above + 1; missing < MAX_GAP; revision += 1) {
     const mark = trust.mark(publicationScope(path, `v${revision}`));
     missing = mark === undefined ? missing + 1 : 0;
     if (mark !== undefined) yield { ...parsePublicationDigest(mark.digest), revision };

@@ -147,6 +147,21 @@ export function describeTrustLedger(open: () => TrustLedger | Promise<TrustLedge
       expect(ledger.repositories()).toEqual([second, { ...first, address: 'three' }]);
     }));
 
+  test('a repository is entered once, and again only from the address that it has left', () =>
+    withLedger((ledger) => {
+      const first = { id: 'r1', address: 'one', mainHeads: { main: 'c1' } };
+      expect(ledger.enterRepository(first)).toBe('new');
+      ledger.noteMain('r1', 'main', 'c2');
+      const noted = { ...first, mainHeads: { main: 'c2' } };
+      expect(ledger.enterRepository(first)).toBe('known');
+      for (const movedFrom of [undefined, 'three'])
+        expect(ledger.enterRepository({ ...first, address: 'two' }, movedFrom)).toBe('elsewhere');
+      expect(ledger.repositories()).toEqual([noted]);
+      expect(ledger.enterRepository({ ...first, address: 'two' }, 'one')).toBe('known');
+      expect(ledger.repositories()).toEqual([{ ...noted, address: 'two' }]);
+      expect([ledger.repositoryAt('one'), ledger.repositoryAt('two')?.id]).toEqual([undefined, 'r1']);
+    }));
+
   test('where a main branch is noted is found by its name, and stays with the repository', () =>
     withLedger((ledger) => {
       ledger.noteMain('unknown', 'main', 'c0');

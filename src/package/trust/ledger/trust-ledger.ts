@@ -32,6 +32,12 @@ export interface TrustLedger {
   repositories(): readonly KnownRepository[];
   /** Inserts or replaces. Durable when it returns. */
   putRepository(repository: KnownRepository): void;
+  /**
+   * Enters a repository that the ledger does not know, or the address of one that has moved from `movedFrom`: what the ledger knows of its
+   * main branches stays. Compares and writes in one step: of two processes that enter copies at two addresses, one gets `elsewhere`.
+   * Durable when it returns.
+   */
+  enterRepository(repository: KnownRepository, movedFrom?: string): EnteredRepository;
 
   /** Records the head of a main branch of a known repository; other processes read it at once, like a mark that need not be durable. */
   noteMain(id: string, branch: string, head: string): void;
@@ -57,6 +63,8 @@ export interface TrustLedger {
    * announced after this: otherwise the ledger would look older than the repository.
    */
   joinLatest?(scopes: readonly StatementScope[]): Promise<void>;
+  /** Joins all that other processes have written by now. Absent where every read has it. */
+  refresh?(): Promise<void>;
   /** Returns the marks that any process raised after a version that an earlier call returned; 0 for the first call. */
   raisedSince(version: number): RaisedScopes;
 
@@ -101,6 +109,9 @@ export interface KnownRepository {
   /** The last main commits that were accepted. */
   readonly mainHeads: MainHeads;
 }
+
+/** `elsewhere`: the ledger knows the repository at another address, and nothing was changed. */
+export type EnteredRepository = 'new' | 'known' | 'elsewhere';
 
 /**
  * The subject of a chain of statements. `package` is the full path in the repository, including the directory of the

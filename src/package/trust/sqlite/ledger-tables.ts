@@ -24,6 +24,7 @@ export class LedgerTables {
   readonly #getCounter: StatementSync;
   readonly #raiseCounter: StatementSync;
   readonly #dataVersion: StatementSync;
+  readonly #repositoryAt: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -36,6 +37,9 @@ export class LedgerTables {
     );
     this.#getCounter = database.prepare('SELECT value FROM counters WHERE name = ?');
     this.#dataVersion = database.prepare('PRAGMA data_version');
+    this.#repositoryAt = database.prepare(
+      'SELECT * FROM repositories WHERE address = ? ORDER BY position DESC LIMIT 1',
+    );
     this.#raiseCounter = database.prepare('UPDATE counters SET value = max(value, ?) WHERE name = ?');
   }
 
@@ -101,8 +105,7 @@ export class LedgerTables {
   }
 
   repositoryAt(address: string): KnownRepository | undefined {
-    const last = 'SELECT * FROM repositories WHERE address = ? ORDER BY position DESC LIMIT 1';
-    return repositoryOf(this.#database.prepare(last).get(address));
+    return repositoryOf(this.#repositoryAt.get(address));
   }
 
   repositories(): KnownRepository[] {

@@ -1,11 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
+import { enteredRepository } from '../ledger/entered-repository.ts';
 import { withHead } from '../ledger/main-heads.ts';
 import { isStatementDigest, raisedMark, scopeText } from '../ledger/marks.ts';
 import { unknownKey } from '../ledger/memory-trust-ledger.ts';
 import { RaiseLog } from '../ledger/raised-scopes.ts';
 import type {
+  EnteredRepository,
   KnownRepository,
   Mark,
   NewMark,
@@ -139,6 +141,14 @@ export class SqliteTrustLedger implements TrustLedger {
     this.#write(() => this.#tables.putRepository(repository));
   }
 
+  enterRepository(repository: KnownRepository, movedFrom?: string): EnteredRepository {
+    return this.#write(() => {
+      const { entered, put } = enteredRepository(this.#tables.repository(repository.id), repository, movedFrom);
+      if (put !== undefined) this.#tables.putRepository(put);
+      return entered;
+    });
+  }
+
   noteMain(id: string, branch: string, head: string): void {
     this.#expectOpen();
     this.#heads.set(id, new Map([...(this.#heads.get(id) ?? []), [branch, head]]));
@@ -263,19 +273,20 @@ export class SqliteTrustLedger implements TrustLedger {
     }
   }
 
-  /** One durable transaction, with all marks that wait in front of it. */
   /**
+   * One durable transaction, with all marks that wait in front of it.
    * With `NORMAL` other processes see it at once, and it outlives this process, but a crash of the machine may lose it; the next `FULL`
    * write brings it to the disk too.
    */
-  #write(work: () => void, synchronous: 'FULL' | 'NORMAL' = 'FULL'): void {
+  #write<Result>(work: () => Result, synchronous: 'FULL' | 'NORMAL' = 'FULL'): Result {
     this.#expectOpen();
+    let result: Result;
     try {
       if (synchronous === 'NORMAL') this.#database.exec('PRAGMA synchronous = NORMAL');
       this.#database.exec('BEGIN IMMEDIATE');
       this.#store(this.#pending.values());
       this.#storeHeads();
-      work();
+      result = work();
       this.#database.exec('COMMIT');
     } catch (error) {
       // After some errors SQLite has already rolled back.
@@ -290,6 +301,7 @@ export class SqliteTrustLedger implements TrustLedger {
     this.#raised = 0;
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
+    return result;
   }
 
   #expectOpen(): void {
