@@ -38,7 +38,8 @@ export async function approverRights(
     for (const user of mergersOf(review).slice(0, MAX_ASKED))
       if (!(await mayApprove(user, place, signal))) without.push(user.name);
   } catch (error) {
-    if (isSluiceError(error, 'Unavailable')) return undefined;
+    // Busy: the API is not served yet.
+    if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Busy')) return undefined;
     throw error;
   }
   const type = APPROVERS_PERMITTED;

@@ -30,7 +30,8 @@ export async function quorumRights(
       if (!(await mayApprove(user, place, signal))) without.push(one);
     }
   } catch (error) {
-    if (isSluiceError(error, 'Unavailable')) return undefined;
+    // Busy: the API is not served yet.
+    if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Busy')) return undefined;
     throw error;
   }
   const type = QUORUM_REACHABLE;

@@ -103,8 +103,9 @@ export class PullRequests {
    */
   async lastOfBranch(branch: string, beganMs: number, signal: AbortSignal): Promise<PullRequest | undefined> {
     const known = await this.ofBranch(branch, signal);
-    // All that had changed since then was read at the start.
-    const wasRead = beganMs - CLOCKS_MS > this.#unreadUntilMs;
+    // All that had changed since then was read at the start, and may have been dropped with an earlier proposal of the branch.
+    const isDropped = known === undefined && this.earlierOf(branch).length > 0;
+    const wasRead = beganMs - CLOCKS_MS > this.#unreadUntilMs && !isDropped;
     if (known?.state === 'open' || wasRead || this.#searched.has(branch)) return known;
     const found = await this.forge.find(branch, this.base, signal);
     this.#searched.add(branch);

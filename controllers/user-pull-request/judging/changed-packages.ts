@@ -1,4 +1,5 @@
 import type { GitRepository, Oid, TreeEntry } from '../../../src/git/git-repository.ts';
+import { isLinePath } from '../../../src/git/objects/paths.ts';
 import { unreadableReason } from '../../../src/package/model/content/unreadable-content.ts';
 
 /** Folders of both sides that are read, whatever a branch contains. */
@@ -17,7 +18,7 @@ export interface ChangedPackage {
 export interface ChangedPackages {
   /** The outermost ones, sorted by path. */
   readonly packages: readonly ChangedPackage[];
-  /** False if there are too many changed folders to look at all of them, or the later commit has some that cannot be read. */
+  /** False if there are too many changed folders to look at all of them, or the later commit has some that cannot be read, such as by their names. */
   readonly isComplete: boolean;
 }
 
@@ -55,7 +56,9 @@ export async function changedPackages(
     const before = was === 'file' ? NO_ENTRIES : olds;
     for (const name of new Set([...before.keys(), ...nexts.keys()])) {
       const [from, to] = [treeIn(before, name), treeIn(nexts, name)];
-      if (from !== to) await visit(path === '' ? name : `${path}/${name}`, from, to, depth + 1);
+      // No package of Sluice is in such a folder.
+      if (!isLinePath(name)) isComplete &&= from === to || to === undefined;
+      else if (from !== to) await visit(path === '' ? name : `${path}/${name}`, from, to, depth + 1);
     }
   }
 }

@@ -1,14 +1,5 @@
-import { createHash } from 'node:crypto';
-import {
-  type Condition,
-  conditionsOf,
-  contentOf,
-  gatesOf,
-  type Kptfile,
-  readKptfile,
-} from '../../../kptfile-schema/index.ts';
+import { type Condition, conditionsOf, gatesOf, type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
 import { createPacer } from '../../../src/foundation/concurrency/in-slices.ts';
-import { canonicalJson, digest } from '../../../src/foundation/text/canonical-json.ts';
 import { timestamp } from '../../../src/foundation/time/clock.ts';
 import { type Finding, findingAt } from '../../../src/function/lint/finding.ts';
 import { lintFiles } from '../../../src/function/lint/lint-files.ts';
@@ -17,8 +8,7 @@ import { isResourcePath } from '../../../src/function/resource/resource-path.ts'
 import { inputsInMemory } from '../../../src/package/model/content/content.ts';
 import { bindInputs, changedInputs, UNKNOWN_INPUTS } from '../../../src/package/model/content/inputs.ts';
 import { evaluateGates, type Gate } from '../../../src/package/model/gates/gates.ts';
-import { PUSH_ACTOR, syncVerdicts, withoutPushes } from '../../../src/package/model/gates/verdict.ts';
-import { readsAlike } from '../../../src/package/model/krm/line-breaks.ts';
+import { PUSH_ACTOR, sameCondition, syncVerdicts, withoutPushes } from '../../../src/package/model/gates/verdict.ts';
 import { bindsContent, type EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
 import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
 import { emptyRecord, type RevisionRecord } from '../../../src/package/model/record/record.ts';
@@ -26,6 +16,8 @@ import type { RecordedContent } from '../../../src/package/plan/create/merged-pa
 import { permittedRendering, recordRendering, renderedKptfile } from '../../../src/package/plan/edit/render.ts';
 import type { Renderer, Rendering } from '../../../src/package/plan/ports/renderer.ts';
 import { renderedFindings, renderInMemory } from '../../pull-request/findings/render-findings.ts';
+import { contentOfFiles, kptfileIn } from './content-in-memory.ts';
+import { type BranchPackage, earlierConditions } from './earlier-conditions.ts';
 import type { MergedPackage } from './merge-package.ts';
 
 /** Bytes of changed YAML that is searched for mistakes on the event loop; what is larger takes a thread. */
@@ -42,6 +34,8 @@ export interface JudgedPackage {
   readonly rendering: Rendering | undefined;
   readonly enforcement: EffectivePolicy['enforcement'];
   readonly review: EffectivePolicy['review'];
+  /** The types of conditions that the branch has set for another content; see `earlierConditions`. */
+  readonly earlier: ReadonlySet<string>;
   /** As they are rendered. */
   readonly files: ReadonlyMap<string, Buffer>;
 }
@@ -54,6 +48,8 @@ export interface JudgeOptions {
   readonly mayIssue: boolean;
   /** False for a merge that combines the package of the head with another one, for which a push has set no condition. */
   readonly isOfHead: boolean;
+  /** The package in the head, which is what is judged if `isOfHead`. */
+  readonly branch: BranchPackage;
   /** What the package has before these files; without it all conditions count as issued by the push. Called for a package with conditions. */
   readonly before?: () => Promise<RecordedPackage | undefined>;
   /** The policy of the package with this Kptfile. */
@@ -98,9 +94,15 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
   const isIssued = mayIssue && conditions.size > 0;
   const recorded = isIssued ? await options.before?.() : undefined;
   const inputs = isIssued ? await inputsInMemory(files, content) : { ...UNKNOWN_INPUTS, content };
+  const binds = (type: string) => bindsContent(policy, type);
+  const onMain = kptfileIn(merged.onMain?.get('Kptfile'));
+  const known = recorded?.conditions ?? (onMain && conditionsOf(onMain)) ?? new Map<string, Condition>();
+  const added = new Map([...conditions].filter(([type, one]) => !isSame(known.get(type), one)));
+  const earlier: ReadonlySet<string> =
+    isIssued && isOfHead ? await earlierConditions(options.branch, added, binds) : new Set();
   const written = {
-    ...{ conditions, known: recorded?.conditions, unproven: !mayIssue || !isOfHead },
-    bindsContent: (type: string) => bindsContent(policy, type),
+    ...{ conditions, known: recorded?.conditions, bindsContent: binds },
+    unproven: (type: string) => !mayIssue || !isOfHead || earlier.has(type),
   };
   const push = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
   const start =
@@ -118,7 +120,7 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
   const gates = evaluateGates(facts, policy, at)
     .filter(({ type }) => type !== REVIEWED_TYPE)
     .map((gate) => (gate.since === at ? { ...gate, since: undefined } : gate));
-  return { findings, gates, rendering: raw, enforcement: policy.enforcement, review: policy.review, files };
+  return { findings, gates, rendering: raw, enforcement: policy.enforcement, review: policy.review, earlier, files };
 }
 
 /** Where a merge publishes, the merged package has to be rendered: no controller works on it any more. */
@@ -130,6 +132,10 @@ function reportedFindings(
   const found = renderedFindings(rendering, files);
   if (review === undefined || review.publishOn === 'approval') return found;
   return found.map((one) => (one.code === 'NotRendered' ? { ...one, severity: 'error' } : one));
+}
+
+function isSame(known: Condition | undefined, condition: Condition): boolean {
+  return known !== undefined && sameCondition(known, condition);
 }
 
 const UNREAD: ReadonlySet<string> = new Set(['TooLarge', 'Unreadable', 'Timeout']);
@@ -177,23 +183,6 @@ function renderedFiles(before: ReadonlyMap<string, Buffer>, rendering: Rendering
   const kptfile = before.get('Kptfile')?.toString('utf8') ?? '';
   files.set('Kptfile', Buffer.from(renderedKptfile(kptfile, rendering)));
   return files;
-}
-
-function kptfileIn(data: Buffer | undefined): Kptfile | undefined {
-  const read = data === undefined ? undefined : readKptfile(data);
-  return read?.ok === true ? read.kptfile : undefined;
-}
-
-/** The digest is none of Git: it compares with those made here alone. `differing` are the paths that are others than on the main branch. */
-function contentOfFiles(files: ReadonlyMap<string, Buffer>, differing: readonly string[]): string {
-  const kptfile = files.get('Kptfile');
-  const read = kptfileIn(kptfile);
-  const isReadAlike = kptfile !== undefined && read !== undefined && readsAlike(kptfile);
-  const parts = [...files]
-    .filter(([path]) => path !== 'Kptfile' || !isReadAlike)
-    .map(([path, data]) => [path, createHash('sha256').update(data).digest('hex')])
-    .sort(([one = ''], [other = '']) => (one < other ? -1 : 1));
-  return digest(canonicalJson([parts, differing, isReadAlike ? contentOf(read) : '']));
 }
 
 /** The record with verdicts that are current bound to the same inputs as they are in memory; others stay stale. */

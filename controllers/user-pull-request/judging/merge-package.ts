@@ -1,5 +1,6 @@
 import { isSluiceError } from '../../../src/foundation/sluice-error.ts';
 import { type Finding, findingAt } from '../../../src/function/lint/finding.ts';
+import { notAFile } from '../../../src/function/lint/not-a-file.ts';
 import type { FileEntry, GitRepository, Oid } from '../../../src/git/git-repository.ts';
 import { unreadableReason } from '../../../src/package/model/content/unreadable-content.ts';
 
@@ -58,7 +59,7 @@ export async function mergePackage(git: GitRepository, trees: PackageTrees): Pro
     isOfHead &&= isSame(result, wanted);
     if (result === undefined) continue;
     if (result.mode.startsWith('100')) merged.set(path, result);
-    else if (changed.has(path) || path === 'Kptfile') findings.push(findingAt(path, refusedEntry(result)));
+    else if (changed.has(path) || path === 'Kptfile') findings.push(findingAt(path, notAFile(result.mode)));
   }
   const { files, largest, bytes } = await contentsOf(git, merged);
   if (files === undefined) {
@@ -90,12 +91,6 @@ export async function mergePackage(git: GitRepository, trees: PackageTrees): Pro
 
 function isSame(one: FileEntry | undefined, other: FileEntry | undefined): boolean {
   return one?.oid === other?.oid && one?.mode === other?.mode;
-}
-
-function refusedEntry({ mode }: FileEntry): Pick<Finding, 'severity' | 'message' | 'code'> {
-  const what = mode === '120000' ? 'a symbolic link' : 'a submodule';
-  const message = `it is ${what}, which packages do not contain: it is neither rendered nor delivered; replace it by files`;
-  return { severity: 'error', message, code: 'NotAFile' };
 }
 
 /** The contents of regular files by path; without them if they have more bytes than are read, and with the path of the largest one. */

@@ -140,6 +140,7 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
       isOfHead &&= merged.isOfHead;
       judged = await judgePackage(merged, {
         ...{ namespace, renderer, mayIssue: head.isPushed, isOfHead, now, signal },
+        branch: { git, commit: head.commit, path },
         // The commit of a queue comes after what is merged before it there.
         before: async () => {
           const found = await recordAt(repository, { package: key.package, commit: mergedCommit ?? mainHead });

@@ -1,4 +1,5 @@
 import type { GitRepository, Oid, TreeEntry } from '../../../src/git/git-repository.ts';
+import { isLinePath } from '../../../src/git/objects/paths.ts';
 import type { BranchStart } from './branch-changes.ts';
 import { changedPackages, entriesOf, kptfileOf, treeIn, UNREAD_ENTRIES } from './changed-packages.ts';
 
@@ -112,7 +113,10 @@ export async function unjudgedMerge(git: Git, sides: MergedSides): Promise<Unjud
   }
 
   function watch(path: string): void {
-    watched.add(path);
+    const parts = path.split('/');
+    const odd = parts.findIndex((part) => !isLinePath(part));
+    // What cannot be looked up by its path moves with its folder.
+    watched.add(odd === -1 ? path : parts.slice(0, odd).join('/'));
   }
 
   function isBelow(path: string): boolean {

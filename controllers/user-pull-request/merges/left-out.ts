@@ -39,11 +39,12 @@ export async function leftOutOf(
       found.push({ path, isThere, what: undefined });
       continue;
     }
-    const at = async (tree: string) => git.statObjects(changed.map((file) => `${tree}${file}`));
-    const there = await at(`${commit}:${path}/`);
-    const began = before === undefined ? [] : await at(`${before}:`);
-    const files = changed.filter((_, index) => there[index]?.oid === began[index]?.oid);
-    if (files.length > 0) found.push({ path, isThere, what: describe(files) });
+    // What differs there from where the branch began was brought by the merge, or is another change.
+    const moved = await readableChanges(git, before, tree?.oid);
+    const arrived = new Set(moved?.map((one) => one.path));
+    const files = changed.filter((file) => !arrived.has(file));
+    if (moved === undefined) found.push({ path, isThere, what: undefined });
+    else if (files.length > 0) found.push({ path, isThere, what: describe(files) });
   }
   return found;
 }

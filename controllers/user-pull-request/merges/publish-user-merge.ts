@@ -280,6 +280,7 @@ async function publishPackage(
   const judged = await judgePackage(await mergePackage(git, { base: before, main: before, head: after }), {
     ...{ namespace, mayIssue: isPushed, isOfHead, now: clock.now(), signal },
     renderer: isPushed ? context.renderer : context.restrictedRenderer,
+    branch: { git, commit: pull.head.commit, path },
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
   // A machine that has much to do does not make a package invalid. It concerns no other merge, as a `Timeout` of a host can.
@@ -289,7 +290,7 @@ async function publishPackage(
   const reason = mergeText(pull);
   const facts = {
     conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
-    ...{ rendering: countedRendering(judged.rendering), mayIssue: isPushed, isOfHead },
+    ...{ rendering: countedRendering(judged.rendering), mayIssue: isPushed, isOfHead, earlier: judged.earlier },
   };
   const publish = (attempt: MergeAttempt) => {
     const { by: approver } = attempt;

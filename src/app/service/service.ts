@@ -5,7 +5,7 @@ import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder, flushEvents } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
-import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
 import { unlessRepeated } from '../../foundation/time/unless-repeated.ts';
 import { freezesAt } from '../../package/model/policy/approval-rules.ts';
@@ -13,7 +13,6 @@ import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
-import type { Authorizer } from '../../server/authorization/authorizer.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import type { Listener } from '../../server/listener.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
@@ -152,8 +151,8 @@ export class SluiceService {
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     const hasPeer = options.reportedSteps !== undefined && options.reportedSteps !== 'all';
     const mayUpdate = (subResource: 'approval' | 'status') =>
-      options.serve === undefined ? undefined : userRights(() => this.#authorizer(), subResource);
-    const mayCreate = options.serve === undefined ? undefined : userMayCreate(() => this.#authorizer());
+      options.serve === undefined ? undefined : userRights(() => this.#api?.authorizer, subResource);
+    const mayCreate = options.serve === undefined ? undefined : userMayCreate(() => this.#api?.authorizer);
     const rights = { mayApprove: mayUpdate('approval'), maySetConditions: mayUpdate('status'), mayCreate };
     session.mayApprove = rights.mayApprove;
     session.whenOpened = (namespace) =>
@@ -233,10 +232,9 @@ export class SluiceService {
     if (webhooks !== undefined) await this.#serveWebhooks(webhooks, endpoint.handle);
   }
 
-  /** Decides what users may do who act through another system. */
-  #authorizer(): Authorizer {
-    if (this.#api !== undefined) return this.#api.authorizer;
-    throw new SluiceError('Unavailable', 'the API is not served yet, so that the rights of users are not known');
+  /** The API is to be served, and is not yet. */
+  get #isStarting(): boolean {
+    return this.#options.serve !== undefined && this.#api === undefined;
   }
 
   /** Reports the recovery after a killed process, once all of it is done. */
@@ -361,7 +359,8 @@ export class SluiceService {
     if (error === undefined) this.#errors.delete(key);
     else this.#errors.set(key, error);
     const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
-    const races = lost ? (this.#races.get(key) ?? 0) + 1 : 0;
+    // Until then the rights of users are not known.
+    const races = lost && !this.#isStarting ? (this.#races.get(key) ?? 0) + 1 : 0;
     if (races === 0) this.#races.delete(key);
     else this.#races.set(key, races);
     // A lost race is won the next time; one that never is has another cause.

@@ -20,7 +20,7 @@ export function addCheckCommand(program: Command, invocation: Invocation, finish
     .addHelpText(
       'after',
       `
-Checks the files as they are checked out, or with --merge as they will be after the merge: Kptfiles as strictly as kpt does, YAML, whether the result of the pipeline is committed, and gates.
+Checks the files as they are checked out, committed or not, or with --merge as they will be after the merge: Kptfiles as strictly as kpt does, YAML, whether the result of the pipeline is committed, and gates.
 Only built-in functions run, so that it can be used on branches of strangers. Exit code 0 without an error, 1 if a package has one or the merge conflicts, 2 for wrong usage.`,
     );
   examples(

@@ -16,12 +16,12 @@ const MAX_RESULTS = 100;
  */
 export async function checkPackage(
   folder: string,
-  { files, notes, isConflicting = false }: CheckedFiles,
+  { files, notes, refused, isConflicting = false }: CheckedFiles,
   runner: PipelineRunner,
   { requireGates, signal }: { readonly requireGates: boolean; readonly signal: AbortSignal },
 ): Promise<readonly Finding[]> {
   const findings = notes.map((message) => findingAt('Kptfile', { severity: 'warning', message, code: 'Skipped' }));
-  findings.push(...lintFiles(files));
+  findings.push(...refused, ...lintFiles(files));
   // A package that cannot be read cannot be rendered.
   const isReadable = !isConflicting && findings.every(({ severity }) => severity !== 'error');
   findings.push(...gateFindings(files, requireGates));

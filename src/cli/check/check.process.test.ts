@@ -125,12 +125,80 @@ describe('sluice check', () => {
     expect(lines[1]).toMatch(/^::notice .*::gate a%250A::error::b is closed/);
   });
 
-  test('follows no link, and names what git refuses', async () => {
+  test.each([
+    ['committed', ['--base', 'main']],
+    ['in the index', ['--base', 'main']],
+    ['in the working tree', ['--base', 'main']],
+    ['committed', ['--base', 'main', '--merge']],
+  ])('links and submodules that a branch brings are errors, as for the server: %s %s', async (where, words) => {
     await symlink('/etc', join(root, 'web', 'etc'));
     await symlink('/etc/hostname', join(root, 'web', 'host.yaml'));
+    await rm(join(root, 'db', 'Kptfile'));
+    await symlink('../web/Kptfile', join(root, 'db', 'Kptfile'));
+    if (where !== 'in the working tree') {
+      git('add', '--all');
+      git('update-index', '--add', '--cacheinfo', `160000,${git('rev-parse', 'HEAD').trim()},web/sub`);
+      await mkdir(join(root, 'web', 'sub'));
+    }
+    if (where === 'committed') git('commit', '--quiet', '--message', 'change');
+    const { found, code, packages } = await findings(...words);
+    expect([code, packages]).toEqual([1, ['db', 'web']]);
+    expect(found.map((one) => `${one.file} ${one.code} ${one.severity}`)).toEqual([
+      'db/Kptfile NotAFile error',
+      'web/etc NotAFile error',
+      'web/host.yaml NotAFile error',
+      ...(where === 'in the working tree' ? [] : ['web/sub NotAFile error']),
+    ]);
+    if (where === 'committed' && words.length === 2)
+      expect(await findings('--all')).toMatchObject({
+        code: 1,
+        found: [
+          { file: 'db/Kptfile', severity: 'error', code: 'NotAFile' },
+          { file: 'web/Kptfile', severity: 'warning', code: 'Skipped' },
+        ],
+      });
+  });
+
+  test('a file or package that a folder or link replaces is no submodule', async () => {
+    await write('web/a', 'text');
+    await write('one/Kptfile', KPTFILE('one'));
     commit();
-    const { found } = await findings();
-    expect(found).toEqual([expect.objectContaining({ severity: 'warning', code: 'Skipped' })]);
+    git('branch', '--force', 'main');
+    await rm(join(root, 'web', 'a'));
+    await write('web/a/b.yaml', SERVICE());
+    await rm(join(root, 'one'), { recursive: true });
+    await symlink('db', join(root, 'one'));
+    expect(await findings()).toEqual({ packages: ['web'], found: [], code: 0 });
+  });
+
+  test('checks the files as they are, committed or not, and no ignored ones', async () => {
+    await write('.gitignore', 'ignored/\n');
+    commit();
+    await write('web/Kptfile', `${KPTFILE('web')}foo: 1\n`);
+    await write('new/Kptfile', KPTFILE('new'));
+    await write('new/broken.yaml', 'a: [1\n');
+    await write('staged/Kptfile', KPTFILE('staged', 'foo: 1\n'));
+    git('add', 'staged');
+    await write('ignored/Kptfile', KPTFILE('ignored', 'foo: 1\n'));
+    const { found, code, packages } = await findings();
+    expect([code, packages]).toEqual([1, ['new', 'staged', 'web']]);
+    expect(found.map((one) => `${one.file} ${one.code}`)).toEqual([
+      'new/broken.yaml InvalidYaml',
+      'staged/Kptfile UnknownField',
+      'web/Kptfile UnknownField',
+    ]);
+    // What the base has changed since the branch began is not checked.
+    git('stash', '--quiet', '--include-untracked');
+    git('checkout', '--quiet', 'main');
+    await write('db/Kptfile', `${KPTFILE('db')}foo: 1\n`);
+    commit();
+    git('checkout', '--quiet', 'change');
+    git('stash', 'pop', '--quiet');
+    expect((await findings()).packages).toEqual(['new', 'staged', 'web']);
+    expect(await findings('--merge')).toEqual({ packages: [], found: [], code: 0 });
+  });
+
+  test('names what git refuses', async () => {
     expect((await check('--base', 'nowhere')).stderr).toContain('there is no commit "nowhere"; fetch it first');
     expect((await check('--base', '--output=x')).code).toBe(2);
   });

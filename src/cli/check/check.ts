@@ -3,12 +3,13 @@ import { untilStopped } from '../../app/service/until-stopped.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { externalFunctions } from '../../function/external/external-functions.ts';
 import { type Finding, findingAt, findingsBelow } from '../../function/lint/finding.ts';
+import { LINK, notAFile } from '../../function/lint/not-a-file.ts';
 import { workerPipelineRunner } from '../../function/worker/worker-pipeline-runner.ts';
 import { readPackageFolder } from '../fn/files/package-folder.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
-import { allPackages, changedPackages, expectFolder, workingTreeOf } from './changed-packages.ts';
+import { allPackages, changedPackages, expectFolder, refusedEntries, workingTreeOf } from './changed-packages.ts';
 import { checkBase } from './check-base.ts';
 import { checkPackage } from './check-package.ts';
 import { type CheckedFiles, mergeResult } from './merge-result.ts';
@@ -83,8 +84,18 @@ async function sourceOf(folder: string, { all, merge, base }: CheckOptions): Pro
   const root = all === true ? resolve(folder) : await workingTreeOf(folder);
   if (all !== true) await checkBase(root, base);
   if (merge === true) return { root, ...(await mergeResult(root, base)) };
-  const packages = all === true ? await allPackages(root) : await changedPackages(root, base);
-  return { root, packages, conflicts: [], read: (one) => readPackageFolder(join(root, one)) };
+  const { packages, changed } =
+    all === true ? { packages: await allPackages(root), changed: new Map() } : await changedPackages(root, base);
+  return { root, packages, conflicts: [], read: (one) => readFiles(root, one, changed) };
+}
+
+async function readFiles(root: string, folder: string, changed: ReadonlyMap<string, string>): Promise<CheckedFiles> {
+  const { files, notes, links } = await readPackageFolder(join(root, folder));
+  const refused = refusedEntries(folder, changed);
+  const isNamed = (path: string) => refused.some(({ file }) => file === path);
+  if (links.includes('Kptfile') && !isNamed('Kptfile')) refused.push(findingAt('Kptfile', notAFile(LINK)));
+  const named = refused.map(({ file }) => `${printable(file)}: `);
+  return { files, notes: notes.filter((note) => !named.some((name) => note.startsWith(name))), refused };
 }
 
 function line({ file, line: row, column, severity, message, code }: Finding, terminal: Invocation['terminal']): string {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Finding } from '../../function/lint/finding.ts';
 import { isResourcePath } from '../../function/resource/resource-path.ts';
 import { printable } from '../output/printable.ts';
-import { foldersAbove } from './changed-packages.ts';
+import { CHANGES, changedEntries, foldersAbove, refusedEntries } from './changed-packages.ts';
 import { readGit, runGit } from './run-git.ts';
 
 const MAX_PACKAGE_BYTES = 64 * 1024 * 1024;
@@ -15,6 +15,8 @@ export interface CheckedFiles {
   readonly files: ReadonlyMap<string, string>;
   /** Skipped files, one line each. */
   readonly notes: readonly string[];
+  /** Changed entries that are no files, and a Kptfile that is none. */
+  readonly refused: readonly Finding[];
   /** Files are missing since both sides of a merge have changed them, so that the package cannot be rendered. */
   readonly isConflicting?: boolean;
 }
@@ -49,11 +51,11 @@ export async function mergeResult(root: string, base: string): Promise<MergeResu
         return [path, { mode, oid }] as const;
       }),
   );
-  const isPackage = (folder: string) =>
-    REGULAR.test(entries.get(folder === '.' ? 'Kptfile' : `${folder}/Kptfile`)?.mode ?? '');
-  const changed = await runGit(root, ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', base, tree, '--']);
+  // Also if it is no file, which is an error then.
+  const isPackage = (folder: string) => entries.has(folder === '.' ? 'Kptfile' : `${folder}/Kptfile`);
+  const changed = changedEntries(await runGit(root, ['diff', ...CHANGES, base, tree, '--']));
   const packages = new Set<string>();
-  for (const path of changed.split('\0').filter((name) => name !== '')) {
+  for (const path of changed.keys()) {
     const folder = foldersAbove(path).find(isPackage);
     if (folder !== undefined) packages.add(folder);
   }
@@ -67,6 +69,9 @@ export async function mergeResult(root: string, base: string): Promise<MergeResu
     const place = folder === '.' ? '' : `${folder}/`;
     const notes: string[] = [];
     let isConflicting = false;
+    const kptfile = entries.get(`${place}Kptfile`)?.mode ?? '';
+    const refused = refusedEntries(folder, new Map(changed).set(`${place}Kptfile`, kptfile));
+    const names = new Set(refused.map(({ file }) => file));
     const wanted: { readonly path: string; readonly oid: string }[] = [];
     for (const [path, { mode, oid }] of entries) {
       const below = path.slice(place.length);
@@ -74,7 +79,8 @@ export async function mergeResult(root: string, base: string): Promise<MergeResu
       // The tree has it with the marks of the conflict, which no version has.
       if (unmerged.has(path)) isConflicting = true;
       else if (REGULAR.test(mode)) wanted.push({ path: below, oid });
-      else notes.push(`${printable(below)}: not a regular file, passed over; links are not followed`);
+      else if (!names.has(below))
+        notes.push(`${printable(below)}: not a regular file, passed over; links are not followed`);
     }
     const blobs = await readGit(
       root,
@@ -87,6 +93,6 @@ export async function mergeResult(root: string, base: string): Promise<MergeResu
       if (isUtf8(data)) files.set(path, data.toString('utf8'));
       else notes.push(`${printable(path)}: not UTF-8, left as it is`);
     }
-    return { files: new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))), notes, isConflicting };
+    return { files: new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))), notes, refused, isConflicting };
   }
 }

@@ -4,7 +4,7 @@ import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 const GIT_TIMEOUT_MS = 60_000;
 /** Settings of the user that would change a list, or run a program. */
-const PLAIN = ['-c', 'core.fsmonitor=false', '-c', 'diff.ignoreSubmodules=all'];
+const PLAIN = ['--no-optional-locks', '-c', 'core.fsmonitor=false', '-c', 'diff.ignoreSubmodules=all'];
 
 interface GitFailure extends Error {
   readonly code?: unknown;

@@ -24,9 +24,14 @@ export function checkPath(path: string): string[] {
  * cannot carry or that it takes as relative to a work tree.
  */
 export function checkReadPath(path: string): void {
-  if (/[\n\0]/.test(path)) throw refused(path, 'it contains a line break or a NUL character: read it by object id');
+  if (!isLinePath(path)) throw refused(path, 'it contains a line break or a NUL character: read it by object id');
   if (path !== '' && path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..'))
     throw refused(path, 'it has an empty, "." or ".." segment');
+}
+
+/** False for a path, or a part of one, that Git's line protocol cannot carry: objects there are read by id alone. */
+export function isLinePath(path: string): boolean {
+  return !/[\n\0]/.test(path);
 }
 
 function pathProblem(path: string): string | undefined {

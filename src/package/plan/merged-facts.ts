@@ -19,6 +19,8 @@ export interface MergedFacts {
   readonly mayIssue: boolean;
   /** False if the merge combined the package of the head with another one: conditions that a push has set are for neither. */
   readonly isOfHead: boolean;
+  /** The types of conditions that earlier commits have set for another content. Default: none. */
+  readonly earlier?: ReadonlySet<string>;
 }
 
 interface JudgedContent {
@@ -32,7 +34,8 @@ export function recordWithFacts(
   facts: MergedFacts,
   { content, policy, at }: JudgedContent & { readonly at: string },
 ): RevisionRecord {
-  let next = !facts.mayIssue ? { ...record, verdicts: [] } : facts.isOfHead ? record : withoutPushes(record);
+  const pushed = withoutPushes(record, facts.isOfHead ? (facts.earlier ?? new Set()) : undefined);
+  let next = facts.mayIssue ? pushed : { ...record, verdicts: [] };
   const rendering = permitted(record, facts, policy);
   if (rendering !== undefined) next = recordRendering(next, rendering, content, at, policy);
   const issuer = { actor: { name: REVIEW_ACTOR }, face: 'controller' } as const;

@@ -21,6 +21,8 @@ export interface PackageFolder {
   readonly files: ReadonlyMap<string, string>;
   /** Skipped files, one line each. */
   readonly notes: readonly string[];
+  /** Those of them that are no files, by path below the folder. */
+  readonly links: readonly string[];
 }
 
 /** Reads the YAML files and Kptfiles below a folder. Links are skipped, as in kpt, so no file outside is read. */
@@ -28,6 +30,7 @@ export async function readPackageFolder(folder: string): Promise<PackageFolder> 
   const path = await realFolder(folder);
   const found = new Map<string, string>();
   const notes: string[] = [];
+  const links: string[] = [];
   let [entries, bytes] = [0, 0];
   const visit = async (prefix: string): Promise<void> => {
     for (const entry of await readdir(join(path, prefix), { withFileTypes: true })) {
@@ -42,12 +45,15 @@ export async function readPackageFolder(folder: string): Promise<PackageFolder> 
           const text = decoded(data);
           if (text === undefined) notes.push(`${printable(below)}: not UTF-8, left as it is`);
           else found.set(below, text);
-        } else notes.push(`${printable(below)}: not a regular file, passed over; links are not followed`);
+        } else {
+          links.push(below);
+          notes.push(`${printable(below)}: not a regular file, passed over; links are not followed`);
+        }
       }
     }
   };
   await visit('');
-  return { path, files: new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1))), notes };
+  return { path, files: new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1))), notes, links };
 }
 
 /**

@@ -142,8 +142,8 @@ export interface WrittenConditions {
   readonly conditions: ReadonlyMap<string, Condition>;
   /** Those of the Kptfile before, where that is known. */
   readonly known?: ReadonlyMap<string, Condition> | undefined;
-  /** The writer may not issue conditions: changed ones have no verdict. */
-  readonly unproven?: boolean;
+  /** True for those that the writer does not issue: changed ones have no verdict. */
+  readonly unproven?: (type: string) => boolean;
   /** The types that policies bind to all of the package. */
   readonly bindsContent?: (type: string) => boolean;
 }
@@ -154,7 +154,7 @@ export interface WrittenConditions {
  */
 export function syncVerdicts(
   record: RevisionRecord,
-  { conditions, known, unproven = false, bindsContent = () => false }: WrittenConditions,
+  { conditions, known, unproven = () => false, bindsContent = () => false }: WrittenConditions,
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
@@ -168,16 +168,17 @@ export function syncVerdicts(
     const before = next.get(type);
     if (before !== undefined && sameCondition(before, condition)) continue;
     const wholeContent = bindsContent(type);
-    if (!unproven) next.set(type, issuedVerdict(before, condition, inputs, context, at, { wholeContent }));
+    if (!unproven(type)) next.set(type, issuedVerdict(before, condition, inputs, context, at, { wholeContent }));
     else if (!next.delete(type)) continue;
     changed = true;
   }
   return changed ? withVerdicts(record, [...next.values()]) : record;
 }
 
-/** Without the verdicts that a push has issued. */
-export function withoutPushes(record: RevisionRecord): RevisionRecord {
-  return { ...record, verdicts: record.verdicts.filter(({ by, face }) => by !== PUSH_ACTOR || face !== 'git') };
+/** Without the verdicts that a push has issued, of these types or of all. */
+export function withoutPushes(record: RevisionRecord, types?: ReadonlySet<string>): RevisionRecord {
+  const isLeft = ({ by, face, type }: Verdict) => by !== PUSH_ACTOR || face !== 'git' || types?.has(type) === false;
+  return { ...record, verdicts: record.verdicts.filter(isLeft) };
 }
 
 function withVerdicts(record: RevisionRecord, verdicts: readonly Verdict[]): RevisionRecord {

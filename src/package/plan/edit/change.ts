@@ -341,7 +341,7 @@ function updateVerdicts(
   // The writer of the Kptfile text is the issuer of the conditions that it changed.
   const known = before === undefined ? undefined : conditionsOf(before);
   const binds = (type: string) => bindsContent(policy, type);
-  const written = { conditions: conditionsOf(after), known, unproven: !mayIssue, bindsContent: binds };
+  const written = { conditions: conditionsOf(after), known, unproven: () => !mayIssue, bindsContent: binds };
   return syncVerdicts(next, written, inputs, context, at);
 }
 
