@@ -273,7 +273,7 @@ async function readShown(
       ? await missingForMerge(
           { ...context, forge: context.teamsOf?.(pulls.forge) ?? pulls.forge },
           { object, evaluation, review },
-          { unsureMerger: pulls.unsureMerger, rights, read: reviewsNow },
+          { unsureMerger: pulls.unsureMerger, rights, pull, read: reviewsNow },
         )
       : { rules: noApprover({ evaluation, review }, rights), progress: undefined };
   const { progress } = missing;

@@ -24,6 +24,7 @@ import type {
   MergeOutcome,
   MergeRequest,
 } from '../../src/forge/forge-merging.ts';
+import { ofPresentBase } from '../../src/forge/reviews/base-changes.ts';
 import { type Dismissal, withRequestsAtMerge } from '../../src/forge/reviews/dismissed-reviews.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { lastReviews } from './reviews/verdicts.ts';
@@ -77,6 +78,7 @@ export class MemoryForge implements Forge {
   /** Those that it permits. */
   methods: readonly MergeMethod[] | undefined = ['merge', 'squash', 'rebase'];
   readonly #dismissals: Dismissal[] = [];
+  readonly #baseChanges = new Map<number, string>();
   #second = 0;
   #comments = 0;
 
@@ -266,7 +268,9 @@ export class MemoryForge implements Forge {
 
   /** Changes a pull request as a user of the host does. */
   change(number: number, change: Partial<PullRequest>): PullRequest {
-    const next = { ...this.#find(number), ...change, updatedAt: this.#time() };
+    const before = this.#find(number);
+    const next = { ...before, ...change, updatedAt: this.#time() };
+    if (next.base.branch !== before.base.branch) this.#baseChanges.set(number, next.updatedAt);
     this.pulls[number - 1] = next;
     return next;
   }
@@ -352,7 +356,7 @@ export class MemoryForge implements Forge {
 
   /** As the hosts return them: the last one of each author. */
   #lastReviewsOf(number: number): readonly Review[] {
-    return lastReviews(this.reviewsOf.get(number) ?? []);
+    return ofPresentBase(lastReviews(this.reviewsOf.get(number) ?? []), this.#baseChanges.get(number));
   }
 
   #call<Result>(method: string, work: () => Result): Promise<Result> {

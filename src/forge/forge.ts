@@ -228,7 +228,7 @@ export interface Review {
   /** Login. */
   readonly author: string;
   readonly state: 'approved' | 'changes-requested' | 'dismissed';
-  /** The commit that was reviewed; undefined where the host does not know it any more. */
+  /** The reviewed commit; undefined where the host does not know it any more, or the base was changed since an approving one. */
   readonly commit: string | undefined;
   readonly url: string;
   /** RFC 3339. */

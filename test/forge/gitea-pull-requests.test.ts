@@ -179,6 +179,8 @@ async function open(): Promise<Host> {
       void (await gitea.api('PATCH', `${path}/issues/${number}`, change, as(user))),
     setState: async (user, number, state) =>
       void (await gitea.api('PATCH', `${path}/pulls/${number}`, { state }, as(user))),
+    setBase: async (user, number, base) =>
+      void (await gitea.api('PATCH', `${path}/pulls/${number}`, { base }, as(user))),
     merge: async (user, number, head) => {
       const body = { Do: 'merge', head_commit_id: head };
       for (;;) {

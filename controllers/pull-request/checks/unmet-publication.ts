@@ -84,10 +84,13 @@ export async function missingForMerge(
   {
     unsureMerger,
     rights,
+    pull,
     read,
   }: {
     readonly unsureMerger: string | undefined;
     readonly rights: MappedRights;
+    /** Undefined before there is one, which has no reviews. */
+    readonly pull: ReviewedProposal['pull'] | undefined;
     read(): Promise<ReviewedProposal['reviews']>;
   },
 ): Promise<MissingUntilMerge> {
@@ -98,7 +101,8 @@ export async function missingForMerge(
   if (without.length > 0) return { rules: without, progress: undefined };
   if ((unsureMerger === undefined || isDecided) && areEnough(recordedApprovals(evaluation), policy))
     return NOTHING_MISSING;
-  const candidates = reviewsAsCandidates(await verdictsOf(context, proposal, await read()));
+  const candidates =
+    pull === undefined ? [] : reviewsAsCandidates(await verdictsOf(context, { ...proposal, pull }, await read()));
   const { approvals } = await approvalsAtMerge(context, review, candidates, keyOf(object));
   const { namespace } = revision;
   return missingUntilMerge(context, review, {

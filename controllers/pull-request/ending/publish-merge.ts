@@ -37,8 +37,9 @@ import {
   reviewsAsCandidates,
   reviewsUntilMerge,
 } from '../reviews/approvals-at-merge.ts';
+import { commitsThatCount, ofProposal } from '../reviews/reviewed-package.ts';
 import type { ReviewedProposal } from '../reviews/reviewed-proposal.ts';
-import { commitsWithContent, contentAt } from '../reviews/same-content.ts';
+import { contentAt } from '../reviews/same-content.ts';
 import { authorsOf, type ReviewVerdicts } from '../reviews/verdicts.ts';
 import type { MayApprove } from '../rights.ts';
 import { writeComment } from '../write-comment.ts';
@@ -251,8 +252,9 @@ async function verdictsAtMerge(
     review.publishOn === 'merge' ? await proposal.readMerged(pull) : { reviews: await proposal.readReviews() };
   const verdicts = await verdictsOf(context, proposal, reviewsUntilMerge(reviews, pull));
   const counted = await countedDecision(context, proposal, decisionsForHead(proposal), verdicts);
-  const { git } = context.store.repositoryOf(evaluation.revision);
-  const isCurrent = async (commit: string) => (await commitsWithContent(git, evaluation, [commit])).has(commit);
+  const repository = context.store.repositoryOf(evaluation.revision);
+  const reviewed = ofProposal(repository, evaluation, pull, context.signal);
+  const isCurrent = async (commit: string) => (await commitsThatCount(repository.git, reviewed, [commit])).has(commit);
   const { approvers } = review;
   const merge = await mergeAsApproval(pull, state, {
     ...{ approvers, isCurrent, rejectedAt: rejectedAt(evaluation.record) },

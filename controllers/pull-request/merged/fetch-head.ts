@@ -26,7 +26,7 @@ export async function fetchHead(
   }
 }
 
-export async function hasCommit({ git }: Place, commit: string): Promise<boolean> {
+export async function hasCommit({ git }: Pick<Place, 'git'>, commit: string): Promise<boolean> {
   if (!isOid(commit)) return false;
   const [stat] = await git.statObjects([commit]);
   return stat?.type === 'commit';

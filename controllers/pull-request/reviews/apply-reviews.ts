@@ -14,8 +14,8 @@ import type { Actor } from '../../../src/resource/object/request-context.ts';
 import { plainLine } from '../text/quote.ts';
 import { noRightText } from './approvals-at-merge.ts';
 import { revisionApprover } from './approver-at.ts';
+import { commitsThatCount, ofProposal } from './reviewed-package.ts';
 import type { ReviewContext, ReviewedProposal } from './reviewed-proposal.ts';
-import { commitsWithContent } from './same-content.ts';
 import { approvedCommits, changesRequestedBy, evaluateReviews, type ReviewVerdicts } from './verdicts.ts';
 import { endedApprovals, withdrawReviews } from './withdraw-reviews.ts';
 
@@ -106,12 +106,13 @@ export function shownReviews(
 }
 
 export async function verdictsOf(
-  { store }: Pick<ReviewContext, 'store'>,
-  { evaluation, review }: Pick<ReviewedProposal, 'evaluation' | 'review'>,
+  { store, signal }: Pick<ReviewContext, 'store' | 'signal'>,
+  { evaluation, review, pull }: Pick<ReviewedProposal, 'evaluation' | 'review' | 'pull'>,
   reviews: readonly Review[],
 ): Promise<ReviewVerdicts> {
-  const { git } = store.repositoryOf(evaluation.revision);
-  const current = await commitsWithContent(git, evaluation, approvedCommits(reviews, review.approvers));
+  const repository = store.repositoryOf(evaluation.revision);
+  const reviewed = ofProposal(repository, evaluation, pull, signal);
+  const current = await commitsThatCount(repository.git, reviewed, approvedCommits(reviews, review.approvers));
   const { record } = evaluation;
   const rest = { known: record.lastReviews ?? [], rejectedAt: rejectedAt(record) };
   return evaluateReviews(reviews, review.approvers, (commit) => current.has(commit), rest);

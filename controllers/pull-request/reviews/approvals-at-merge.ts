@@ -30,7 +30,7 @@ export function reviewsUntilMerge(reviews: readonly Review[], { closedAt = '' }:
 
 /**
  * The merge as an approval of the user who merged, where the host reports that user for sure. A scheduled merge is one of what that user had
- * scheduled, as a review is of what was reviewed: `uncounted` says why another one is none. `isCurrent` returns whether the package at a commit has the content that was merged.
+ * scheduled, as a review is of what was reviewed: `uncounted` says why another one is none. `isCurrent` returns whether a review of a commit counts for what was merged.
  */
 export async function mergeAsApproval(
   { merged, closedAt, updatedAt, url }: PullRequest,
@@ -63,7 +63,7 @@ export async function mergeAsApproval(
           ? 'the host does not report for which commit'
           : (await isCurrent(commit))
             ? undefined
-            : `the package has changed since, at ${plainLine(commit).slice(0, 10)} it was another one`;
+            : `the package has changed since, or a gate was removed, or ${plainLine(commit).slice(0, 10)} does not change it`;
   if (problem === undefined) return merge;
   const who = user === undefined ? 'a user' : plainLine(user);
   return {

@@ -1,4 +1,4 @@
-import { readKptfile } from '../../../kptfile-schema/index.ts';
+import { gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import type { GitRepository } from '../../../src/git/git-repository.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import { contentDigest } from '../../../src/package/model/content/content.ts';
@@ -29,20 +29,29 @@ export async function commitsWithContent(
   return same;
 }
 
-/**
- * The digest of the content of the package at `<commit>:<path>`; undefined if there is none, or one that cannot be read. However large the package is,
- * it needs the entries of its folder and the Kptfile alone.
- */
+/** The digest of the content of the package at `<commit>:<path>`; undefined if there is none, or one that cannot be read. */
 export async function contentAt(git: GitRepository, specification: string): Promise<string | undefined> {
+  return (await packageAt(git, specification))?.content;
+}
+
+/** Its digest and the gates of its Kptfile. However large the package is, this needs the entries of its folder and the Kptfile alone. */
+export async function packageAt(
+  git: GitRepository,
+  specification: string,
+): Promise<{ readonly content: string; readonly gates: readonly string[] } | undefined> {
   try {
     const entries = await git.readTree(specification);
-    const kptfile = entries?.find(({ name, mode }) => name === 'Kptfile' && mode.startsWith('100'));
-    if (entries === undefined || kptfile === undefined) return undefined;
-    const [text] = await git.readObjects([kptfile.oid]);
-    if (text === undefined) await git.expectObject(kptfile.oid);
+    const file = entries?.find(({ name, mode }) => name === 'Kptfile' && mode.startsWith('100'));
+    if (entries === undefined || file === undefined) return undefined;
+    const [text] = await git.readObjects([file.oid]);
+    if (text === undefined) await git.expectObject(file.oid);
     if (text?.type !== 'blob') return undefined;
     const read = readKptfile(text.data);
-    return contentDigest(entries, read.ok ? read.kptfile : undefined, text.data);
+    const kptfile = read.ok ? read.kptfile : undefined;
+    return {
+      content: contentDigest(entries, kptfile, text.data),
+      gates: kptfile === undefined ? [] : gatesOf(kptfile),
+    };
   } catch (error) {
     if (unreadableReason(error) === undefined) throw error;
     return undefined;

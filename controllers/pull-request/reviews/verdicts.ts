@@ -83,7 +83,7 @@ export interface ReviewVerdicts {
  * Evaluates reviews, oldest first. Of each user the last one counts; a dismissed one counts for nothing, and revives none before it, nor does
  * one of `known` that was deleted. An approval counts for the content that was reviewed; a request for changes stays until its author or the
  * host withdraws it. Approvals from before a rejection, after which the same pull request was opened again, do not count.
- * `isCurrent` returns whether the package at a commit has the present content.
+ * `isCurrent` returns whether a review of this commit counts, as `commitsThatCount` has it.
  */
 export function evaluateReviews(
   reviews: readonly Review[],
@@ -106,7 +106,8 @@ export function evaluateReviews(
       const reason = 'the same user reviewed again after it, and deleted that; a new review is needed';
       uncounted.push({ review, reason });
     } else if (review.commit === undefined || !isCurrent(review.commit)) {
-      const reason = 'the package has changed since; a new review is needed';
+      const reason =
+        'the package has changed since, or a gate was removed, or the reviewed commit does not change it; a new review is needed';
       uncounted.push({ review, reason });
     } else if (rejectedAt !== undefined && !(Date.parse(review.submittedAt) > Date.parse(rejectedAt))) {
       const reason = 'the proposal was rejected since; a new review is needed';

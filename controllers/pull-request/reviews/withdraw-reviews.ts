@@ -5,8 +5,8 @@ import { type Approval, approvalsIn, type WithdrawnApproval } from '../../../src
 import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import { keyOf, keyText } from '../../../src/resource/object/object.ts';
 import { plainLine } from '../text/quote.ts';
+import { commitsThatCount, ofProposal } from './reviewed-package.ts';
 import type { ReviewContext, ReviewedProposal } from './reviewed-proposal.ts';
-import { commitsWithContent } from './same-content.ts';
 import { isApprovalBy, lastReviews, newLastReviews } from './verdicts.ts';
 
 /**
@@ -58,8 +58,8 @@ export async function withdrawReviews(context: ReviewContext, proposal: Reviewed
 
 /** The recorded approvals of this namespace that were given by a review, of which no approving review of the same user stands. */
 export async function endedApprovals(
-  { store }: Pick<ReviewContext, 'store'>,
-  { evaluation, review: { policy, publishOn, approvers } }: ReviewedProposal,
+  { store, signal }: Pick<ReviewContext, 'store' | 'signal'>,
+  { evaluation, pull, review: { policy, publishOn, approvers } }: ReviewedProposal,
   reviews: readonly Review[],
 ): Promise<WithdrawnApproval[]> {
   const { revision, record, content } = evaluation;
@@ -78,7 +78,9 @@ export async function endedApprovals(
     if (own.some((one) => isApprovalBy(approval, one))) continue;
     // Another review of the same user and content is as good.
     const commits = approval.content === content.content ? own.flatMap(({ commit }) => commit ?? []) : [];
-    if ((await commitsWithContent(store.repositoryOf(revision).git, evaluation, commits)).size > 0) continue;
+    const repository = store.repositoryOf(revision);
+    const reviewed = ofProposal(repository, evaluation, pull, signal);
+    if ((await commitsThatCount(repository.git, reviewed, commits)).size > 0) continue;
     const isListed = approvers.some(({ subject }) => subject === approval.subject);
     const why = isListed
       ? 'the review was dismissed or deleted, or a later one took its place; another review is needed'

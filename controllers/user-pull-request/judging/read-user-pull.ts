@@ -163,7 +163,7 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
     // What is removed is not published.
     if (judged === undefined) return { repository, path, review, judged, changes, draft };
     const atMerge = rulesAtMerge(repository, subject, now);
-    const of = { subject, policy, head: head.commit, isOfHead };
+    const of = { subject, policy, head: head.commit, main: mainHead, gates: judged.gates, isOfHead };
     const { missing, changesRequested } = await reviewedAtMerge(approvals, repository, of);
     if (changesRequested === undefined || changesRequested.length > 0)
       judged = { ...judged, gates: [...judged.gates, reviewedGate(review.policy, changesRequested)] };

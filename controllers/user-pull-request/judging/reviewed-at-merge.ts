@@ -2,6 +2,7 @@ import type { Forge, Review } from '../../../src/forge/forge.ts';
 import type { Oid } from '../../../src/git/git-repository.ts';
 import { approvalStatus, areEnough } from '../../../src/package/kernel/approvals.ts';
 import { missingApprovals } from '../../../src/package/kernel/missing-approvals.ts';
+import type { Gate } from '../../../src/package/model/gates/gates.ts';
 import { PUSH_ACTOR } from '../../../src/package/model/gates/verdict.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
@@ -13,7 +14,8 @@ import type { PackageRepository } from '../../../src/package/store/package-repos
 import { missingUntilMerge } from '../../pull-request/checks/missing-until-merge.ts';
 import { approvalsAtMerge, givenBy, reviewsAsCandidates } from '../../pull-request/reviews/approvals-at-merge.ts';
 import { mappedRights, noApproverRules } from '../../pull-request/reviews/mapped-rights.ts';
-import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
+import { commitsThatCount, ofUserPull } from '../../pull-request/reviews/reviewed-package.ts';
+import { contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
 
@@ -49,11 +51,17 @@ export async function reviewedAtMerge(
     subject: { path, name },
     policy,
     head,
+    main,
+    gates,
     isOfHead,
   }: {
     readonly subject: PolicySubject;
     readonly policy: EffectivePolicy;
     readonly head: Oid;
+    /** The head of the main branch. */
+    readonly main: Oid;
+    /** Those of the merged package. */
+    readonly gates: readonly Gate[];
     /** The merged package is the one of the head. */
     readonly isOfHead: boolean;
   },
@@ -70,8 +78,8 @@ export async function reviewedAtMerge(
   const revision = { namespace, name };
   const read = approvers.length === 0 ? [] : await readReviews();
   const reviews = read ?? [];
-  const at = { revision: { commit: head, path }, content: { content } };
-  const current = await commitsWithContent(git, at, approvedCommits(reviews, approvers));
+  const reviewed = ofUserPull(git, { path, main, content, gates }, signal);
+  const current = await commitsThatCount(git, reviewed, approvedCommits(reviews, approvers));
   const verdicts = evaluateReviews(reviews, approvers, (commit) => current.has(commit));
   const changesRequested = read && verdicts.changesRequested;
   const isByReview = review.publishOn === 'review';

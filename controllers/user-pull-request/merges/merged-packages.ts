@@ -36,6 +36,8 @@ const NO_BASE =
 
 export interface PackagesAtMerge {
   readonly packages: readonly PackageAtMerge[];
+  /** The main branch before the merge, as far as the history shows it. */
+  readonly main: Oid;
   /** Why it may have changed others too, and the next step; undefined if these are all. */
   readonly unknown: string | undefined;
   /** What the branch changes, and a rebase has not brought to the main branch. */
@@ -76,7 +78,7 @@ export async function packagesAtMerge(
   // A merge of Git has its head.
   const [first, ofMerge] = parents;
   const isPushed = wasPushed(pull.head);
-  const none: PackagesAtMerge = { packages: [], leftOut: [], unknown: undefined, isPushed };
+  const none: PackagesAtMerge = { packages: [], main: commit, leftOut: [], unknown: undefined, isPushed };
   // A repository without an earlier commit has nothing that could be merged into.
   if (first === undefined) return none;
   const head = (await fetchHead(repository, pull, signal)) ? pull.head.commit : ofMerge;
@@ -132,7 +134,7 @@ export async function packagesAtMerge(
         : commit === head && start === undefined
           ? NO_BASE
           : undefined;
-  return { packages: shown, leftOut, unknown, isPushed };
+  return { packages: shown, main: start ?? onto, leftOut, unknown, isPushed };
 }
 
 /** Without a known start: a branch that is in the main branch already is compared with the parent of the merge. */

@@ -33,7 +33,8 @@ import {
   reviewsUntilMerge,
   type UserApproval,
 } from '../../pull-request/reviews/approvals-at-merge.ts';
-import { commitsWithContent, contentAt } from '../../pull-request/reviews/same-content.ts';
+import { commitsThatCount, ofUserPull } from '../../pull-request/reviews/reviewed-package.ts';
+import { contentAt } from '../../pull-request/reviews/same-content.ts';
 import { approvedCommits, evaluateReviews } from '../../pull-request/reviews/verdicts.ts';
 import type { MayApprove } from '../../pull-request/rights.ts';
 import { type JudgedPackage, judgePackage } from '../judging/judge-package.ts';
@@ -41,7 +42,7 @@ import { mergePackage } from '../judging/merge-package.ts';
 import { isChecked, keyAt } from '../judging/read-user-pull.ts';
 import { isPassedOver } from './merge-failures.ts';
 import { countedRendering, mergedConditions } from './merged-package-facts.ts';
-import { type PackageAtMerge, packagesAtMerge } from './merged-packages.ts';
+import { type PackageAtMerge, type PackagesAtMerge, packagesAtMerge } from './merged-packages.ts';
 import type { MergedUserPull } from './merged-user-pull.ts';
 
 export interface UserMergeContext {
@@ -157,7 +158,7 @@ export async function publishUserMerge(
         if (pull.merged?.commit !== commit) return 'missing';
         state = await readState(forge, pull, signal);
       }
-      const how = { state, isPushed: read.isPushed, mayBeLate: !isPassedOver(wait) };
+      const how = { state, read, mayBeLate: !isPassedOver(wait) };
       const published = await publishPackage(context, { ...one, after: one.after, key }, pull, how);
       if (published instanceof SluiceError) {
         late.push(published);
@@ -269,9 +270,13 @@ async function publishPackage(
   pull: PullRequest,
   {
     state,
-    isPushed,
+    read: { isPushed, main },
     mayBeLate,
-  }: { readonly state: UserMergeState; readonly isPushed: boolean; readonly mayBeLate: boolean },
+  }: {
+    readonly state: UserMergeState;
+    readonly read: Pick<PackagesAtMerge, 'isPushed' | 'main'>;
+    readonly mayBeLate: boolean;
+  },
 ): Promise<PackageMerge | SluiceError> {
   const { store, repository, clock, signal } = context;
   const { git, namespace } = repository;
@@ -286,7 +291,7 @@ async function publishPackage(
   // A machine that has much to do does not make a package invalid. It concerns no other merge, as a `Timeout` of a host can.
   const timeout = mayBeLate ? judged.findings.find(({ code }) => code === 'Timeout') : undefined;
   if (timeout !== undefined) return new SluiceError('LimitExceeded', `${path}/${timeout.file}: ${timeout.message}`);
-  const approved = await approvalsOf(context, { path, commit, name: revisionName(key) }, pull, judged, state);
+  const approved = await approvalsOf(context, { path, commit, main, name: revisionName(key) }, pull, judged, state);
   const reason = mergeText(pull);
   const facts = {
     conditions: mergedConditions(path, judged.findings, pull, approved.changesRequested),
@@ -324,9 +329,9 @@ const FINAL: ReadonlySet<string> = new Set(['InvalidInput', 'LimitExceeded']);
  */
 async function approvalsOf(
   { repository, teamsOf, mayApprove, signal }: UserMergeContext,
-  { path, commit, name }: { readonly path: string; readonly commit: string; readonly name: string },
+  { path, commit, main, name }: Readonly<Record<'path' | 'commit' | 'main' | 'name', string>>,
   pull: PullRequest,
-  { review }: Pick<JudgedPackage, 'review'>,
+  { review, gates }: Pick<JudgedPackage, 'review' | 'gates'>,
   { reviews: all, ...merged }: UserMergeState,
 ): Promise<{
   readonly approvals: readonly UserApproval[];
@@ -336,15 +341,11 @@ async function approvalsOf(
   const approvers = review?.approvers ?? [];
   const reviews = all && reviewsUntilMerge(all, pull);
   const content = (await contentAt(repository.git, `${commit}:${path}`)) ?? '';
-  const commits = approvedCommits(reviews ?? [], approvers);
-  const current = await commitsWithContent(
-    repository.git,
-    { revision: { commit, path }, content: { content } },
-    commits,
-  );
+  const reviewed = ofUserPull(repository.git, { path, main, content, gates }, signal);
+  const counted = (commits: readonly string[]) => commitsThatCount(repository.git, reviewed, commits);
+  const current = await counted(approvedCommits(reviews ?? [], approvers));
   const verdicts = evaluateReviews(reviews ?? [], approvers, (one) => current.has(one));
-  const isCurrent = async (one: string) =>
-    (await commitsWithContent(repository.git, { revision: { commit, path }, content: { content } }, [one])).has(one);
+  const isCurrent = async (one: string) => (await counted([one])).has(one);
   const merge: Awaited<ReturnType<typeof mergeAsApproval>> =
     review?.publishOn === 'merge' ? await mergeAsApproval(pull, merged, { approvers, isCurrent }) : { candidates: [] };
   const candidates = [...merge.candidates, ...reviewsAsCandidates(verdicts)];

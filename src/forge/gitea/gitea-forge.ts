@@ -20,6 +20,7 @@ import type { BranchRules, Mergeability, MergeMethod, MergeOutcome, MergeRequest
 import { ForgeHttp, type ForgeHttpOptions } from '../http/forge-http.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
+import { ofPresentBase } from '../reviews/base-changes.ts';
 import { withRequestsAtMerge } from '../reviews/dismissed-reviews.ts';
 import { lastVerdicts } from '../reviews/last-verdicts.ts';
 import { type Reviewers, requestReviewers } from '../reviews/request-reviewers.ts';
@@ -31,7 +32,7 @@ import { GiteaLabels } from './gitea-labels.ts';
 import { branchRulesOf, mergePull, methodsOf, unsureMergerOf } from './gitea-merge.ts';
 import { GiteaOpening, type OpeningRequests } from './gitea-opening.ts';
 import { pullOf, reviewOf } from './gitea-pull.ts';
-import { scheduledIn } from './gitea-schedule.ts';
+import { baseChangeIn, scheduledIn } from './gitea-schedule.ts';
 import {
   branchSchema,
   type CommitStatus,
@@ -137,8 +138,17 @@ export class GiteaForge implements Forge {
     return { pull, reviews };
   }
 
-  reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
-    return this.#lastReviews(number, reviewOf, signal);
+  async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
+    const reviews = await this.#lastReviews(number, reviewOf, signal);
+    const approved = reviews
+      .filter(({ state }) => state === 'approved')
+      .map(({ submittedAt }) => Date.parse(submittedAt));
+    const since = Math.min(...approved);
+    // Changes of the base from before do not matter.
+    if (approved.length === 0) return reviews;
+    const query = Number.isNaN(since) ? '' : `?since=${new Date(since).toISOString()}`;
+    const path = `${this.#path}/issues/${number}/timeline${query}`;
+    return ofPresentBase(reviews, baseChangeIn(await this.#http.json(timelineSchema, 'GET', path, { signal })));
   }
 
   #lastReviews(number: number, map: typeof reviewOf, signal: AbortSignal): Promise<readonly Review[]> {
@@ -166,7 +176,7 @@ export class GiteaForge implements Forge {
       const review = String(id ?? '');
       return type === 'dismiss_review' ? { review, at: at ?? '', wasRequest: requests.has(review) } : [];
     });
-    const reviews = withRequestsAtMerge(read, dismissals, closedAt);
+    const reviews = ofPresentBase(withRequestsAtMerge(read, dismissals, closedAt), baseChangeIn(entries));
     const scheduled = scheduledIn(entries);
     const unsureMerger = unsureMergerOf(repository);
     return {

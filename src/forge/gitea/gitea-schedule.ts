@@ -1,6 +1,14 @@
 import type { ScheduledMerge } from '../forge.ts';
 import { pushedSchema, type Timeline } from './gitea-schemas.ts';
 
+const BASE_CHANGE = 'change_target_branch';
+
+/** When the base was changed last. */
+export function baseChangeIn(timeline: readonly Timeline[]): string | undefined {
+  const entry = timeline.findLast(({ type }) => type === BASE_CHANGE);
+  return entry && (entry.created_at ?? '');
+}
+
 /**
  * The schedule by which Gitea may have merged a pull request. Its entry does not name the head, which is that of the last push before it. Gitea writes
  * the entry of a push after the branch has changed, and none any more once it has merged, so that the head of a merged pull request is not compared
@@ -14,7 +22,7 @@ export function scheduledIn(timeline: readonly Timeline[]): ScheduledMerge | und
   const { user, created_at: time } = entry;
   // A force push removes commits from the entries before it. Another target was not chosen by the user who scheduled the merge.
   const isOther = (one: Timeline) =>
-    one.type === 'change_target_branch' || (one.type === 'pull_push' && pushOf(one)?.isForced !== false);
+    one.type === BASE_CHANGE || (one.type === 'pull_push' && pushOf(one)?.isForced !== false);
   const push = timeline.slice(0, at).findLast(({ type }) => type === 'pull_push');
   const commit = push === undefined || later.some(isOther) ? undefined : pushOf(push)?.head;
   return { by: user?.login, at: time ?? '', commit };

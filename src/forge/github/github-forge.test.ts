@@ -239,6 +239,7 @@ describe('failures of GitHub', () => {
       ...{ headRefName: 'x', headRefOid: review.commit, baseRefName: 'main', baseRefOid: review.commit },
       ...{ createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z', comments: { totalCount: 0 } },
       isInMergeQueue: false,
+      baseChanges: { nodes: [] },
     };
     for (const reviews of [null, { totalCount: 1, nodes: [null] }, { totalCount: 1, nodes: null }]) {
       const body = JSON.stringify({ data: { repository: { [`p${number}`]: { ...read, reviews } } } });
@@ -254,6 +255,7 @@ describe('failures of GitHub', () => {
     const address = `https://github.test/\u001b[31m\u202e\n${'x'.repeat(1000)}`;
     const clean = expect.stringMatching(/^https:\/\/github\.test\/ x{400,}$/);
     server.fault = ({ url }) => {
+      if (url.endsWith('/graphql')) return undefined;
       const review = { id: 1, user: { login: 'anna' }, state: 'APPROVED', html_url: address };
       const refs = { ref: 'main', sha: pull.head.commit, repo: { id: 1 } };
       const shown = {

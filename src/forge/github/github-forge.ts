@@ -27,6 +27,7 @@ import {
 import type { MergeQueue } from '../merge-queue.ts';
 import { MergedBy } from '../merged-by.ts';
 import { readPages } from '../read-pages.ts';
+import { ofPresentBase } from '../reviews/base-changes.ts';
 import { withRequestsAtMerge } from '../reviews/dismissed-reviews.ts';
 import { lastVerdicts } from '../reviews/last-verdicts.ts';
 import { type Reviewers, requestReviewers } from '../reviews/request-reviewers.ts';
@@ -133,21 +134,29 @@ export class GitHubForge implements Forge {
   }
 
   async state(number: number, signal: AbortSignal): Promise<PullState> {
-    const { pull, reviews, ...state } = await this.#states.state(number, signal);
+    const { pull, reviews, baseChangedAt, ...state } = await this.#states.state(number, signal);
     // Where there are more than one page of them.
-    return { ...state, pull: this.#mergedBy.complete(pull), reviews: reviews ?? (await this.reviews(number, signal)) };
+    const all = ofPresentBase(reviews ?? (await this.#lastReviews(number, signal)), baseChangedAt);
+    return { ...state, pull: this.#mergedBy.complete(pull), reviews: all };
   }
 
   async mergedState({ number, closedAt }: PullRequest, signal: AbortSignal): Promise<MergedState> {
-    const { scheduled, reviews, dismissals, unsureMerger } = await this.#states.merged(number, signal);
+    const { scheduled, reviews, baseChangedAt, dismissals, unsureMerger } = await this.#states.merged(number, signal);
+    const all = reviews ?? (await this.#lastReviews(number, signal));
     return {
-      reviews: withRequestsAtMerge(reviews ?? (await this.reviews(number, signal)), dismissals, closedAt),
+      reviews: ofPresentBase(withRequestsAtMerge(all, dismissals, closedAt), baseChangedAt),
       ...(scheduled === undefined ? {} : { scheduled }),
       ...(unsureMerger === undefined ? {} : { unsureMerger }),
     };
   }
 
   async reviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
+    const reviews = await this.#lastReviews(number, signal);
+    if (!reviews.some(({ state }) => state === 'approved')) return reviews;
+    return ofPresentBase(reviews, (await this.#states.state(number, signal)).baseChangedAt);
+  }
+
+  #lastReviews(number: number, signal: AbortSignal): Promise<readonly Review[]> {
     const of = { ...this.#repository, pull_number: number, per_page: PAGE };
     return lastVerdicts(`pull request ${this.#address}/pulls/${number}`, async (page) => {
       const reviews = await this.#client.call(reviewsSchema, signal, ({ pulls }, options) =>

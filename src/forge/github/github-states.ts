@@ -21,12 +21,17 @@ const QUERY = 'the query of pull requests';
 /** GitHub permits as many in one page, and as many labels. */
 const MAX_REVIEWS = 100;
 
+/** GitHub changes the base itself where it was merged and removed. */
+const BASE_CHANGES = `baseChanges: timelineItems(last: 1, itemTypes: [BASE_REF_CHANGED_EVENT, AUTOMATIC_BASE_CHANGE_SUCCEEDED_EVENT]) {
+    nodes { ... on BaseRefChangedEvent { createdAt } ... on AutomaticBaseChangeSucceededEvent { createdAt } }
+  }`;
 const STATE = `number url state title body author { ...Login } headRefName headRefOid isCrossRepository baseRefName baseRefOid
   labels(first: 100) { nodes { name } } mergedBy { ...Login } mergeCommit { oid } closedAt createdAt updatedAt
   comments { totalCount } isInMergeQueue
   reviews(last: ${MAX_REVIEWS}, states: [APPROVED, CHANGES_REQUESTED, DISMISSED]) {
     totalCount nodes { fullDatabaseId author { ...Login } state commit { oid } url submittedAt }
-  }`;
+  }
+  ${BASE_CHANGES}`;
 const DISMISSALS = `dismissals: timelineItems(last: ${MAX_REVIEWS}, itemTypes: [REVIEW_DISMISSED_EVENT]) {
     nodes { ... on ReviewDismissedEvent { createdAt previousReviewState review { fullDatabaseId } } }
   }`;
@@ -43,6 +48,7 @@ const reviewSchema = z.object({
   url: z.string(),
   submittedAt: z.string().nullish(),
 });
+const baseChangesSchema = z.object({ nodes: z.array(z.object({ createdAt: z.string() }).nullish()).nullish() });
 const dismissalsSchema = z.object({
   nodes: z
     .array(
@@ -77,6 +83,7 @@ const stateSchema = z.object({
   comments: z.object({ totalCount: z.int() }),
   isInMergeQueue: z.boolean(),
   reviews: z.object({ totalCount: z.int(), nodes: z.array(reviewSchema.nullish()).nullish() }).nullish(),
+  baseChanges: baseChangesSchema,
 });
 const mergeabilitySchema = z.object({
   isDraft: z.boolean(),
@@ -88,11 +95,14 @@ const mergeabilitySchema = z.object({
 const STATES = { OPEN: 'open', CLOSED: 'closed', MERGED: 'merged' } as const;
 
 /** A state of which `reviews` is undefined where it has not all of them. */
-type ReadState = Pick<PullState, 'pull' | 'isQueued'> & { readonly reviews: readonly Review[] | undefined };
+type ReadState = Pick<PullState, 'pull' | 'isQueued'> & {
+  readonly reviews: readonly Review[] | undefined;
+  /** For `ofPresentBase`. */
+  readonly baseChangedAt: string | undefined;
+};
 
 /** As a `ReadState`. */
-interface ReadMerge {
-  readonly reviews: readonly Review[] | undefined;
+interface ReadMerge extends Pick<ReadState, 'reviews' | 'baseChangedAt'> {
   readonly dismissals: readonly Dismissal[];
   readonly scheduled: ScheduledMerge | undefined;
   readonly unsureMerger: string | undefined;
@@ -247,17 +257,20 @@ function stateOf(read: z.infer<typeof stateSchema>): ReadState {
     ...{ createdAt, updatedAt },
   };
   const { isInMergeQueue: isQueued } = read;
+  const [baseChange] = read.baseChanges.nodes ?? [null];
+  // One that could not be read may be as late as any change.
+  const baseChangedAt = baseChange === null ? updatedAt : baseChange?.createdAt;
   const { totalCount, nodes } = read.reviews ?? {};
   const found = (nodes ?? []).flatMap((one) => one ?? []);
   // Nodes that could not be read are null: what is missing could be the review that an approval was recorded for.
-  if (totalCount !== found.length) return { pull, isQueued, reviews: undefined };
+  if (totalCount !== found.length) return { pull, isQueued, reviews: undefined, baseChangedAt };
   // Of each author the last one.
   const last = new Map<string, Review>();
   for (const review of found.flatMap((one) => reviewOf(one) ?? [])) {
     last.delete(review.author);
     last.set(review.author, review);
   }
-  return { pull, isQueued, reviews: [...last.values()] };
+  return { pull, isQueued, reviews: [...last.values()], baseChangedAt };
 }
 
 function mergeOf({
@@ -268,7 +281,7 @@ function mergeOf({
   readonly timelineItems: z.infer<typeof scheduleSchema>;
   readonly dismissals: z.infer<typeof dismissalsSchema>;
 }): ReadMerge {
-  const { pull, reviews } = stateOf(state);
+  const { pull, reviews, baseChangedAt } = stateOf(state);
   const merge = { mergedAt: pull.closedAt ?? '', head: pull.head.commit };
   // Each method of merging of GitHub makes commits of its own. The head itself is in the branch by a push, or by the merge of another pull request.
   const isIndirect = pull.merged !== undefined && pull.merged.commit === pull.head.commit;
@@ -283,7 +296,7 @@ function mergeOf({
           ...{ at: one.createdAt, wasRequest: one.previousReviewState === 'CHANGES_REQUESTED' },
         },
   );
-  return { reviews, dismissals, scheduled: scheduledIn(timelineItems, merge), unsureMerger };
+  return { reviews, baseChangedAt, dismissals, scheduled: scheduledIn(timelineItems, merge), unsureMerger };
 }
 
 function reviewOf(review: z.infer<typeof reviewSchema>): Review | undefined {

@@ -45,6 +45,7 @@ export interface ForgeHost {
   /** Changes the text of a comment. */
   editComment(user: string, id: string, text: string): Promise<void>;
   setState(user: string, number: number, state: 'open' | 'closed'): Promise<void>;
+  setBase(user: string, number: number, base: string): Promise<void>;
   /** Opens an issue. Returns its number. */
   openIssue(user: string, title: string, body: string): Promise<number>;
   changeIssue(

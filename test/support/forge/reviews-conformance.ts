@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { PullRequest } from '../../../src/forge/forge.ts';
+import type { PullRequest, Review } from '../../../src/forge/forge.ts';
 import { NO_SIGNAL, SECOND, type Suite, wanted } from './forge-host.ts';
 
 /** What every implementation has to do with reviews, reviewers and labels. */
@@ -41,6 +41,30 @@ export function describeReviews({ start, startWithPull, pageSize }: Suite): void
       reviews: after,
     });
     expect(hasComments).toBe(false);
+  });
+
+  test('an approving review does not name its commit any more once the base was changed', async () => {
+    const { forge, names, pull, head, commit, review, setBase } = await startWithPull();
+    await commit('release');
+    await review(names.anna, pull.number, 'approve');
+    await review(names.ben, pull.number, 'request-changes');
+    const commits = (reviews: readonly Review[]) => reviews.map(({ state, commit }) => [state, commit]);
+    const before = [
+      ['approved', head],
+      ['changes-requested', head],
+    ];
+    expect(commits(await forge.reviews(pull.number, NO_SIGNAL))).toEqual(before);
+    await setBase(names.anna, pull.number, 'release');
+    const after = [['approved', undefined], before[1]];
+    expect(commits(await forge.reviews(pull.number, NO_SIGNAL))).toEqual(after);
+    const { pull: now, reviews } = await forge.state(pull.number, NO_SIGNAL);
+    expect(commits(reviews)).toEqual(after);
+    expect(commits((await forge.mergedState(now, NO_SIGNAL)).reviews)).toEqual(after);
+    // Hosts report times in seconds.
+    await vi.waitFor(async () => {
+      await review(names.anna, pull.number, 'approve');
+      expect(commits(await forge.reviews(pull.number, NO_SIGNAL))).toEqual([before[1], before[0]]);
+    }, SECOND);
   });
 
   test('reads pull requests with their reviews at the same time, and reports each that is missing', async () => {

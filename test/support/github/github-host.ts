@@ -123,6 +123,7 @@ export async function openGitHub(
     openIssue: async (user, title, body) => (await expectDone(user, 'POST', '/issues', { title, body })).number,
     changeIssue: async (user, number, change) => void (await expectDone(user, 'PATCH', `/issues/${number}`, change)),
     setState: async (user, number, state) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { state })),
+    setBase: async (user, number, base) => void (await expectDone(user, 'PATCH', `/pulls/${number}`, { base })),
     merge: async (user, number, sha) => (await call(user, 'PUT', `/pulls/${number}/merge`, { sha })).status === 200,
     schedule: async (user, number) => {
       const pull = repository.pulls.find((one) => one.number === number);

@@ -84,7 +84,12 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     needs: 'pull_requests:write',
     handle: (call) => {
       const pull = pullOf(call);
-      const { title, body, state } = call.body as { title?: string; body?: string; state?: 'open' | 'closed' };
+      const { title, body, state, base } = call.body as {
+        title?: string;
+        body?: string;
+        state?: 'open' | 'closed';
+        base?: string;
+      };
       const { repository, branch, commit } = pull.head;
       const now = state === 'open' && pull.closedAt !== undefined ? repository.head(branch) : commit;
       if (now !== commit) {
@@ -96,6 +101,11 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       if (body !== undefined) pull.body = body === '' ? null : body;
       if (state !== undefined) call.repository.setState(pull, state, call.user);
       pull.updatedAt = timeNow();
+      if (base !== undefined) {
+        pull.base = base;
+        pull.baseCommit = call.repository.head(base) ?? pull.baseCommit;
+        pull.timeline.push({ type: 'BaseRefChangedEvent', actor: call.user, at: pull.updatedAt });
+      }
       return { body: call.json.pull(call.repository, pull) };
     },
   },
