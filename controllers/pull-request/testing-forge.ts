@@ -122,7 +122,12 @@ export class MemoryForge implements Forge {
 
   update(number: number, { state, ...change }: PullRequestChange): Promise<PullRequest> {
     return this.#call('update', () => {
-      const isClosed = state === 'closed' && this.#find(number).state === 'open';
+      const { closedAt: _closedAt, ...before } = this.#find(number);
+      if (state === 'open' && before.state === 'closed') {
+        this.pulls[number - 1] = before;
+        return this.#shown(this.change(number, { ...change, state }));
+      }
+      const isClosed = state === 'closed' && before.state === 'open';
       return this.change(number, isClosed ? { ...change, state, closedAt: this.#time() } : change);
     });
   }

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { git, readRef } from '../../test/support/git/git-cli.ts';
-import { writeObject, writeRef } from '../../test/support/git/write-objects.ts';
+import { writeCommit, writeObject, writeRef } from '../../test/support/git/write-objects.ts';
 import { eachUserPulls, KPTFILE, MAP, type UserPullBench } from '../../test/support/user-pull-bench.ts';
 
 const open = eachUserPulls();
@@ -52,4 +52,26 @@ test('a merged package without a number above its tags is reported, and later me
   expect(await at.world.events('apps')).toEqual([
     expect.stringMatching(/^MergeNotPublished: .*refs\/tags\/odd\/v999999999 leaves no number for /),
   ]);
+});
+
+test('a tag that claims the workspace of a merge does not pass for its publication', async () => {
+  await at.policy({ publishOn: 'merge' });
+  const first = await at.pull({ 'web/Kptfile': KPTFILE() });
+  const head = writeCommit(at.path, {
+    tree: git(at.path, ['rev-parse', `${first}^{tree}`]),
+    parents: [main()],
+    message: 'web\n\nkpt:{"package":"web","workspaceName":"merge-1","revision":"v1"}\n',
+  });
+  writeRef(at.path, 'refs/heads/feature', head);
+  at.forge.change(1, { head: { branch: 'feature', commit: head, isSameRepository: true } });
+  await at.world.push(at.path, { 'README.md': 'text' });
+  const commit = await at.merge(1, 'bob', 'rebase');
+  writeRef(at.path, 'refs/tags/web/v1', commit);
+  await at.world.store.repository('apps').refresh();
+  for (let turn = 0; turn < 3; turn += 1) await at.poll();
+  expect(at.world.store.find('apps.web.merge-1')?.outOfBand?.reason).toBe('NotAnApproval');
+  expect(await at.world.events('apps')).toEqual([
+    expect.stringMatching(/^MergeNotPublished: .*apps\.web\.merge-1 was published at this or a later commit/),
+  ]);
+  expect(at.comment(1, 'merged')).toContain('`web` is **not published**');
 });

@@ -219,8 +219,8 @@ export interface NewPullRequest {
 export interface PullRequestChange {
   readonly title?: string;
   readonly body?: string;
-  /** One that was closed already stays so. */
-  readonly state?: 'closed';
+  /** `closed`: one that was closed already stays so. `open` opens a closed one again, and rejects where the host does not permit that. */
+  readonly state?: 'closed' | 'open';
 }
 
 export interface Review {
@@ -239,6 +239,11 @@ export interface Closing {
   /** Login. */
   readonly by: string;
   readonly comment: string | undefined;
+  /**
+   * The host closed it by itself, in the name of the user who had removed a branch with the name of its head: it may do so later, for a removal from
+   * before it was opened. False where the host does not report that.
+   */
+  readonly isByRemoval?: boolean;
 }
 
 export interface Comment {

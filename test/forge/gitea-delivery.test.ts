@@ -76,13 +76,19 @@ describe('deliveries by pull request', { ...skipFor(missing !== '' && missing), 
     expect(await fileOn('main')).toContain('value: "1"');
     expect(await pulls()).toMatchObject([{ merged: true }]);
     expect(await gitea.refs('edge-by-pull')).not.toContain(BRANCH);
-    // A slow host gets to the removal of the branch later, and closes the next pull request of a branch with that name.
     await gitea.finishQueued();
 
-    // The branch of the target moves on, which its rules do not permit for a head.
+    // A slow host gets to the removal of the branch later, and closes the next pull request of a branch with that name.
     await publishNext(world, web, 'w2', '2');
     await reaches({ reason: 'WaitsForMerge' });
+    await gitea.handleRemovalLate('edge-by-pull', BRANCH, 'edge-sluice');
     const [before] = await pulls();
+    expect(before?.state).toBe('closed');
+    await reaches({ reason: 'WaitsForMerge', message: expect.stringMatching(/pulls\/2\b/) });
+    expect((await pulls()).map(({ state }) => state)).toEqual(['open', 'closed']);
+    expect(await world.events('edge')).toContainEqual(expect.stringMatching(/^PullRequestReopened: .*\/2 is opened/));
+
+    // The branch of the target moves on, which its rules do not permit for a head.
     await gitea.api('DELETE', `${path}/branch_protections/main`);
     const content = Buffer.from('x').toString('base64');
     await gitea.api('POST', `${path}/contents/other.txt`, { content, branch: 'main' });
@@ -97,11 +103,13 @@ describe('deliveries by pull request', { ...skipFor(missing !== '' && missing), 
     expect(await pulls()).toHaveLength(2);
     await succeed();
     await reaches({ reason: 'Delivered', packages: [{ package: 'web', revision: 2 }] });
-    await gitea.finishQueued();
 
     // A user closes, reopens and merges.
     await client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { pullRequest: { merge: 'manual' } } });
     await publishNext(world, web, 'w3', '3');
+    await reaches({ reason: 'WaitsForMerge' });
+    // What it may have closed for the removal of the last branch is opened again.
+    await gitea.finishQueued();
     await reaches({ reason: 'WaitsForMerge' });
     const number = (await pulls())[0]?.number;
     await gitea.api('POST', `${path}/issues/${number}/comments`, { body: 'not on a Friday' });

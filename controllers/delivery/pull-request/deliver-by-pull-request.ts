@@ -4,10 +4,10 @@ import { normalizeDirectory } from '../../../src/delivery/path-rules.ts';
 import { decidePull, type PullFacts, type PullWait } from '../../../src/delivery/pull-request/decide-pull.ts';
 import type { Desired } from '../../../src/delivery/tree/desired-result.ts';
 import type { Closing, Forge, PullRequest } from '../../../src/forge/forge.ts';
+import { isPermanent } from '../../../src/forge/pause-after.ts';
 import { isSluiceError, SluiceError, unlessMissing } from '../../../src/foundation/sluice-error.ts';
-import { digest } from '../../../src/foundation/text/canonical-json.ts';
 import type { Clock } from '../../../src/foundation/time/clock.ts';
-import type { GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
+import type { Oid, Signature } from '../../../src/git/git-repository.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../../src/resource/object/object.ts';
 import type { EventDeduplicator } from '../../event-deduplicator.ts';
@@ -16,8 +16,16 @@ import type { MergeAttempts } from '../../pull-request/merging/merge-attempts.ts
 import { plainLine } from '../../pull-request/text/quote.ts';
 import { proposalsIn, withSection } from '../../pull-request/text/section.ts';
 import type { TargetBranch } from '../branch/target-branch.ts';
-import { DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
-import { describeDeliveryPull, describeUnneeded, mergeTexts } from './describe-delivery-pull.ts';
+import { contentOf, DeliveryBranch, deliveryBranchName, type ProposedDelivery } from './delivery-branch.ts';
+import { ENDED, markOf, reopenedMark, wasReopened } from './delivery-marks.ts';
+import {
+  describeClosed,
+  describeDeliveryPull,
+  describeReopened,
+  describeUnneeded,
+  mergeTexts,
+} from './describe-delivery-pull.ts';
+import { type PullStatus, stateOf, statusOf } from './pull-status.ts';
 
 /** Steps of one reconciliation; the longest sequence has four. */
 const MAX_STEPS = 8;
@@ -27,8 +35,6 @@ const UNKNOWN_MS = 60_000;
 const MERGEABILITY_MS = 300_000;
 /** For so long, in milliseconds, the host is not searched for another pull request of the branch, which takes many requests on some hosts. */
 const SEARCH_MS = 900_000;
-/** In the marker of a pull request that Sluice closed itself. */
-const ENDED = idOf('ended');
 
 export interface PullDelivery {
   readonly target: Stored<DeliveryTarget>;
@@ -54,8 +60,6 @@ export interface PullContext {
   readonly before: PullRound | undefined;
   readonly signal: AbortSignal;
 }
-
-export type PullStatus = NonNullable<NonNullable<DeliveryTarget['status']>['pullRequest']>;
 
 export interface PullOutcome {
   /** Undefined if the branch of the target has everything. */
@@ -87,6 +91,8 @@ interface Seen {
   readonly pull: PullRequest | undefined;
   readonly head: Oid | undefined;
   readonly by: string;
+  /** Of one that was rejected. */
+  readonly closing: Closing | undefined;
   readonly facts: PullFacts;
   /** Whether it can be merged was not read again, or whether there is another one. */
   readonly isRemembered: boolean;
@@ -114,7 +120,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
   };
   const content = await contentOf(branch.git, tree, directory);
   const key = keyText(keyOf(target));
-  const id = idOf(key, content);
+  const id = markOf(key, content);
   const isPending = result.edits.size > 0;
   const text = describeDeliveryPull(target, result, own.name);
 
@@ -147,6 +153,9 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       case 'open':
         await open();
         break;
+      case 'reopen':
+        if (pull !== undefined) await reopen(pull);
+        break;
       case 'merge': {
         const outcome = pull === undefined || head === undefined ? undefined : await merge(pull, head, seen);
         if (outcome !== undefined) return outcome;
@@ -155,7 +164,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       case 'wait':
         if (next.for === 'queue' && pull !== undefined && (await leaveQueue(pull))) break;
         if (pull?.state === 'open') await show(pull);
-        return { wait: { for: next.for, message: await waitText(next.for, seen) }, ...withStatus(pull, seen) };
+        return { wait: { for: next.for, message: waitText(next.for, seen) }, ...withStatus(pull, seen) };
     }
   }
   throw new SluiceError('Busy', `branch ${own.name} of ${place.repo} changes all the time; it is tried again`);
@@ -175,8 +184,14 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     const mergeabilityMs = remembered === undefined ? context.clock.monotonic() : context.before?.mergeabilityMs;
     Object.assign(round, { pull, mergeability, mergeabilityMs, base, head, searchedMs });
     if (mergeability !== 'queued') attempts.noteQueued(key, undefined);
+    const rejected = isPending && pull !== undefined && (await isRejected(pull)) ? pull : undefined;
+    const known = found.isRemembered === true ? context.before?.closing : undefined;
+    const closing = rejected && (known ?? (await forge.closing(rejected, signal)));
+    // Hosts write what it was for a moment later, so that it is read twice.
+    round.closing = found.isRemembered === true ? closing : undefined;
+    const mayReopen = rejected !== undefined && closing?.isByRemoval === true && !wasReopened(rejected);
     return {
-      ...{ pull, head, by, isRemembered: remembered !== undefined || found.isRemembered === true },
+      ...{ pull, head, by, closing, isRemembered: remembered !== undefined || found.isRemembered === true },
       facts: {
         ...{ isPending, merge: wanted?.merge ?? 'manual' },
         ...(head === undefined || inspected === undefined
@@ -184,7 +199,7 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
           : { branch: { ...(facts as Omit<typeof inspected, 'by'>), head } }),
         ...(pull === undefined
           ? {}
-          : { pull: { state: pull.state, head: pull.head.commit, isRejected: await isRejected(pull) } }),
+          : { pull: { state: pull.state, head: pull.head.commit, isRejected: rejected !== undefined, mayReopen } }),
         ...(mergeability === undefined ? {} : { mergeability }),
         isUnknownForLong: isUnknownForLong(pull, mergeability),
       },
@@ -260,16 +275,32 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     events.record(target, 'Normal', 'PullRequestClosed', message, 'pull request');
   }
 
-  async function open(): Promise<void> {
+  /** `mark`: of the one that it is opened in the place of. */
+  async function open(mark?: string): Promise<void> {
     round.isWritten = true;
     const title = wanted?.title ?? `Deliver to ${name}`;
     const pull = await forge.open({ head: own.name, base: place.branch, title, body: text }, signal);
     events.record(target, 'Normal', 'PullRequestOpened', `packages are delivered by ${pull.url}`, 'pull request');
-    await show(pull);
+    await show(pull, { mark });
+  }
+
+  async function reopen(pull: PullRequest): Promise<void> {
+    round.isWritten = true;
+    const mark = reopenedMark(pull.head);
+    try {
+      await show(pull, { mark, state: 'open' });
+    } catch (error) {
+      if (!isPermanent(error) && !isSluiceError(error, 'Conflict')) throw error;
+      return open(mark);
+    }
+    events.record(target, 'Normal', 'PullRequestReopened', describeReopened(pull), 'pull request');
   }
 
   /** The marker is written last, so that labels and reviewers are not left out after a crash; later users may remove them. */
-  async function show(pull: PullRequest): Promise<void> {
+  async function show(
+    pull: PullRequest,
+    { mark, state }: { readonly mark?: string | undefined; readonly state?: 'open' } = {},
+  ): Promise<void> {
     if (proposalsIn(pull.body).length === 0 && wanted !== undefined) {
       await forge.addLabels(pull, wanted.labels, signal);
       for (const one of await forge.requestReviewers(pull.number, wanted.reviewers, signal)) {
@@ -278,11 +309,12 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
       }
     }
     const rest = pull.body.trim() === text.trim() ? '' : pull.body;
-    const body = withSection(rest, [id], text);
+    const again = mark ?? (wasReopened(pull) ? reopenedMark(pull.head) : undefined);
+    const body = withSection(rest, again === undefined ? [id] : [id, again], text);
     // Hosts return line breaks as they were sent by browsers.
-    if (body === pull.body.replaceAll('\r\n', '\n')) return;
+    if (state === undefined && body === pull.body.replaceAll('\r\n', '\n')) return;
     round.isWritten = true;
-    await forge.update(pull.number, { body }, signal);
+    await forge.update(pull.number, { body, ...(state === undefined ? {} : { state }) }, signal);
   }
 
   /** Returns undefined if everything has to be read again. */
@@ -338,21 +370,15 @@ export async function deliverByPullRequest(context: PullContext, delivery: PullD
     return (await dequeue(context, { object: target, url, reason, isUpToUsers: true, remove })) === 'left';
   }
 
-  async function waitText(reason: PullWait, { pull, head, by, isRemembered }: Seen): Promise<string> {
+  function waitText(reason: PullWait, { pull, head, by, closing }: Seen): string {
     const url = pull?.url ?? `a pull request of ${own.name}`;
     switch (reason) {
       case 'merge':
         return `waits for the merge of ${url}`;
       case 'queue':
         return `waits for the merge queue of the host: ${url}`;
-      case 'reopen': {
-        const before = isRemembered ? context.before?.closing : undefined;
-        const closing = before ?? (pull && (await forge.closing(pull, signal)));
-        round.closing = closing;
-        const who = closing === undefined ? '' : ` by ${plainLine(closing.by)}`;
-        const why = closing?.comment === undefined ? '' : ` (${plainLine(closing.comment)})`;
-        return `${url} was closed${who}${why}, so that nothing is delivered; reopen it, or publish another revision`;
-      }
+      case 'reopen':
+        return describeClosed(url, closing);
       case 'branch': {
         const way = pull?.state === 'open' ? `merge or close ${url}, or remove the commit` : 'remove the branch';
         return `branch ${own.name} was changed by ${plainLine(by)} (commit ${head}), which Sluice does not overwrite; ${way}`;
@@ -366,26 +392,4 @@ function withStatus(pull: PullRequest | undefined, { facts }: Seen): Pick<PullOu
   return {
     pullRequest: { ...statusOf(pull), ...(facts.mergeability === 'queued' ? { state: 'Queued' as const } : {}) },
   };
-}
-
-const STATES = { open: 'Open', closed: 'Closed', merged: 'Merged' } as const;
-
-function statusOf({ number, url, state, head }: PullRequest): PullStatus {
-  return { number, url, state: STATES[state], ...(head.commit === '' ? {} : { commit: head.commit }) };
-}
-
-/** What changes with each change of users. */
-export function stateOf(pull: PullRequest | undefined): unknown {
-  return pull && [pull.number, pull.state, pull.updatedAt, pull.head.commit];
-}
-
-/** The id of the directory in a tree or commit; empty where it does not have it. */
-async function contentOf(git: GitRepository, tree: Oid, directory: string): Promise<string> {
-  const [stat] = await git.statObjects([`${tree}:${directory}`]);
-  return stat?.oid ?? '';
-}
-
-/** The form of the marker that `section.ts` finds. */
-function idOf(...parts: readonly string[]): string {
-  return digest(parts.join(' ')).replace(/^.*:/, '').slice(0, 16);
 }

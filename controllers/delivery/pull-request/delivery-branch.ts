@@ -121,6 +121,12 @@ export function deliveryBranchName({ namespace, name }: { readonly namespace: st
   return namespace === 'default' ? joinPath('sluice/delivery', name) : `sluice/delivery-${namespace}/${name}`;
 }
 
+/** The id of the directory in a tree or commit; empty where it does not have it. */
+export async function contentOf(git: GitRepository, tree: Oid, directory: string): Promise<string> {
+  const [stat] = await git.statObjects([`${tree}:${directory}`]);
+  return stat?.oid ?? '';
+}
+
 /** True for a commit that Sluice made for a target, as it was made: an amended one has another tree. */
 function isOwnCommit({ message, tree, parents }: Commit, target: string): boolean {
   const [, recorded] = new RegExp(`^${TREE_TRAILER}: ([0-9a-f]{40})$`, 'm').exec(message) ?? [];

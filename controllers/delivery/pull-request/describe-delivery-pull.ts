@@ -1,7 +1,8 @@
 import type { Desired } from '../../../src/delivery/tree/desired-result.ts';
 import { readMessage } from '../../../src/delivery/tree/trailers.ts';
+import type { Closing, PullRequest } from '../../../src/forge/forge.ts';
 import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery/delivery-target.ts';
-import { inlineCode } from '../../pull-request/text/quote.ts';
+import { inlineCode, plainLine } from '../../pull-request/text/quote.ts';
 
 /** Rows of the table of packages. */
 const MAX_ROWS = 200;
@@ -38,6 +39,18 @@ export function describeDeliveryPull(
 /** The text of a pull request that Sluice closes. */
 export function describeUnneeded({ metadata, spec }: DeliveryTarget): string {
   return `Closed by Sluice: ${inlineCode(spec.git.branch)} has everything that DeliveryTarget ${inlineCode(metadata.name)} delivers.`;
+}
+
+/** Why a target waits for a pull request that was closed. */
+export function describeClosed(url: string, closing: Closing | undefined): string {
+  const who = closing === undefined ? '' : ` by ${plainLine(closing.by)}`;
+  const why = closing?.comment === undefined ? '' : ` (${plainLine(closing.comment)})`;
+  return `${url} was closed${who}${why}, so that nothing is delivered; reopen it, or publish another revision`;
+}
+
+/** The event about a pull request that the host closed, and that Sluice opens again. */
+export function describeReopened({ url, head }: Pick<PullRequest, 'url' | 'head'>): string {
+  return `${url} is opened again: the host had closed it for the removal of a branch ${head.branch}, which is there with what is delivered`;
 }
 
 /** Subject and other lines of the commit of a merge. The trailers of a delivery stay whole. */

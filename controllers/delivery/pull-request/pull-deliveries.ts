@@ -19,9 +19,8 @@ import {
   type PullContext,
   type PullDelivery,
   type PullRound,
-  type PullStatus,
-  stateOf,
 } from './deliver-by-pull-request.ts';
+import { type PullStatus, stateOf } from './pull-status.ts';
 
 /** Opens the repository of a target with `spec.pullRequest` on its host. Rejects with InvalidInput if the host does not have it. */
 export type OpenTargetForge = (target: Stored<DeliveryTarget>) => Forge;

@@ -84,11 +84,20 @@ export async function awaitedMerges(
 }
 
 /** The pull requests other than this one that were merged, of those that changed last. */
-export async function otherMerges(
+async function otherMerges(
   forge: Pick<Forge, 'listUpdated'>,
   number: number,
   signal: AbortSignal,
-): Promise<PullRequest[]> {
+): Promise<readonly PullRequest[]> {
+  return (await otherPulls(forge, number, signal)).filter(({ state }) => state === 'merged');
+}
+
+/** The pull requests other than this one, in any state, of those that changed last. */
+export async function otherPulls(
+  forge: Pick<Forge, 'listUpdated'>,
+  number: number,
+  signal: AbortSignal,
+): Promise<readonly PullRequest[]> {
   const recent = await forge.listUpdated('1970-01-01T00:00:00Z', MAX_PULLS, signal);
-  return recent.filter((pull) => pull.number !== number && pull.state === 'merged');
+  return recent.filter((pull) => pull.number !== number);
 }

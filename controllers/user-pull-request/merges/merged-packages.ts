@@ -2,12 +2,13 @@ import type { PullRequest } from '../../../src/forge/forge.ts';
 import type { Oid } from '../../../src/git/git-repository.ts';
 import { pickedCommits, startOfRebase } from '../../../src/package/plan/records/rebased-commits.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
-import { fetchHead, hasCommit, MISSING_HEAD_MS } from '../../pull-request/merged/fetch-head.ts';
+import { fetchHead, MISSING_HEAD_MS } from '../../pull-request/merged/fetch-head.ts';
 import { changesOfBranch, startOfBranch } from '../judging/branch-changes.ts';
 import { type ChangedPackages, changedPackages, packagesAt } from '../judging/changed-packages.ts';
 import { startOfCopies } from './copied-commits.ts';
 import { type LeftOut, leftOutOf } from './left-out.ts';
 import { packagesBelow } from './unsure-packages.ts';
+import { foreignPackages, type MainBefore, mainBefore, shapeOf, upperPull } from './unusual-merges.ts';
 
 /** A package that a pull request has changed, as its merge left it. */
 export interface PackageAtMerge {
@@ -30,6 +31,9 @@ const TOO_MANY_FOLDERS =
 const NO_HEAD =
   'its head cannot be fetched from the host, without which it is not known whether a rebase has brought more than its last commit; change what is missing in another pull request';
 
+const NO_BASE =
+  'the host does not report where the main branch was before it was moved to the head of the branch; change what is missing in another pull request';
+
 export interface PackagesAtMerge {
   readonly packages: readonly PackageAtMerge[];
   /** The main branch before the merge, as far as the history shows it. */
@@ -42,43 +46,70 @@ export interface PackagesAtMerge {
   readonly isPushed: boolean;
 }
 
+export interface MergeSurroundings {
+  /** The other pull requests that changed last, in any state; called only for rebases of several commits and for unusual merges. */
+  otherPulls(): Promise<readonly PullRequest[]>;
+  /** False for the pull request of a proposal. */
+  isOfUser(pull: PullRequest): Promise<boolean>;
+  /** Where the main branch was when this head was checked last, if this process has checked it. */
+  readonly checkedOnto: Oid | undefined;
+  /** Since the commit was found. */
+  readonly waitedMs: number;
+}
+
 /**
  * The packages that the merge of a pull request has changed on the main branch, as it left them. Where the history does not show what the main branch
  * had before, they are those that its branch changes. Without its head it is not known what of a squash or a rebase the branch has: undefined then if
- * the head is still awaited, as `waitedMs` since the commit was found has it. `otherMerges` returns the commits of other merges, which are read only
- * for a rebase of several commits. The mirror has the commit.
+ * the head is still awaited, or another pull request that has this commit too. The mirror has the commit.
  */
 export async function packagesAtMerge(
   repository: PackageRepository,
   pull: PullRequest,
-  { otherMerges, waitedMs }: { readonly otherMerges: () => Promise<ReadonlySet<Oid>>; readonly waitedMs: number },
+  surroundings: MergeSurroundings,
   signal: AbortSignal,
 ): Promise<PackagesAtMerge | undefined> {
+  const { checkedOnto, waitedMs } = surroundings;
+  const otherPulls = () => surroundings.otherPulls();
   const { merged } = pull;
   const { git, layout } = repository;
+  const { directory } = layout;
   const commit = merged?.commit ?? '';
   const { parents } = await git.readCommit(commit);
   // A merge of Git has its head.
-  const [onto, ofMerge] = parents;
+  const [first, ofMerge] = parents;
   const isPushed = wasPushed(pull.head);
+  const none: PackagesAtMerge = { packages: [], main: commit, leftOut: [], unknown: undefined, isPushed };
   // A repository without an earlier commit has nothing that could be merged into.
-  if (onto === undefined) return { packages: [], main: commit, leftOut: [], unknown: undefined, isPushed };
+  if (first === undefined) return none;
   const head = (await fetchHead(repository, pull, signal)) ? pull.head.commit : ofMerge;
   if (head === undefined && waitedMs < MISSING_HEAD_MS) return undefined;
-  const range = { commit, onto, base: merged?.base, isMergeBase: merged?.isMergeBase === true };
+  const before = await mainBefore(repository, pull, checkedOnto);
+  const shape = await shapeOf(repository, { commit, head, parents: [first, ...parents.slice(1)] }, before);
+  if (shape.isBelow) {
+    const upper = await upperPull(pull, parents, surroundings);
+    if (upper === 'merged') return none;
+    if (upper === 'open' && waitedMs < MISSING_HEAD_MS) return undefined;
+  }
+  const { onto } = shape;
+  const range = { commit, onto, before, isMergeBase: merged?.isMergeBase === true };
   const merge: MergeStart =
-    head === undefined ? { start: onto } : await startOfMerge(repository, { ...range, head }, otherMerges, signal);
+    head === undefined || shape.isMerge
+      ? { start: onto }
+      : await startOfMerge(repository, { ...range, head }, otherPulls, signal);
   const { start } = merge;
-  const { directory } = layout;
-  const { packages: changed, isComplete } =
+  const found =
     start !== undefined
       ? await changedPackages(git, { before: start, after: commit, directory })
       : await changedByBranch(git, { head, onto, commit, directory }, signal);
+  const changed = found.packages;
+  const foreign = await foreignPackages(repository, pull, { changed, shape, before, otherPulls }, signal);
   const below = await packagesBelow(repository, { ...merge, changed, head, onto }, signal);
   const paths = new Set(changed.map(({ path }) => path));
   const added = below.packages.filter(({ path }) => !paths.has(path));
-  const all = [...changed, ...added].sort((a, b) => (a.path < b.path ? -1 : 1));
-  const unsure = new Set(below.packages.map(({ path }) => path));
+  const all = [...changed, ...added]
+    .filter(({ path }) => !foreign.known.has(path))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+  const unsure = new Set([...below.packages.map(({ path }) => path), ...foreign.unsure]);
   const [trees, ofHead] = [
     await packagesAt(git, { commit, directory }, all),
     head === undefined ? undefined : await packagesAt(git, { commit: head, directory }, all),
@@ -95,12 +126,14 @@ export async function packagesAtMerge(
       : [];
   const shown = packages.filter(({ after, isShown }) => isShown || after !== undefined);
   const unknown =
-    !isComplete || !below.isComplete
+    !found.isComplete || !below.isComplete
       ? TOO_MANY_FOLDERS
       : // Where the main branch was at its parent, it is the one commit of the merge.
         head === undefined && merged?.base !== onto
         ? NO_HEAD
-        : undefined;
+        : commit === head && start === undefined
+          ? NO_BASE
+          : undefined;
   return { packages: shown, main: start ?? onto, leftOut, unknown, isPushed };
 }
 
@@ -131,23 +164,22 @@ async function startOfMerge(
     head,
     commit,
     onto,
-    base,
+    before: { reported: before, last },
     isMergeBase,
-  }: { head: Oid; commit: Oid; onto: Oid; base: string | undefined; isMergeBase: boolean },
-  otherMerges: () => Promise<ReadonlySet<Oid>>,
+  }: { head: Oid; commit: Oid; onto: Oid; before: MainBefore; isMergeBase: boolean },
+  otherPulls: () => Promise<readonly PullRequest[]>,
   signal: AbortSignal,
 ): Promise<MergeStart> {
   const { git } = repository;
-  const before = base !== undefined && (await hasCommit(repository, base)) ? base : undefined;
   // A branch that the main branch was moved to has no commit of its own for the merge.
-  if (commit === head) return { start: before };
-  if ((await git.readCommit(commit)).parents.length > 1) return { start: onto };
+  if (commit === head) return { start: last };
   const rebase = { head, commit, base: before };
   const heads = new Set(before === undefined ? [] : [before]);
   const first = await startOfRebase(git, { ...rebase, before: heads });
   if (first === undefined || first === onto) return { start: first };
   // A host can report a base from before the merge of the branch that this one was based on, whose copies have the same times.
-  const earliest = await startOfRebase(git, { ...rebase, before: new Set([...heads, ...(await otherMerges())]) });
+  const others = (await otherPulls()).flatMap(({ merged }) => merged?.commit ?? []);
+  const earliest = await startOfRebase(git, { ...rebase, before: new Set([...heads, ...others]) });
   const picked = await pickedCommits(git, head, before ?? onto);
   if (earliest === undefined || picked === undefined) return { start: undefined };
   return { ...(await startOfCopies(git, { picked, commit, start: earliest, isMergeBase }, signal)), earliest };

@@ -1,4 +1,5 @@
 import type { PullRequest } from '../../../src/forge/forge.ts';
+import type { Oid } from '../../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 
 const LONG_AGO_MS = 3_600_000;
@@ -15,6 +16,8 @@ export interface MergedUserPull {
   /** It was merged before this process read the host for the first time, or long before its last change. */
   readonly isMissed: boolean;
   attempts: number;
+  /** Where the main branch was when the head was checked last that was merged; undefined if this process has not checked it. */
+  readonly checkedOnto?: Oid | undefined;
   /** Since when it waits for its commit on the main branch, or for that of an earlier one; in milliseconds of running time. */
   waitsSince?: number;
   /** When its commit was found on the main branch, in milliseconds of running time. */

@@ -5,12 +5,17 @@ import type { Clock } from '../../../src/foundation/time/clock.ts';
 import { type RevisionKey, revisionName } from '../../../src/package/model/identity/identity.ts';
 import type { EffectivePolicy } from '../../../src/package/model/policy/policy.ts';
 import type { ReviewPolicy } from '../../../src/package/model/policy/review-policy.ts';
-import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
-import { mergedPackageProblem, mergeWorkspace } from '../../../src/package/plan/create/merged-package.ts';
+import {
+  isPlaceholder,
+  isPublished,
+  type PackageRevision,
+} from '../../../src/package/model/revision/package-revision.ts';
+import { mergedPackageProblem, mergeWorkspace, wasPublished } from '../../../src/package/plan/create/merged-package.ts';
 import type { Renderer } from '../../../src/package/plan/ports/renderer.ts';
+import { recordedBypass } from '../../../src/package/plan/records/recorded-bypass.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../../src/package/store/revision-store.ts';
-import { awaitedMerges, otherMerges } from '../../pull-request/merged/earlier-merges.ts';
+import { awaitedMerges, otherPulls } from '../../pull-request/merged/earlier-merges.ts';
 import { hasCommit } from '../../pull-request/merged/fetch-head.ts';
 import { isMergedBefore } from '../../pull-request/merged/merge-publication.ts';
 import {
@@ -97,7 +102,7 @@ function mergeWorkspaceOf(number: number): string {
 export async function publishUserMerge(
   context: UserMergeContext,
   listed: PullRequest,
-  wait: Pick<MergedUserPull, 'foundMs' | 'failing'>,
+  wait: Pick<MergedUserPull, 'foundMs' | 'failing' | 'checkedOnto'>,
 ): Promise<UserMerge | 'missing' | 'waits'> {
   const { repository, forge, clock, signal } = context;
   // By a policy that was just written the merge may publish: otherwise it would be settled without that.
@@ -106,16 +111,18 @@ export async function publishUserMerge(
   if (!(await hasCommit(repository, commit)) || !(await repository.index.isOnMain(commit))) return 'missing';
   wait.foundMs ??= clock.monotonic();
   const waitedMs = clock.monotonic() - wait.foundMs;
-  const merges = async () =>
-    new Set((await otherMerges(forge, listed.number, signal)).flatMap(({ merged }) => merged?.commit ?? []));
-  const read = await packagesAtMerge(repository, listed, { otherMerges: merges, waitedMs }, signal);
+  const surroundings = {
+    ...{ otherPulls: () => otherPulls(forge, listed.number, signal), isOfUser: context.isOfUser },
+    ...{ checkedOnto: wait.checkedOnto, waitedMs },
+  };
+  const read = await packagesAtMerge(repository, listed, surroundings, signal);
   // The commits of a shared branch may have been fetched just now, which has ended before this process began.
   if (!(await context.isOfUser(listed))) return { packages: [], known: [], unknown: undefined };
   if (read === undefined) return 'waits';
   const wanted: (PackageAtMerge & Publication)[] = [];
   const known: PackageMerge[] = [];
   for (const one of read.packages) {
-    const before = publishedAt(repository, listed.number, one.path, commit);
+    const before = await publishedAt(repository, one.path, commit);
     const how = before === undefined ? await publicationOf(context, one, { ...listed, commit }) : undefined;
     if (before !== undefined) known.push(before);
     else if (how !== undefined) wanted.push({ ...one, ...how });
@@ -168,7 +175,7 @@ export async function publishUserMerge(
   const packages: PackageMerge[] = [];
   for (const one of outcomes) {
     const isOpen = one.result === 'not_published';
-    const before = isOpen ? publishedAt(repository, listed.number, one.path, commit) : undefined;
+    const before = isOpen ? await publishedAt(repository, one.path, commit) : undefined;
     if (before === undefined) packages.push(one);
     else known.push(before);
   }
@@ -188,19 +195,23 @@ export async function publishUserMerge(
   return { packages, known, unknown };
 }
 
-function publishedAt(
+/**
+ * The publication of a package at the commit of a merge, whichever pull request with this commit it is of. Any user who may push can push a tag there,
+ * also with the workspace of the merge: it counts only if Sluice has made it, or an operator has adopted it.
+ */
+async function publishedAt(
   repository: PackageRepository,
-  number: number,
   path: string,
   commit: string,
-): PackageMerge | undefined {
-  const base = mergeWorkspaceOf(number);
-  const { package: name } = keyAt({ repository, workspace: base }, path);
-  const isOfMerge = ({ key: { workspace } }: PackageRevision) => workspace === base || workspace.startsWith(`${base}-`);
-  const known = repository.index
-    .ofPackage(name)
-    .find((one) => one.commit === commit && isPublished(one) && isOfMerge(one));
-  return known && outcomeOf(path, known);
+): Promise<PackageMerge | undefined> {
+  const { package: name } = keyAt({ repository, workspace: '' }, path);
+  for (const one of repository.index.ofPackage(name)) {
+    if (one.commit !== commit || !isPublished(one) || isPlaceholder(one)) continue;
+    const counts = one.outOfBand === undefined || (await recordedBypass(one, repository.trust)) !== undefined;
+    // A key that is revoked since does not undo it.
+    if (counts || wasPublished(repository, name, commit)) return outcomeOf(path, one);
+  }
+  return undefined;
 }
 
 function outcomeOf(path: string, revision: PackageRevision, refusal?: string): PackageMerge {
@@ -215,7 +226,7 @@ interface Publication {
 }
 
 const NOT_SHOWN =
-  'commits that changed it on the main branch have the times of commits of the branch, which does not make their changes, so that they can be of another user; change it in another pull request, or propose a draft of it';
+  'the commits that changed it on the main branch are not surely of this branch, but can be of another user; change it in another pull request, or propose a draft of it';
 const NO_FILE = 'its Kptfile is a symbolic link or a submodule, so that it is no package; replace it by a file';
 
 /** Whether one of the policies lets merges publish since before this one. */

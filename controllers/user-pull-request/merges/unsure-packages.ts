@@ -52,7 +52,7 @@ export async function packagesBelow(
 }
 
 /** One of the folders is the other one, or in it. */
-function isNear(one: string, other: string): boolean {
+export function isNear(one: string, other: string): boolean {
   return one === other || one.startsWith(`${other}/`) || other.startsWith(`${one}/`);
 }
 

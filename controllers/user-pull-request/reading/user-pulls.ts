@@ -6,6 +6,7 @@ import type { ListReader } from '../../../src/forge/shared-lists.ts';
 import { inSlices } from '../../../src/foundation/concurrency/in-slices.ts';
 import { LruCache } from '../../../src/foundation/lru-cache.ts';
 import { type Clock, timestamp } from '../../../src/foundation/time/clock.ts';
+import type { Oid } from '../../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import type { AwaitedMerge } from '../../pull-request/merged/awaited-merge.ts';
 import type { OwnBranches } from '../../pull-request/own-branch.ts';
@@ -80,6 +81,8 @@ export class UserPulls {
   readonly #merged = new Map<number, MergedUserPull>();
   /** When those changed last whose packages are published. */
   readonly #settled = new LruCache<number, string>({ maxEntries: MAX_SETTLED });
+  /** The last checks of merged ones. */
+  readonly #checked = new LruCache<number, Pick<CheckedPackages, 'head' | 'mainHead'>>({ maxEntries: MAX_SETTLED });
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
   #hasBegun = false;
   #policies: string | undefined;
@@ -261,7 +264,10 @@ export class UserPulls {
     if (await this.#isToPublish(pull, mergedSince)) {
       const waiting = this.#merged.get(number);
       if (waiting !== undefined) waiting.pull = pull;
-      else this.#merged.set(number, { pull, isMissed: isFirst || isLongAgo(pull), attempts: 0 });
+      else {
+        const checkedOnto = this.#checkedOnto(pull);
+        this.#merged.set(number, { pull, isMissed: isFirst || isLongAgo(pull), attempts: 0, checkedOnto });
+      }
     } else if (isMergedSince(pull, mergedSince)) await this.proposals.noteMerged(pull);
     const known = this.#open.get(number);
     if (known?.updatedAt === updatedAt) return;
@@ -274,6 +280,16 @@ export class UserPulls {
     this.proposals.forget(number);
     this.#open.set(number, { written: {}, ...known, updatedAt, head: pull.head });
     this.#changes.note(pull);
+  }
+
+  /** Where the main branch was when the head of a merged one was checked last. */
+  #checkedOnto({ number, head }: PullRequest): Oid | undefined {
+    const checked = this.#open.get(number)?.checked ?? this.#checked.get(number);
+    if (checked?.head !== head.commit) return undefined;
+    // A comment about the merge has it looked at once more.
+    const { mainHead } = checked;
+    this.#checked.set(number, { head: head.commit, mainHead });
+    return mainHead;
   }
 
   async #isToPublish(pull: PullRequest, mergedSince: string | undefined): Promise<boolean> {

@@ -19,6 +19,7 @@ const facts: fc.Arbitrary<PullFacts> = fc.record(
       state: fc.constantFrom('open', 'merged', 'closed'),
       head: fc.constantFrom(...HEADS),
       isRejected: fc.boolean(),
+      mayReopen: fc.boolean(),
     }),
     mergeability: fc.constantFrom('mergeable', 'conflict', 'behind', 'blocked', 'draft', 'queued', 'unknown'),
   },
@@ -43,7 +44,10 @@ test('no step loses what users did, or delivers what is not desired', () => {
       if (step.do === 'close') expect(!isPending && isOpen).toBe(true);
       if (step.do === 'remove-branch') expect(isPending || isOpen).toBe(false);
       if (!isOpen && pull?.isRejected === true && pull.state === 'closed' && isPending)
-        expect(step).toEqual({ do: 'wait', for: 'reopen' });
+        expect([{ do: 'reopen' }, { do: 'wait', for: 'reopen' }]).toContainEqual(step);
+      // What users closed stays so, and what is not as it was proposed.
+      if (step.do === 'reopen')
+        expect(isPending && !isOpen && pull?.mayReopen && branch?.isCurrent && pull.head === branch.head).toBe(true);
     }),
     { numRuns: runs(1000) },
   );
@@ -68,6 +72,8 @@ test('each sequence of steps ends: with a merge, or waiting', () => {
           now = { ...kept, branch: own, ...(pull?.state === 'open' ? { pull: { ...pull, head: 'new' } } : {}) };
         if (next.do === 'open')
           now = { ...kept, pull: { state: 'open', head: 'new', isRejected: false }, mergeability: 'mergeable' };
+        if (next.do === 'reopen' && pull !== undefined)
+          now = { ...kept, pull: { ...pull, state: 'open', mayReopen: false }, mergeability: 'mergeable' };
         if (next.do === 'close' && pull !== undefined) now = { ...kept, pull: { ...pull, state: 'closed' } };
         if (next.do === 'remove-branch') {
           const { branch: _removed, ...without } = kept;

@@ -18,6 +18,8 @@ export interface PullFacts {
     readonly head: string;
     /** Users closed it with what is desired now. */
     readonly isRejected: boolean;
+    /** It was the host that closed it, for the removal of a branch, and Sluice has not opened it again at this head. */
+    readonly mayReopen?: boolean;
   };
   /** Of an open pull request. */
   readonly mergeability?: 'mergeable' | 'conflict' | 'behind' | 'blocked' | 'draft' | 'queued' | 'unknown';
@@ -35,6 +37,8 @@ export type PullStep =
   /** Sets the branch to one commit on top of the branch of the target. */
   | { readonly do: 'push' }
   | { readonly do: 'open' }
+  /** Opens again what the host closed for an earlier branch of the same name. */
+  | { readonly do: 'reopen' }
   | { readonly do: 'merge' }
   | { readonly do: 'wait'; readonly for: PullWait };
 
@@ -62,7 +66,10 @@ export function decidePull({
     return branch !== undefined && isFree ? { do: 'remove-branch' } : { do: 'nothing' };
   }
   if (open !== undefined && mergeability === 'queued') return { do: 'wait', for: 'queue' };
-  if (open === undefined && pull?.isRejected === true) return { do: 'wait', for: 'reopen' };
+  if (open === undefined && pull?.isRejected === true) {
+    const isAsProposed = branch?.isCurrent === true && branch.head === pull.head;
+    return pull.mayReopen === true && isAsProposed ? { do: 'reopen' } : { do: 'wait', for: 'reopen' };
+  }
   if (!isFree) return { do: 'wait', for: 'branch' };
   if (branch === undefined || !branch.isCurrent) return { do: 'push' };
   if (open === undefined) return { do: 'open' };

@@ -1,7 +1,6 @@
 import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { shorten } from '../../foundation/text/shorten.ts';
 import { annotationLink } from '../annotation-link.ts';
-import { closingOf } from '../comments/closing-comment.ts';
 import {
   type Check,
   type Closing,
@@ -26,6 +25,7 @@ import { lastVerdicts } from '../reviews/last-verdicts.ts';
 import { type Reviewers, requestReviewers } from '../reviews/request-reviewers.ts';
 import { isSameName } from '../same-name.ts';
 import { teamName } from '../team-name.ts';
+import { closingIn } from './gitea-closing.ts';
 import { GiteaComments } from './gitea-comments.ts';
 import { GiteaIssues } from './gitea-issues.ts';
 import { GiteaLabels } from './gitea-labels.ts';
@@ -199,15 +199,7 @@ export class GiteaForge implements Forge {
       if (read.length === 0) break;
       entries.push(...read);
     }
-    const by = entries.findLast(({ type }) => type === 'close')?.user?.login;
-    if (by === undefined) return undefined;
-    const comments = entries.filter(({ type }) => type === 'comment');
-    const reopened = entries.findLast(({ type }) => type === 'reopen')?.created_at;
-    return closingOf(
-      by,
-      comments.map(({ user, created_at: at, body }) => ({ author: user?.login, at, body })),
-      reopened,
-    );
+    return closingIn(entries);
   }
 
   async requestReviewers(

@@ -13,6 +13,7 @@ const STARTS_WITHIN = 60_000;
 /** Of the requests that its own hooks make. */
 const INTERNAL_TOKEN = 'the-word-of-the-hooks';
 const QUEUES_END_WITHIN_S = 90;
+const NO_COMMIT = '0'.repeat(40);
 
 /** The address of a running server. */
 export interface GiteaAddress {
@@ -91,13 +92,38 @@ export class Gitea {
 
   /** Resolves when it has done what it had queued, such as closing the pull requests of a branch that a push removed. */
   async finishQueued(): Promise<void> {
-    const response = await fetch(`${this.url}/api/internal/manager/flush-queues`, {
+    await this.#internal('manager/flush-queues', { Timeout: QUEUES_END_WITHIN_S * 1e9, NonBlocking: false });
+  }
+
+  /**
+   * Has it do what it queues for pushes of a user that remove a branch and create it again, which is there already: under load it gets to the
+   * removal when the next pull request of the branch is open.
+   */
+  async handleRemovalLate(repository: string, branch: string, username: string): Promise<void> {
+    const ref = `refs/heads/${branch}`;
+    const { id } = (await this.api('GET', `/users/${username}`)) as { id: number };
+    const { stdout } = await this.#git(repository, 'rev-parse', ref);
+    const head = stdout.trim();
+    for (const [before, after] of [
+      [head, NO_COMMIT],
+      [NO_COMMIT, head],
+    ])
+      await this.#internal(`hook/post-receive/${OWNER.username}/${repository}`, {
+        ...{ OldCommitIDs: [before], NewCommitIDs: [after], RefFullNames: [ref] },
+        ...{ UserID: id, UserName: username },
+      });
+    await this.finishQueued();
+  }
+
+  /** A request as its own hooks and commands make them. */
+  async #internal(path: string, body: unknown): Promise<void> {
+    const response = await fetch(`${this.url}/api/internal/${path}`, {
       method: 'POST',
       headers: { 'x-gitea-internal-auth': `Bearer ${INTERNAL_TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ Timeout: QUEUES_END_WITHIN_S * 1e9, NonBlocking: false }),
+      body: JSON.stringify(body),
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(`flush-queues: ${response.status} ${text}`);
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
   }
 
   /** Creates a private repository with a first commit on `main`. Returns its address for git. */
@@ -159,8 +185,11 @@ export class Gitea {
 
   /** The names and values of all refs. */
   async refs(repository: string): Promise<string> {
-    const args = ['-c', 'safe.directory=*', '-C', this.pathOf(repository), 'for-each-ref'];
-    return (await run('git', [...args, '--format=%(refname) %(objectname)'])).stdout;
+    return (await this.#git(repository, 'for-each-ref', '--format=%(refname) %(objectname)')).stdout;
+  }
+
+  #git(repository: string, ...args: string[]) {
+    return run('git', ['-c', 'safe.directory=*', '-C', this.pathOf(repository), ...args]);
   }
 }
 

@@ -26,6 +26,15 @@ export function describeEnds({ startWithPull, pageSize }: Suite): void {
     expect(await forge.listUpdated(EPOCH, 10, NO_SIGNAL)).toEqual([twice]);
   });
 
+  test('opens a closed pull request again, with another text', async () => {
+    const { forge, names, pull, setState } = await startWithPull();
+    await setState(names.anna, pull.number, 'closed');
+    const opened = await forge.update(pull.number, { body: 'again', state: 'open' }, NO_SIGNAL);
+    expect(opened).toMatchObject({ state: 'open', body: 'again' });
+    expect(await forge.get(pull.number, NO_SIGNAL)).toMatchObject({ state: 'open', body: 'again' });
+    expect((await forge.get(pull.number, NO_SIGNAL)).closedAt).toBeUndefined();
+  });
+
   test('finds the end after a long conversation', async () => {
     const { forge, names, pull, comment, setState } = await startWithPull();
     for (let at = 0; at < pageSize; at += 1) await comment(names.anna, pull.number, `remark ${at}`);

@@ -75,14 +75,15 @@ export function answerGraphql(
 
 /** With a function for what takes time or arguments. */
 function pullOf(repository: GitHubRepository, pull: Pull, url: string) {
-  const { number, title, body, author, head, base, merged, closedAt, createdAt, updatedAt, labels, comments } = pull;
+  const { number, title, body, author, head, base, baseCommit, merged, closedAt, createdAt, updatedAt } = pull;
+  const { labels, comments } = pull;
   const page = `${url}/${repository.owner}/${repository.name}/pull/${number}`;
   const mergeState = () => repository.mergeState(pull);
   return {
     ...{ number, title, body: body ?? '', url: page, author: actor(author), isDraft: false, createdAt, updatedAt },
     state: merged !== undefined ? 'MERGED' : closedAt === undefined ? 'OPEN' : 'CLOSED',
     ...{ headRefName: head.branch, headRefOid: head.commit, isCrossRepository: head.repository !== repository },
-    ...{ baseRefName: base, baseRefOid: merged?.base ?? repository.head(base) ?? head.commit },
+    ...{ baseRefName: base, baseRefOid: baseCommit },
     labels: ({ first: count }: { first: number }) => ({ nodes: [...labels].slice(0, count).map((name) => ({ name })) }),
     ...{ mergedBy: merged === undefined ? null : actor(merged.by), closedAt: closedAt ?? null },
     mergeCommit: merged === undefined ? null : { oid: merged.commit },

@@ -77,7 +77,7 @@ export class GitHubJson {
       requested_reviewers: [...pull.requestedUsers].map((login) => this.user(login)),
       labels: [...pull.labels].map((name) => this.label(name, repository.labels.get(name) ?? 'ededed')),
       head: ref(head.repository, head.branch, head.commit),
-      base: ref(repository, pull.base, merged?.base ?? repository.head(pull.base) ?? head.commit),
+      base: ref(repository, pull.base, pull.baseCommit),
     };
     // The labels of lists have texts always.
     if (isListed) return { ...this.#listed, ...own, labels: own.labels.map((one) => ({ ...one, description: '' })) };

@@ -36,6 +36,8 @@ export interface Issue extends Thread {
 export interface Pull extends Thread {
   readonly head: { readonly repository: GitHubRepository; readonly branch: string; commit: string };
   base: string;
+  /** The head of its base when that became its base, which GitHub goes on to report: see https://github.com/github/docs/issues/431. */
+  baseCommit: string;
   /** Who has enabled auto-merge. */
   autoMerge?: string;
   /** Events that only GraphQL has, by the name of their type. */
@@ -286,7 +288,8 @@ export class GitHubRepository {
     const now = timeNow();
     const pull: Pull = {
       ...{ number: this.#nextNumber(), title: wanted.title, body: wanted.body ?? null, author },
-      ...{ head: { repository: head, branch, commit }, base: wanted.base, createdAt: now, updatedAt: now },
+      ...{ head: { repository: head, branch, commit }, base: wanted.base, baseCommit: base },
+      ...{ createdAt: now, updatedAt: now },
       ...{ labels: new Set<string>(), requestedUsers: new Set<string>(), requestedTeams: new Set<string>() },
       ...{ reviews: [], comments: [], events: [], timeline: [] },
     };

@@ -103,6 +103,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       pull.updatedAt = timeNow();
       if (base !== undefined) {
         pull.base = base;
+        pull.baseCommit = call.repository.head(base) ?? pull.baseCommit;
         pull.timeline.push({ type: 'BaseRefChangedEvent', actor: call.user, at: pull.updatedAt });
       }
       return { body: call.json.pull(call.repository, pull) };

@@ -7,6 +7,7 @@ import type { RevisionIndex } from '../../index/revision-index.ts';
 import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import type { ForeignFiles } from '../../model/revision/revision-state.ts';
 import type { ForeignFileReader, MergedHead } from '../ports/foreign-file-reader.ts';
+import { isWithin, latestWithin, mainParent } from './main-before-merge.ts';
 import { startOfRebase } from './rebased-commits.ts';
 
 /** Heads of which the result is kept. */
@@ -55,7 +56,7 @@ export class ComparedForeignFiles implements ForeignFileReader {
 
   async ofMerge(head: MergedHead, commit: Oid, base: Oid | undefined): Promise<ForeignFiles | undefined> {
     const { tree, parents } = await this.#git.readCommit(commit);
-    const [onto] = parents;
+    const [onto, ...others] = parents;
     if (onto === undefined) return UNKNOWN;
     const isMoved = commit === head.commit;
     let start: Oid | undefined = onto;
@@ -66,9 +67,21 @@ export class ComparedForeignFiles implements ForeignFileReader {
       // A rebase makes several commits, of which the host names the last one.
       start = await this.#beforeCommits(head, commit, base);
       if (start === undefined) return UNKNOWN;
-    }
+    } else start = await this.#beforeMerge(head, { commit, parents: [onto, ...others] }, base);
     const changed = this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths);
     return readable(changed.then(listed), UNKNOWN);
+  }
+
+  /** Where the main branch was before a merge of Git, of which the first parent can be of another branch. */
+  async #beforeMerge(
+    head: MergedHead,
+    { commit, parents }: { readonly commit: Oid; readonly parents: readonly [Oid, ...Oid[]] },
+    reported: Oid | undefined,
+  ): Promise<Oid> {
+    const start = await mainParent(this.#git, parents, head.commit);
+    const known = this.#known.get(keyOf(head.commit, head));
+    const before = await this.#latest([reported, known?.main], commit);
+    return before === undefined || (await isWithin(this.#git, before, start)) ? start : before;
   }
 
   /** Where the main branch was before a squash or a rebase; undefined if that is not known, as where the repository does not have the head. */
@@ -85,16 +98,17 @@ export class ComparedForeignFiles implements ForeignFileReader {
    * files before. The main branch can be in its history by another line than that of first parents.
    */
   async #startOf(head: MergedHead, onto: Oid, reported: Oid | undefined): Promise<Oid | undefined> {
-    const isBefore = async (oid: Oid | undefined) =>
-      oid !== undefined &&
-      oid !== head.commit &&
-      (await this.#has(oid)) &&
-      (await mergeBase(this.#git, oid, head.commit)) === oid;
-    if (await isBefore(reported)) return reported;
     const known = this.#known.get(keyOf(head.commit, head));
-    if (known !== undefined && known.foreign === undefined)
-      if ((await isBefore(known.base)) || (await isBefore(known.main))) return undefined;
-    return (await isBefore(head.base)) ? head.base : onto;
+    // Hosts can report a commit from when the pull request was opened.
+    const before = await this.#latest([reported, known?.base, known?.main], head.commit);
+    if (before !== undefined && before !== reported && known?.foreign === undefined) return undefined;
+    return before ?? (await this.#latest([head.base], head.commit)) ?? onto;
+  }
+
+  async #latest(some: readonly (Oid | undefined)[], commit: Oid): Promise<Oid | undefined> {
+    const present: Oid[] = [];
+    for (const one of some) if (one !== undefined && (await this.#has(one))) present.push(one);
+    return latestWithin(this.#git, present, commit);
   }
 
   async #has(oid: Oid): Promise<boolean> {
