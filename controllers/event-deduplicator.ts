@@ -40,6 +40,12 @@ export class EventDeduplicator {
     return true;
   }
 
+  /** Records that what the last event about a topic of an object says has ended, and forgets that event; nothing if there is none. */
+  recordEnd(object: KubernetesObject, reason: string, message: string, topic: string): void {
+    if (this.#last.get(keyText(keyOf(object)))?.delete(topic) === true)
+      this.#recorder.record(object, 'Normal', reason, message);
+  }
+
   /** Forgets the last event about one topic of an object, so that the same finding is recorded again. */
   forgetTopic(key: ObjectKey, topic: string): void {
     this.#last.get(keyText(key))?.delete(topic);

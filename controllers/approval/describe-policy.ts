@@ -73,7 +73,7 @@ function blockedNow(policy: SourcedPolicy, now: number): string[] {
   );
 }
 
-function requirementsOf({ requiredGates, approval, autoPropose, validFor }: SourcedPolicy['spec']): string[] {
+function requirementsOf({ requiredGates, approval, autoPropose, validFor, review }: SourcedPolicy['spec']): string[] {
   const { quorum, windows, freezes, maxInFlight, soak, automatic, forbidSelfApproval, breakGlass } = approval;
   const number = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
   const by = quorum === undefined || quorum.from.length === 0 ? 'users who may approve' : quorum.from.join(', ');
@@ -83,6 +83,7 @@ function requirementsOf({ requiredGates, approval, autoPropose, validFor }: Sour
       : [`required gates: ${requiredGates.map((gate) => gate.conditionType).join(', ')}`]),
     ...validFor.map(({ conditionType, duration }) => `a condition ${conditionType} is valid for ${duration}`),
     ...(quorum === undefined ? [] : [`it requires ${number(quorum.required, 'approval')} by ${by}`]),
+    ...tooFewApprovers({ approval, review }),
     ...(forbidSelfApproval ? ['contributors and the proposer may not approve'] : []),
     ...(windows.length === 0 ? [] : [`it permits approvals in ${number(windows.length, 'window')} only`]),
     ...(freezes.length === 0 ? [] : [`it forbids approvals in ${number(freezes.length, 'period')}`]),
@@ -92,6 +93,19 @@ function requirementsOf({ requiredGates, approval, autoPropose, validFor }: Sour
     ...(automatic ? ['it approves automatically what meets all rules'] : []),
     ...(autoPropose ? ['it proposes drafts whose gates are all open'] : []),
     ...(breakGlass.length === 0 ? [] : [`break-glass is permitted to ${breakGlass.join(', ')}`]),
+  ];
+}
+
+/** That no reviews and merges on the Git host complete the quorum of the policy. */
+function tooFewApprovers({
+  approval: { quorum },
+  review,
+}: Pick<SourcedPolicy['spec'], 'approval' | 'review'>): string[] {
+  if (quorum === undefined || review === undefined || review.publishOn === 'approval') return [];
+  const users = new Set(review.approvers.map(({ subject }) => subject)).size;
+  if (users === 0 || users >= quorum.required) return [];
+  return [
+    `spec.review.approvers maps ${counted(users, 'user')}, and the quorum requires ${quorum.required}: the Git host completes it only with approvals through Sluice; add entries for other users`,
   ];
 }
 

@@ -47,6 +47,25 @@ test('where a merge is not the only approval that is missing, the next step has 
   ]);
 });
 
+test('where too few mapped users are left for the approvals that are missing, the next step is another entry, or a user of Sluice', async () => {
+  const at = open();
+  const approvers = [{ user: 'Bob', subject: 'bob@example.com' }];
+  await at.policy({ publishOn: 'merge', approvers }, { approval: { quorum: { required: 2 } } });
+  const name = await at.propose();
+  const nextOf = async () => {
+    const evaluation = { ...(await at.world.store.evaluate(name)), gates: [] };
+    const explained = { evaluation, siblings: [], refusals: [], recordFlaw: undefined };
+    return (await approvalExplainer(at.world).explain(explained, SURROUNDINGS)).next;
+  };
+  expect(await nextOf()).toEqual([
+    `add an entry for another user to spec.review.approvers of the policy review, or as another user than Bob (bob@example.com): sluice rpkg approve ${name}`,
+  ]);
+  // Then the merge is the other one.
+  await at.reconcile(name);
+  await at.world.store.update(name, { action: 'approve' }, { actor: { name: 'carol' }, face: 'cli' });
+  expect(await nextOf()).toEqual(['merge its pull request']);
+});
+
 test('no next step is on the Git host while the branch of the proposal has other files, its pull request has ended, or a plan holds it', async () => {
   const at = open();
   await at.policy({ publishOn: 'merge' });

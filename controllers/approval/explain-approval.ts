@@ -107,7 +107,7 @@ async function explainApproval(
     const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
     const commit = isPushedSince(evaluation) ? ['--commit', revision.commit] : [];
     const approve = sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as);
-    const missing = { count: needed - given.length, others };
+    const missing = { count: needed - given.length, others, approve };
     const onHost = await actOnHost(options, evaluation, missing, surroundings);
     // Of those whom quorums count, enough have approved.
     const isDone = isByController && status.quorums.length > 0;
@@ -130,12 +130,12 @@ async function explainApproval(
 
 /**
  * What users do in the pull request of a proposal to publish it, nothing while its check or its end is against that; its address is in the reason of the
- * pull request. Undefined where it is approved elsewhere. Of the `others` no further approval counts.
+ * pull request. Undefined where it is approved elsewhere. Of the `others` no further approval counts; `approve` is the command for one through Sluice.
  */
 async function actOnHost(
   { store, isHeld, shown }: ApprovalExplainerOptions,
   evaluation: RevisionEvaluation,
-  missing: { readonly count: number; readonly others: readonly string[] },
+  missing: { readonly count: number; readonly others: readonly string[]; readonly approve: string },
   { disabled }: Surroundings,
 ): Promise<readonly string[] | undefined> {
   const { revision } = evaluation;
@@ -162,6 +162,13 @@ async function actOnHost(
   if (!isByMerge) return [`approve it by a review of its pull request${not}`];
   // A merge would be out of band, or ahead of its wave.
   if (rules.length > 0 || (await isHeld?.(revision)) === true) return [];
+  const left = [...new Set(approvers.flatMap(({ subject }) => (without.has(subject) ? [] : subject)))];
+  if (approvers.length > 0 && left.length < missing.count) {
+    const named = left.map((name) => namedOnHost(name, approvers)).join(' or ');
+    return [
+      `add an entry for another user to spec.review.approvers of the policy ${review.policy}, or as another user than ${named}: ${missing.approve}`,
+    ];
+  }
   // The merge is an approval too, of another user than those who reviewed.
   return missing.count < 2
     ? [`merge its pull request${not}`]

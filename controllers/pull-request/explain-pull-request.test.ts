@@ -50,3 +50,26 @@ test('what is approved and waits for the merge of the host has the pull request 
     .refusals.noteNotMerged(name, { message: 'a check is missing', next: 'wait for it' });
   expect(await nextOf()).toBeUndefined();
 });
+
+test('a review is no approval by the user who proposed it, where a policy forbids that', async () => {
+  const at = open();
+  const approvers = [
+    { user: 'bert', subject: 'berta' },
+    { user: 'carl', subject: 'carl@example.com' },
+  ];
+  await at.policy({ approvers }, { approval: { forbidSelfApproval: true } });
+  const name = await at.propose();
+  const effectOf = async (count: number) => {
+    const evaluation = await at.world.store.evaluate(name);
+    const { review } = evaluation.policy;
+    const policy = {
+      ...evaluation.policy,
+      review: review && { ...review, approvers: review.approvers.slice(0, count) },
+    };
+    const explained = { evaluation: { ...evaluation, policy } } as ExplainedRevision;
+    const { reasons } = await pullRequestExplainer(at.world.store).explain(explained, SURROUNDINGS);
+    return reasons?.[0]?.message;
+  };
+  expect(await effectOf(2)).toContain('an approving review by one of carl publishes it');
+  expect(await effectOf(1)).toContain('no review publishes it, since all users of spec.review.approvers have proposed');
+});

@@ -8,8 +8,9 @@ import {
 import { lostRecord } from '../../src/package/kernel/blocking-rules.ts';
 import { foreignMessage } from '../../src/package/kernel/foreign-files.ts';
 import type { ReviewPolicy } from '../../src/package/model/policy/review-policy.ts';
-import { refusalOf } from '../../src/package/store/evaluate-revision.ts';
+import { type RevisionEvaluation, refusalOf } from '../../src/package/store/evaluate-revision.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { recordedApprovals } from '../../src/package/store/unmet-rules.ts';
 import { waitsForMerge } from '../approval/explain-approval.ts';
 import { batchBranchOf } from './batch/batch-branch.ts';
 import { foreignFilesOf } from './checks/host-merge-rules.ts';
@@ -46,7 +47,7 @@ async function explainPull(
   const branch = shared ?? own;
   const stopped = disabled.includes('pull-request')
     ? ', but the controller pull-request is disabled, so that nothing there has an effect'
-    : `; ${lostRecord(revision.name, record) === undefined ? effectOf(review) : 'nothing there publishes it, since its record was lost'}`;
+    : `; ${lostRecord(revision.name, record) === undefined ? effectOf(review, evaluation) : 'nothing there publishes it, since its record was lost'}`;
   const where =
     known?.proposal === proposal
       ? `pull request #${known.pull.number} (${known.pull.url}) of the branch ${known.pull.branch}`
@@ -82,11 +83,15 @@ async function explainPull(
   };
 }
 
-function effectOf({ publishOn, approvers }: ReviewPolicy): string {
+function effectOf({ publishOn, approvers }: ReviewPolicy, evaluation: RevisionEvaluation): string {
   if (publishOn === 'merge') return 'its merge there publishes it if its gates are open, and is out of band otherwise';
   if (publishOn === 'approval') return 'requested changes there block its approval';
   if (approvers.length === 0) return 'no review publishes it, since spec.review.approvers is empty';
-  const named = approvers.slice(0, MAX_NAMED).map(({ user }) => user);
-  const more = approvers.length > MAX_NAMED ? ` and ${approvers.length - MAX_NAMED} others` : '';
+  const barred = new Set(recordedApprovals(evaluation).barred.map(({ name }) => name));
+  const users = approvers.filter(({ subject }) => !barred.has(subject)).map(({ user }) => user);
+  if (users.length === 0)
+    return 'no review publishes it, since all users of spec.review.approvers have proposed or changed it, and a policy forbids self-approval';
+  const named = users.slice(0, MAX_NAMED);
+  const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} others` : '';
   return `an approving review by one of ${named.join(', ')}${more} publishes it once its gates are open`;
 }

@@ -38,6 +38,18 @@ describe('while the host fails', () => {
     expect(Object.keys(at.titles(commit))).toEqual(['sluice/ready']);
   });
 
+  test('an event says that the pull requests can be read again, once', async () => {
+    await at.policy();
+    await at.pull({ 'web/Kptfile': KPTFILE() });
+    const invalid = new SluiceError('Unauthenticated', 'status 401: the token is not valid');
+    await failing('listUpdated', invalid, () => turns(2));
+    await turns(3);
+    const reasons = (await at.world.client.list(eventKind, { namespace: 'default' })).items
+      .map(({ reason }) => reason)
+      .filter((reason) => reason?.startsWith('PullRequests'));
+    expect(reasons.sort()).toEqual(['PullRequestsNotChecked', 'PullRequestsRead']);
+  });
+
   test('a request for the checks again outlasts a failure to read Git that follows', async () => {
     await at.policy();
     const requests = new SyncRequests(at.clock);

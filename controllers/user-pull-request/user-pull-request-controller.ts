@@ -214,7 +214,8 @@ export function userPullRequestController(options: UserPullRequestOptions): Cont
     for (const number of await pulls.readQueue(signal)) wakeCheck(number);
     if (maxAgeMs !== undefined) {
       unread.delete(id);
-      events.forgetTopic(key, key.name);
+      const again = 'the Git host lets Sluice read the pull requests of users again';
+      if (object !== undefined) events.recordEnd(object, 'PullRequestsRead', again, key.name);
       const { hasChanged: isChanged, readMs = began } = pulls;
       pace.notePoll(id, pulls, { tookMs: clock.monotonic() - began, isChanged, readMs });
     }

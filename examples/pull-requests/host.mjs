@@ -11,6 +11,11 @@
 import { readFileSync } from 'node:fs';
 
 const { FORGE, FORGE_TOKEN_FILE } = process.env;
+for (const [name, value] of Object.entries({ FORGE, FORGE_TOKEN_FILE }))
+  if (value === undefined || value === '') {
+    console.error(`set ${name}, as the beginning of this file shows`);
+    process.exit(2);
+  }
 const [verb, number, comment = ''] = process.argv.slice(2);
 
 /** Undefined for a response without a text, and for one of the `expected` failures. */

@@ -47,3 +47,14 @@ test('data folders, kubeconfigs, keys and credentials that the docs create are i
   const shown = found.filter((file) => spawnSync('git', ['check-ignore', '-q', file], { cwd: root }).status !== 0);
   expect(shown).toEqual([]);
 });
+
+test('the program of the page about pull requests names the variable that is missing', () => {
+  const program = fileURLToPath(new URL('../../examples/pull-requests/host.mjs', import.meta.url));
+  for (const [missing, env] of [
+    ['FORGE', { FORGE_TOKEN_FILE: 'bob.token' }],
+    ['FORGE_TOKEN_FILE', { FORGE: 'https://git.invalid' }],
+  ] as const) {
+    const { status, stderr } = spawnSync(process.execPath, [program, 'show', '1'], { env, encoding: 'utf8' });
+    expect([status, stderr]).toEqual([2, `set ${missing}, as the beginning of this file shows\n`]);
+  }
+});

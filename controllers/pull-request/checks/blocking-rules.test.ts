@@ -95,7 +95,7 @@ describe('the check of a proposal that a rule blocks', () => {
     await at.reconcile(name);
     await at.review(1, 'bob', 'approved', at.revision(name).commit);
     await at.reconcile(name);
-    const text = expect.stringContaining('of which 1 are recorded (bob@example.com');
+    const text = expect.stringContaining('of which 1 are given, reviews included (bob@example.com');
     expect(ready(name)).toMatchObject({ state: 'pending', text });
     const message = expect.stringContaining('1 of 2 approvals, by bob@example.com; no merge by another mapped user');
     expect(at.world.store.repository('apps').refusals.of(name)).toMatchObject([{ reason: 'ReviewsCounted', message }]);

@@ -62,7 +62,12 @@ export async function missingUntilMerge(
     unmet === undefined || by === '' ? undefined : `${unmet.given.length} of ${unmet.needed} approvals, by ${by}`;
   const can = await isAnyPermitted(possible);
   if (can) return { rules: [], progress: progress && `${progress}; another mapped user has to merge` };
-  const missing = missingApprovals(status, forbidSelfApproval, since);
+  const missing = missingApprovals(
+    status,
+    forbidSelfApproval,
+    since,
+    given.length === 0 ? undefined : 'given, reviews included',
+  );
   return { rules: missing, progress: progress && `${progress}; no merge by another mapped user would be enough` };
 
   async function isAnyPermitted(actors: readonly Actor[]): Promise<boolean> {

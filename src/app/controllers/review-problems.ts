@@ -37,6 +37,8 @@ export function approverProblems({ metadata: { name }, spec: { review } }: Polic
 /** That the Secret of `spec.review` is missing, or has none of the keys for credentials. */
 export interface MissingSecret {
   readonly missing: string;
+  /** There is a Secret, which may have other keys. */
+  readonly isThere: boolean;
 }
 
 /** That what a Secret has cannot be a token, or the id and the key of an App. `isOfApp`: no token mends it. */
@@ -59,6 +61,7 @@ export async function secretProblem(
   if (!Object.hasOwn(data, key) && !Object.hasOwn(data, 'githubAppID')) {
     const what = secret === undefined ? 'does not exist' : `has neither ${key} nor githubAppID`;
     return {
+      isThere: secret !== undefined,
       missing: `Secret ${name} of spec.review.forge.secretRef ${what}, so that no proposal gets a pull request: create it with a token of the Git host, which Sluice reads within a minute`,
     };
   }
@@ -89,7 +92,7 @@ export async function reviewProblems(
   if (review === undefined) return [];
   const secret = await secretProblem(client, policy, signal).catch((error: unknown) => {
     // Without it no pull request can be opened or read.
-    if (isSluiceError(error, 'Refused')) return { missing: error.message };
+    if (isSluiceError(error, 'Refused')) return { missing: error.message, isThere: true };
     throw error;
   });
   return [

@@ -1,7 +1,11 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { rejectionError } from '../../git/refs/push-conflict.ts';
-import { editStep, failureText, hostFailures, secretCommand } from './host-access.ts';
+import { appCommand, editStep, failureText, hostFailures, secretCommand, tokenCommand } from './host-access.ts';
 
 const EXPLANATION = {
   ...{ repository: 'apps', package: 'db', workspace: 'v1', lifecycle: 'Proposed', revision: 0, latest: false },
@@ -36,12 +40,12 @@ test('a push that the Git host refuses does not say that pull requests cannot be
   expect(failureText({ messages: [] }, false)).toBe('');
 });
 
-test('the command for a new token is one for a Secret that is missing, and for one with other keys too', () => {
+test('the command for a Secret that is missing creates it', () => {
   expect(secretCommand('default', { name: 'forge', key: 'token' })).toBe(
-    'kubectl create secret generic forge --namespace default --from-file=token=TOKEN_FILE --dry-run=client -o yaml | kubectl apply -f -',
+    'kubectl create secret generic forge --namespace default --from-file=token=TOKEN_FILE',
   );
   expect(secretCommand('default', { name: 'forge', key: 'token' }, true)).toContain(
-    ' --from-literal=username=USER --from-file=token=TOKEN_FILE ',
+    ' --from-literal=username=USER --from-file=token=TOKEN_FILE',
   );
 });
 
@@ -51,4 +55,22 @@ test('a step to change a policy names the command, or the file of a repository',
   expect(editStep({ metadata } as never, what)).toBe(`${what}: kubectl edit packagepolicy review --namespace default`);
   const origin = { name: 'review', file: 'policies/p.yaml', commit: 'c', repository: 'apps', branch: 'main' };
   expect(editStep({ metadata, origin } as never, what)).toBe(`${what} in policies/p.yaml of Repository apps`);
+});
+
+test('the command for a Secret that is there replaces the keys that it names, and no others', () => {
+  expect(tokenCommand('default', { name: 'forge', key: 'token' })).toBe(
+    `kubectl patch secret forge --namespace default --type=merge --patch "{\\"data\\":{\\"token\\":\\"$(base64 < TOKEN_FILE | tr -d '\\n')\\"}}"`,
+  );
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-why-'));
+  writeFileSync(join(folder, 'KEY_FILE'), `${'key\n'.repeat(40)}`);
+  // A program in place of kubectl that prints the patch.
+  const command = appCommand('default', { name: 'github', key: 'token' }, true);
+  const shell = `kubectl() { while [ "$1" != --patch ]; do shift; done; printf %s "$2"; }\n${command}`;
+  const { data } = JSON.parse(execFileSync('sh', ['-c', shell], { cwd: folder, encoding: 'utf8' }));
+  rmSync(folder, { recursive: true });
+  const values = Object.entries(data as Record<string, string>).map(([key, value]) => [key, atob(value)]);
+  expect(Object.fromEntries(values)).toEqual({
+    ...{ githubAppID: 'APP_ID', githubAppInstallationID: 'INSTALLATION_ID' },
+    githubAppPrivateKey: 'key\n'.repeat(40),
+  });
 });

@@ -40,17 +40,42 @@ export function failureText({ messages }: Pick<HostFailures, 'messages'>, isWron
   return messages.length === 0 ? '' : ', but the Git host refuses pushes that pull requests need';
 }
 
-/** The command that creates the Secret of a policy, or gives it another token and leaves its other keys. */
+interface SecretReference {
+  readonly name: string;
+  readonly key: string;
+}
+
+/** The command that creates the Secret of a policy. */
 export function secretCommand(
   namespace: string,
-  { name, key }: { readonly name: string; readonly key: string },
+  { name, key }: SecretReference,
   /** The Secret is for Git too, which needs a user. */
   withUser = false,
 ): string {
   const create = ['kubectl', 'create', 'secret', 'generic', name, '--namespace', namespace];
   const user = withUser ? ['--from-literal=username=USER'] : [];
-  const file = [...user, `--from-file=${key}=TOKEN_FILE`, '--dry-run=client', '-o', 'yaml'];
-  return `${commandLine([...create, ...file])} | kubectl apply -f -`;
+  return commandLine([...create, ...user, `--from-file=${key}=TOKEN_FILE`]);
+}
+
+/** The command that gives the Secret of a policy another token, and leaves its other keys. */
+export function tokenCommand(namespace: string, { name, key }: SecretReference): string {
+  return patchCommand(namespace, name, { [key]: 'base64 < TOKEN_FILE' });
+}
+
+/** The same for the App that a Secret has. `withInstallation`: it has the id of an installation too. */
+export function appCommand(namespace: string, { name }: SecretReference, withInstallation = false): string {
+  return patchCommand(namespace, name, {
+    githubAppID: 'printf APP_ID | base64',
+    ...(withInstallation ? { githubAppInstallationID: 'printf INSTALLATION_ID | base64' } : {}),
+    githubAppPrivateKey: 'base64 < KEY_FILE',
+  });
+}
+
+/** Of a Secret that "kubectl apply" writes, the keys would be removed that the command does not name. */
+function patchCommand(namespace: string, name: string, values: Readonly<Record<string, string>>): string {
+  const keys = Object.entries(values).map(([key, command]) => `\\"${key}\\":\\"$(${command} | tr -d '\\n')\\"`);
+  const patch = ['kubectl', 'patch', 'secret', name, '--namespace', namespace, '--type=merge'];
+  return `${commandLine(patch)} --patch "{\\"data\\":{${keys.join(',')}}}"`;
 }
 
 /** How a user changes a policy, which is an object, or in a file of a repository. */

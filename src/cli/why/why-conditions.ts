@@ -18,6 +18,9 @@ export async function explainRepository(access: Access, name: string): Promise<O
   const { repo, branch, directory = '/' } = spec.git ?? {};
   const ready = findCondition(status?.conditions, 'Ready');
   const count = status?.packageCount;
+  // As the host answers for one that was renamed, deleted, or that the credentials may not read.
+  const isMissing =
+    ready?.status === 'False' && /has no such repository|there is no Git repository/.test(ready.message);
   return {
     subject: `Repository ${name}`,
     state: ready === undefined ? 'not read yet' : ready.status === 'True' ? 'ready' : 'cannot be used',
@@ -31,8 +34,14 @@ export async function explainRepository(access: Access, name: string): Promise<O
     commands:
       ready?.status === 'True'
         ? [sluiceCommand('rpkg', 'get', '--repository', name)]
-        : [sluiceCommand('repo', 'sync', name)],
+        : [sluiceCommand('repo', 'sync', name), ...(isMissing ? movedSteps(name) : [])],
   };
+}
+
+/** The address of a Repository cannot be changed. What is in Git, the records included, stays. */
+function movedSteps(name: string): string[] {
+  const register = sluiceCommand('repo', 'reg', 'NEW_ADDRESS', '--name', name);
+  return [`if it has another address now: ${sluiceCommand('repo', 'unreg', name)}, and then: ${register}`];
 }
 
 /** Explains a DeliveryTarget by its conditions, and by what its engine reports. */

@@ -173,6 +173,10 @@ test('a repository and a delivery target are explained by their conditions, also
   expect(unread.stdout).toMatch(/^Repository gone {2}cannot be used$/m);
   expect(unread.stdout).toMatch(/^ {2}- Ready is False since .*gone\.git; create one with: /m);
   expect(unread.stdout).toContain('  sluice repo sync gone');
+  // It may have been renamed.
+  const moved =
+    'if it has another address now: sluice repo unreg gone, and then: sluice repo reg NEW_ADDRESS --name gone';
+  expect(unread.stdout).toContain(`  ${moved}`);
 
   const name = await draft({});
   expect((await cli.run('why', `packagerevision.porch.kpt.dev/${name}`)).stdout).toContain(`${name}  Draft`);

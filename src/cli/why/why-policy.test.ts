@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { dataFolder } from '../../app/data/data-folder.ts';
 import { ObjectSet } from '../../app/data/object-set.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
+import { eventKind } from '../../resource/kinds/core/event.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 import { cli, draft, register, useRepository } from './testing.ts';
@@ -52,7 +54,7 @@ test('names that nothing has and a missing Secret are reasons, and the status ha
   expect(await reasons()).toEqual(
     expect.arrayContaining([
       expect.stringMatching(/^no proposal waits by which it would be seen/),
-      expect.stringMatching(/^the last failure that Repository packages reported is: remote .* is not a URL/),
+      expect.stringMatching(/^the last failure that Repository packages reported is from \S+Z: remote .* is not a URL/),
     ]),
   );
 
@@ -71,7 +73,7 @@ test('names that nothing has and a missing Secret are reasons, and the status ha
   expect(empty.reasons.join('\n')).toContain('policy strict refers to, has no value for the key token; put it there');
   expect(empty).toMatchObject({
     state: 'in force, but pull requests cannot be opened or read',
-    commands: [expect.stringMatching(/^kubectl create secret generic forge --namespace default /)],
+    commands: [expect.stringMatching(/^kubectl patch secret forge --namespace default .*token/)],
   });
   await register(secret('token'));
 
@@ -86,6 +88,49 @@ test('names that nothing has and a missing Secret are reasons, and the status ha
     /spec.review.forge.api of policy strict ends with \/api\/v1, as that of Gitea and Forgejo does, and .*provider.* is github/,
   );
   await register(POLICY);
+
+  // Without a proposal, what the pull requests of users have met counts.
+  const event = async (reason: string, message: string, second: number) => {
+    const set = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: true });
+    await set.client({ name: 'anna' }).create(eventKind, {
+      metadata: { name: `e${second}`, namespace: 'default' },
+      ...{ reason, message, type: 'Warning', lastTimestamp: `2099-01-01T00:00:0${second}Z` },
+      involvedObject: {
+        apiVersion: repositoryKind.apiVersion,
+        kind: repositoryKind.kind,
+        name: 'packages',
+        namespace: 'default',
+      },
+    });
+    await set.close();
+  };
+  const seen = async () => JSON.parse((await cli.run('why', 'packagepolicy/strict', '-o', 'json')).stdout);
+  const invalid = 'status 401: the token of Secret default/forge is not valid; put a new one there';
+  await event('PullRequestsNotChecked', invalid, 1);
+  expect(await seen()).toMatchObject({
+    state: 'in force, but pull requests cannot be opened or read',
+    commands: [expect.stringMatching(/^kubectl patch secret forge --namespace default .*token.* TOKEN_FILE/)],
+  });
+  await event('PullRequestsRead', 'again', 2);
+  expect(await seen()).toMatchObject({ state: 'in force' });
+  await event('PullRequestsNotChecked', 'status 429: limit', 3);
+  expect(await seen()).toMatchObject({ state: 'in force' });
+
+  // The host alone cannot complete the quorum.
+  const merging = 'publishOn: merge, approvers: [{user: bob, subject: bob@example.com}], forge:';
+  await register(POLICY.replace('forge:', merging));
+  expect((await reasons()).join('\n')).toContain(
+    'spec.review.approvers maps 1 user, and the quorum requires 2: the Git host completes it only with approvals through Sluice; add entries',
+  );
+
+  // A key of an App that is none.
+  const ofApp = secret('githubAppPrivateKey').replace('{githubApp', '{githubAppID: "12", githubApp');
+  await register(`${POLICY.replace('provider: gitea', 'provider: github').replace('/api/v1', '/api/v3')}${ofApp}`);
+  expect(await seen()).toMatchObject({
+    state: 'in force, but pull requests cannot be opened or read',
+    commands: [expect.stringMatching(/^kubectl patch secret forge .*githubAppID.*githubAppPrivateKey.* KEY_FILE/)],
+  });
+  await register(`${POLICY}${secret('token')}`);
 
   // A second policy with reviews for the same packages.
   await register(`${POLICY}---\n${POLICY.replace('strict', 'strict-too')}`);

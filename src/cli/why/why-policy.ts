@@ -33,12 +33,21 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { withStatus } from '../access/repository-status.ts';
 import { missingObject } from './expect-object.ts';
-import { editStep, failureText, type HostFailures, hostFailures, secretCommand } from './host-access.ts';
+import {
+  appCommand,
+  editStep,
+  failureText,
+  type HostFailures,
+  hostFailures,
+  secretCommand,
+  tokenCommand,
+} from './host-access.ts';
 import { unlessUnreadable } from './unless-unreadable.ts';
 
 /** Repositories that are named. */
 const MAX_NAMED = 5;
 
+const NOT_CHECKED = 'PullRequestsNotChecked';
 const NO_FAILURES: HostFailures = { messages: [], revisions: [] };
 
 /** A policy in a folder that a Repository names, as the status of the Repository reports it. */
@@ -100,30 +109,28 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
   const failures = policy.spec.review === undefined ? NO_FAILURES : await hostFailures(access, explanation.next);
   const clash = clashOf(policy, policies.items, from);
   const ofApi = apiProblems(policy);
-  // An App has no token that a command could replace.
-  const ofToken = [
-    ...failures.messages.filter((message) => !isAboutCredentialsOfApp(message)),
-    ...(secret === undefined || isMissing || secret.isOfApp ? [] : [secret.invalid]),
-  ];
+  const secretName = policy.spec.review?.forge.secretRef.name;
+  const isOwn = (message: string) => secretName !== undefined && isAboutSecret(message, namespace, secretName);
+  const tried = explanation.next.length === 0 ? await lastFailures(access, policy, from) : [];
+  // A limit of requests ends by itself.
+  const isOfAccess = (message: string) => isAboutApi(message) || isAboutCredentialsOfApp(message) || isOwn(message);
+  const ofHost = [...failures.messages, ...tried.map(({ message }) => message).filter(isOfAccess)];
   const commands = [
     ...(clash === undefined
       ? []
       : [editStep(policy, 'remove spec.review from all but one of them, or change their selectors')]),
-    ...(ofApi.length > 0 || failures.messages.some(isAboutApi)
+    ...(ofApi.length > 0 || ofHost.some(isAboutApi)
       ? [editStep(policy, 'check spec.review.forge.api and spec.review.forge.provider')]
       : []),
     ...(object === undefined ? [] : permitCommands(object)),
-    ...secretCommands(namespace, policy.spec, {
-      ...{ isMissing, messages: ofToken },
-      repositories: all.items,
-    }),
+    ...secretCommands(namespace, policy.spec, { secret, messages: ofHost, repositories: all.items }),
   ];
   // Those that report that the host is not accessible have no other explanation, and lead here.
   const waiting = failures.revisions;
   const isWrong = ofSecret.length + ofApi.length > 0 || clash !== undefined;
   return {
     ...explanation,
-    state: `${explanation.state}${failureText(failures, isWrong)}`,
+    state: `${explanation.state}${failureText({ messages: ofHost }, isWrong)}`,
     reasons: [
       ...(isOfRepository && first.policy.spec === undefined
         ? [...explanation.reasons.slice(0, 1), unshown]
@@ -140,7 +147,7 @@ export async function explainPolicy(access: Access, text: string): Promise<Objec
       ...ofSecret,
       ...ofApi,
       ...approverProblems(policy),
-      ...(explanation.next.length === 0 ? await untriedNotes(access, policy, from) : []),
+      ...(explanation.next.length === 0 ? untriedNotes(policy, tried) : []),
       ...failures.messages.map(
         (message) =>
           `${message}; this is tried again within a minute, and reported by ${listed(failures.revisions, MAX_NAMED)}`,
@@ -160,21 +167,40 @@ function rightsNotes(policy: PackagePolicy | undefined): string[] {
 }
 
 /** Without a proposal nothing shows whether the host gives access, but what its Repositories report of the pull requests of users. */
-async function untriedNotes(
+function untriedNotes({ spec }: SourcedPolicy, tried: readonly LastFailure[]): string[] {
+  if (spec.review === undefined) return [];
+  const note = 'no proposal waits by which it would be seen whether the Git host lets Sluice open pull requests';
+  const last = tried.map(
+    ({ repository, message, at }) =>
+      `the last failure that Repository ${repository} reported is from ${at}: ${message}`,
+  );
+  return [note, ...last];
+}
+
+/** What a Repository reported last of the pull requests of users, which could not be checked. */
+interface LastFailure {
+  readonly repository: string;
+  readonly message: string;
+  readonly at: string;
+}
+
+async function lastFailures(
   { client, namespace }: Access,
   policy: SourcedPolicy,
   from: SelectedFrom,
-): Promise<string[]> {
+): Promise<LastFailure[]> {
   if (policy.spec.review === undefined) return [];
-  const notes = ['no proposal waits by which it would be seen whether the Git host lets Sluice open pull requests'];
+  const found: LastFailure[] = [];
   for (const repository of selectedRepositories(policy, from).slice(0, MAX_NAMED)) {
-    const fieldSelector = `involvedObject.name=${repository},reason=PullRequestsNotChecked`;
+    const fieldSelector = `involvedObject.name=${repository}`;
     const events = await unlessUnreadable(client.list(eventKind, { namespace, fieldSelector }));
     const timeOf = ({ lastTimestamp, metadata }: Stored<Event>) => lastTimestamp ?? metadata.creationTimestamp ?? '';
-    const [last] = [...(events?.items ?? [])].sort((a, b) => timeOf(b).localeCompare(timeOf(a)));
-    if (last !== undefined) notes.push(`the last failure that Repository ${repository} reported is: ${last.message}`);
+    const [last] = (events?.items ?? [])
+      .filter(({ reason }) => reason === NOT_CHECKED || reason === 'PullRequestsRead')
+      .sort((a, b) => timeOf(b).localeCompare(timeOf(a)));
+    if (last?.reason === NOT_CHECKED) found.push({ repository, message: last.message, at: timeOf(last) });
   }
-  return notes;
+  return found;
 }
 
 /** The policies that have spec.review for the same packages, so that none of them applies there. */
@@ -234,26 +260,40 @@ function readSecretProblem({ client, namespace }: Access, policy: SourcedPolicy)
   return unlessUnreadable(secretProblem(client, { ...policy, metadata: { ...policy.metadata, namespace } }, signal));
 }
 
-/** What mends problems with the Secret of the policy, which is missing or which messages of the host name; none for others. */
+/** What mends problems with the Secret of the policy, which it has itself or which messages of the host name; none for others. */
 function secretCommands(
   namespace: string,
   { review }: Pick<SourcedPolicy['spec'], 'review'>,
   {
-    isMissing,
+    secret,
     messages,
     repositories,
   }: {
-    readonly isMissing: boolean;
+    readonly secret: Awaited<ReturnType<typeof secretProblem>>;
     readonly messages: readonly string[];
     readonly repositories: readonly Repository[];
   },
 ): string[] {
   if (review === undefined) return [];
   const { secretRef } = review.forge;
-  const isOfSecret = isMissing || messages.some((message) => isAboutSecret(message, namespace, secretRef.name));
-  // One that is there keeps its other keys.
+  const own = secret === undefined || 'missing' in secret ? [] : [secret.invalid];
+  const named = [...messages, ...own].filter((message) => isAboutSecret(message, namespace, secretRef.name));
+  const isMissing = secret !== undefined && 'missing' in secret;
+  if (!isMissing && named.length === 0) return [];
+  const isThere = isMissing ? secret.isThere : !named.some((message) => message.includes('does not exist; create it'));
+  const isOfApp =
+    (secret !== undefined && 'invalid' in secret && secret.isOfApp) || named.some(isAboutCredentialsOfApp);
+  if (isOfApp)
+    return [
+      appCommand(
+        namespace,
+        secretRef,
+        named.some((message) => message.includes('githubAppInstallationID')),
+      ),
+    ];
+  if (isThere) return [tokenCommand(namespace, secretRef)];
   const isForGit = repositories.some(({ spec }) => spec.git?.secretRef?.name === secretRef.name);
-  return isOfSecret ? [secretCommand(namespace, secretRef, isMissing && isForGit)] : [];
+  return [secretCommand(namespace, secretRef, isForGit)];
 }
 
 function reference({ repository, policy }: Found): string {
