@@ -29,10 +29,11 @@ test(
   {
     timeout: TIMEOUT_MS,
   },
-  () => GitHubCrash.use(WAY, (crash) => crash.runTwo(ROUNDS, (round) => expectPublished(crash.repository, round))),
+  // A user can merge what one process has opened before the other one has checked it.
+  () => GitHubCrash.use(WAY, (crash) => crash.runTwo(ROUNDS, (round) => expectPublished(crash.repository, round, 0))),
 );
 
-function expectPublished({ gitDir, pulls, runs }: GitHubRepository, place: string): void {
+function expectPublished({ gitDir, pulls, runs }: GitHubRepository, place: string, leastChecks = 2): void {
   const [first, second, ...others] = pulls;
   expect(others, place).toEqual([]);
   const at = (revision: string) => git(gitDir, ['rev-parse', revision]);
@@ -50,5 +51,5 @@ function expectPublished({ gitDir, pulls, runs }: GitHubRepository, place: strin
     for (const { body } of list) expect(body, place).not.toContain('not published');
   }
   expect(said[0]?.[0]?.body, place).toContain('`db` is **out of band** as `apps.db.merge-1`');
-  expect(runs.filter(({ name }) => name === 'sluice/ready').length, place).toBeGreaterThanOrEqual(2);
+  expect(runs.filter(({ name }) => name === 'sluice/ready').length, place).toBeGreaterThanOrEqual(leastChecks);
 }

@@ -48,8 +48,8 @@ export interface JudgeOptions {
   readonly mayIssue: boolean;
   /** False for a merge that combines the package of the head with another one, for which a push has set no condition. */
   readonly isOfHead: boolean;
-  /** The package in the head, which is what is judged if `isOfHead`. */
-  readonly branch: BranchPackage;
+  /** The package in the head, which is what is judged if `isOfHead`; undefined where the head is not known. */
+  readonly branch: BranchPackage | undefined;
   /** What the package has before these files; without it all conditions count as issued by the push. Called for a package with conditions. */
   readonly before?: () => Promise<RecordedPackage | undefined>;
   /** The policy of the package with this Kptfile. */
@@ -69,7 +69,7 @@ export interface RecordedPackage extends RecordedContent {
  * changes count as issued by its push, others for what they were issued for. Writes nothing.
  */
 export async function judgePackage(merged: MergedPackage, options: JudgeOptions): Promise<JudgedPackage> {
-  const { namespace, renderer, mayIssue, isOfHead, now, signal } = options;
+  const { namespace, renderer, mayIssue, isOfHead, branch, now, signal } = options;
   const findings = [...merged.findings, ...(await lintChanged(merged, signal))];
   const before = merged.files.get('Kptfile');
   // Without it, the package would have no gates.
@@ -99,7 +99,7 @@ export async function judgePackage(merged: MergedPackage, options: JudgeOptions)
   const known = recorded?.conditions ?? (onMain && conditionsOf(onMain)) ?? new Map<string, Condition>();
   const added = new Map([...conditions].filter(([type, one]) => !isSame(known.get(type), one)));
   const earlier: ReadonlySet<string> =
-    isIssued && isOfHead ? await earlierConditions(options.branch, added, binds) : new Set();
+    isIssued && isOfHead && branch !== undefined ? await earlierConditions(branch, added, binds) : new Set();
   const written = {
     ...{ conditions, known: recorded?.conditions, bindsContent: binds },
     unproven: (type: string) => !mayIssue || !isOfHead || earlier.has(type),

@@ -14,6 +14,7 @@ import type { PulledPackage } from '../describe-user-pull.ts';
 import { reviewedStatus } from '../merges/merged-package-facts.ts';
 import { type BranchStart, changesOfBranch } from './branch-changes.ts';
 import { type ChangedPackage, packagesAt, packageTree } from './changed-packages.ts';
+import { BranchLine } from './earlier-conditions.ts';
 import { type JudgedPackage, judgePackage } from './judge-package.ts';
 import { type MergedPackage, mergePackage } from './merge-package.ts';
 import { type ApprovalReader, reviewedAtMerge } from './reviewed-at-merge.ts';
@@ -108,6 +109,7 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
   if (wanted.length > most)
     omitted.push(`It changes ${wanted.length} packages, of which ${wanted.length - most} are not checked; split it`);
   const packages: PulledPackage[] = [];
+  const line = new BranchLine(git, head.commit, signal);
   for (const one of wanted.slice(0, most)) {
     signal.throwIfAborted();
     const found = await judge(one, onMain.get(one.path));
@@ -140,7 +142,7 @@ export async function readPulledPackages(context: PullContext): Promise<PulledPa
       isOfHead &&= merged.isOfHead;
       judged = await judgePackage(merged, {
         ...{ namespace, renderer, mayIssue: head.isPushed, isOfHead, now, signal },
-        branch: { git, commit: head.commit, path },
+        branch: { line, path },
         // The commit of a queue comes after what is merged before it there.
         before: async () => {
           const found = await recordAt(repository, { package: key.package, commit: mergedCommit ?? mainHead });

@@ -14,7 +14,7 @@ test('a file with a mistake in each line is searched for mistakes while other wo
   let [turns, isOver] = [0, false];
   const judging = judgePackage(merged, {
     ...{ namespace: 'default', renderer: undefined, mayIssue: false, isOfHead: true, now: 0 },
-    branch: { git: {} as never, commit: '', path: '' },
+    branch: undefined,
     ...{ policyFor: () => DEFAULT_POLICY, signal: new AbortController().signal },
   }).finally(() => {
     isOver = true;

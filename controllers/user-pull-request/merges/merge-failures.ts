@@ -6,8 +6,8 @@ import { MAX_HELD_MS, type MergedUserPull } from './merged-user-pull.ts';
 const MAX_GAP_MS = 120_000;
 /** For so long each one has to fail itself before later ones pass it: a failure may be one of the moment. */
 const MIN_FAILING_MS = 60_000;
-/** Failures that can concern all merges, as a full disk does, a Git server that hangs, or a limit of requests. */
-const OF_ALL: ReadonlySet<string> = new Set(['Unavailable', 'Timeout', 'TooManyRequests']);
+/** Failures that can concern all merges: a full disk, a Git server that hangs, a limit of requests, a signing key that does not count. */
+const OF_ALL: ReadonlySet<string> = new Set(['Unavailable', 'Timeout', 'TooManyRequests', 'Refused']);
 
 export type Standing = Pick<MergedUserPull, 'failing'>;
 

@@ -5,6 +5,7 @@ import type { PackageRepository } from '../../../src/package/store/package-repos
 import { fetchHead, MISSING_HEAD_MS } from '../../pull-request/merged/fetch-head.ts';
 import { changesOfBranch, startOfBranch } from '../judging/branch-changes.ts';
 import { type ChangedPackages, changedPackages, packagesAt } from '../judging/changed-packages.ts';
+import { BranchLine } from '../judging/earlier-conditions.ts';
 import { startOfCopies } from './copied-commits.ts';
 import { type LeftOut, leftOutOf } from './left-out.ts';
 import { packagesBelow } from './unsure-packages.ts';
@@ -42,6 +43,8 @@ export interface PackagesAtMerge {
   readonly unknown: string | undefined;
   /** What the branch changes, and a rebase has not brought to the main branch. */
   readonly leftOut: readonly LeftOut[];
+  /** The commits of the branch, where its head is known. */
+  readonly line: BranchLine | undefined;
   /** The merged head was that of a branch of the repository: a user who may push has pushed it. */
   readonly isPushed: boolean;
 }
@@ -78,7 +81,14 @@ export async function packagesAtMerge(
   // A merge of Git has its head.
   const [first, ofMerge] = parents;
   const isPushed = wasPushed(pull.head);
-  const none: PackagesAtMerge = { packages: [], main: commit, leftOut: [], unknown: undefined, isPushed };
+  const none: PackagesAtMerge = {
+    packages: [],
+    main: commit,
+    leftOut: [],
+    unknown: undefined,
+    line: undefined,
+    isPushed,
+  };
   // A repository without an earlier commit has nothing that could be merged into.
   if (first === undefined) return none;
   const head = (await fetchHead(repository, pull, signal)) ? pull.head.commit : ofMerge;
@@ -134,7 +144,8 @@ export async function packagesAtMerge(
         : commit === head && start === undefined
           ? NO_BASE
           : undefined;
-  return { packages: shown, main: start ?? onto, leftOut, unknown, isPushed };
+  const line = head === undefined ? undefined : new BranchLine(git, head, signal);
+  return { packages: shown, main: start ?? onto, leftOut, unknown, line, isPushed };
 }
 
 /** Without a known start: a branch that is in the main branch already is compared with the parent of the merge. */

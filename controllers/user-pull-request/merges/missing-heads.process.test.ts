@@ -85,3 +85,16 @@ test('what a squash has of its branch alone is published in band once its head h
   expect(revision).toMatchObject({ lifecycle: 'Published' });
   expect(revision?.outOfBand).toBeUndefined();
 });
+
+test.each(['d'.repeat(40), ''])(
+  'the conditions of a merge commit count, which has its head, where the host reports %j for that',
+  async (commit) => {
+    await at.pull({ 'web/Kptfile': KPTFILE(GATES, TESTED), 'web/map.yaml': MAP });
+    await at.poll();
+    await at.merge(1, 'bob');
+    at.forge.change(1, { head: { branch: 'feature', commit, isSameRepository: true } });
+    for (let turn = 0; turn < 2; turn += 1) await at.poll();
+    expect(at.world.store.get('apps.web.merge-1')).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    expect(await at.world.events('apps')).toEqual([]);
+  },
+);

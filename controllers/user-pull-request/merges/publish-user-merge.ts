@@ -270,11 +270,11 @@ async function publishPackage(
   pull: PullRequest,
   {
     state,
-    read: { isPushed, main },
+    read: { isPushed, line, main },
     mayBeLate,
   }: {
     readonly state: UserMergeState;
-    readonly read: Pick<PackagesAtMerge, 'isPushed' | 'main'>;
+    readonly read: Pick<PackagesAtMerge, 'isPushed' | 'line' | 'main'>;
     readonly mayBeLate: boolean;
   },
 ): Promise<PackageMerge | SluiceError> {
@@ -285,7 +285,7 @@ async function publishPackage(
   const judged = await judgePackage(await mergePackage(git, { base: before, main: before, head: after }), {
     ...{ namespace, mayIssue: isPushed, isOfHead, now: clock.now(), signal },
     renderer: isPushed ? context.renderer : context.restrictedRenderer,
-    branch: { git, commit: pull.head.commit, path },
+    branch: line && { line, path },
     policyFor: (kptfile) => policyAt(repository, path, kptfile),
   });
   // A machine that has much to do does not make a package invalid. It concerns no other merge, as a `Timeout` of a host can.
