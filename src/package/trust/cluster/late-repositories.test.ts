@@ -19,18 +19,11 @@ function cluster() {
 
 const at = { address: 'https://host/a.git', mainHeads: { main: 'c1' } };
 
-/** A ledger of term 5, in which the repository had the id `earlier` before it got `later`. */
-async function renamed({ open }: ReturnType<typeof cluster>): Promise<ClusterTrustLedger> {
+test('a standby keeps the later id of an address when the next leader notes a head of the earlier one', async () => {
+  const { open, stored } = cluster();
   const leader = await open(5);
   for (const id of ['earlier', 'later']) leader.putRepository({ id, ...at });
   await leader.flushed();
-  return leader;
-}
-
-test('a standby keeps the later id of an address when the next leader notes a head of the earlier one', async () => {
-  const some = cluster();
-  await renamed(some);
-  const { open, stored } = some;
   const standby = await open(0, true);
   const next = await open(6);
   next.noteMain('earlier', 'main', 'c2');
@@ -38,15 +31,4 @@ test('a standby keeps the later id of an address when the next leader notes a he
   standby.joinObjects(await stored());
   expect(standby.repository('earlier')?.mainHeads).toEqual({ main: 'c2' });
   for (const ledger of [standby, next, await open(7)]) expect(ledger.repositoryAt(at.address)?.id).toBe('later');
-});
-
-test('a command keeps the later id of an address when the leader notes a head of the earlier one', async () => {
-  const some = cluster();
-  const leader = await renamed(some);
-  const command = await some.open(0);
-  leader.noteMain('earlier', 'main', 'c2');
-  await leader.flushed();
-  await command.refresh();
-  expect(command.repository('earlier')?.mainHeads).toEqual({ main: 'c2' });
-  expect(command.repositoryAt(at.address)?.id).toBe('later');
 });
