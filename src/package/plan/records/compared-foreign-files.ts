@@ -7,7 +7,7 @@ import type { RevisionIndex } from '../../index/revision-index.ts';
 import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import type { ForeignFiles } from '../../model/revision/revision-state.ts';
 import type { ForeignFileReader, MergedHead } from '../ports/foreign-file-reader.ts';
-import { isWithin, latestWithin, mainParent } from './main-before-merge.ts';
+import { latestWithin, mainParent } from './main-before-merge.ts';
 import { startOfRebase } from './rebased-commits.ts';
 
 /** Heads of which the result is kept. */
