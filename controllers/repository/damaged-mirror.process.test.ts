@@ -1,7 +1,8 @@
 import { chmodSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
@@ -88,6 +89,27 @@ test('a repair that failed, since the host was unavailable, is tried again a min
   await reconcile();
   expect((await world.store.content('apps.one.main')).files.has('a.yaml')).toBe(true);
   expect((await world.events('apps')).join()).toContain('MirrorRepaired');
+  fsck(mirror());
+});
+
+test('a mirror that cannot be repaired is tried again an hour later, or once it was removed', async () => {
+  corruptPacks();
+  await expect(world.store.content('apps.one.main')).rejects.toMatchObject({ code: 'Corrupt' });
+  const repair = vi.spyOn(repository(), 'repair').mockRejectedValue(new SluiceError('Corrupt', 'beyond repair'));
+  for (const [pause, times] of [
+    [1000, 1],
+    [60_000, 1],
+    [3_600_000, 2],
+  ] as const) {
+    clock.advance(pause);
+    await reconcile().catch(() => undefined);
+    expect(repair).toHaveBeenCalledTimes(times);
+  }
+  repair.mockRestore();
+  rmSync(mirror(), { recursive: true });
+  clock.advance(60_000);
+  await reconcile();
+  expect((await world.store.content('apps.one.main')).files.has('a.yaml')).toBe(true);
   fsck(mirror());
 });
 

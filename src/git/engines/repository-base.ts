@@ -40,8 +40,9 @@ import { gitOperation } from '../process/git-operations.ts';
 import { checkRefName, checkRefPrefix } from '../ref-name.ts';
 import { RefFiles } from '../refs/ref-files.ts';
 import { checkRefUpdates } from '../refs/ref-updates.ts';
-import { StaleLocks } from '../refs/stale-locks.ts';
-import type { Remotes } from '../remote/remotes.ts';
+import { checkRefspecs } from '../refs/refspec.ts';
+import { type ChangedRefs, StaleLocks } from '../refs/stale-locks.ts';
+import { allRefspecs, type Remotes } from '../remote/remotes.ts';
 
 /**
  * The common part of both engines: reading through an ObjectSource, writing loose objects, reading ref files, checking
@@ -175,7 +176,8 @@ export abstract class RepositoryBase {
 
   /** It changes nothing else than another fetch of the mirror, by which it may be overtaken: then it is repeated. */
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    const fetch = () => this.retryAfterStaleLock(undefined, () => this.remotes.fetch(remote, options));
+    const isChanged = (ref: string) => checkRefspecs(allRefspecs(options)).covers(ref);
+    const fetch = () => this.retryAfterStaleLock(isChanged, () => this.remotes.fetch(remote, options));
     return gitOperation('fetch', () => retryConflicts(fetch, { signal: options.signal, isConflict: isOvertaken }));
   }
 
@@ -213,14 +215,14 @@ export abstract class RepositoryBase {
     await this.#store.close();
   }
 
-  /** Retries once if the lock of a killed writer blocked the action. Without refs, that may be the lock of any. */
-  protected async retryAfterStaleLock<T>(refs: readonly string[] | undefined, action: () => Promise<T>): Promise<T> {
+  /** Retries once if the lock of a killed writer blocked the action. */
+  protected async retryAfterStaleLock<T>(refs: ChangedRefs, action: () => Promise<T>): Promise<T> {
     try {
       return await action();
     } catch (error) {
       if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
       const { ref } = error.details;
-      if (!(await this.#staleLocks.release(ref === undefined || refs === undefined ? refs : [ref, ...refs]))) {
+      if (!(await this.#staleLocks.release(ref === undefined || typeof refs === 'function' ? refs : [ref, ...refs]))) {
         if (ref === undefined) throw error;
         const next = `if that does not help and no Git program works there, remove ${join(this.path, ref)}.lock`;
         // A fetch has that of its transaction.

@@ -12,11 +12,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
 import { DamageError } from '../errors.ts';
 import type { GitRepository, Oid } from '../git-repository.ts';
 import { initRepository, openRepository } from '../open/open-repository.ts';
+import { DEFAULT_TIMEOUTS } from '../process/engine-options.ts';
+import { repairMirror } from './repair-mirror.ts';
 
 const SLOW_REPAIR = new URL('../../../test/support/git/slow-repair.ts', import.meta.url).pathname;
 const SIGNATURE = { name: 'A', email: 'a@example.com', time: 0 };
@@ -196,6 +199,20 @@ describe('a damaged mirror', () => {
     await readAll();
     fsck(path);
     for (const repository of others) await repository.close();
+  });
+
+  test('is not waited for by a registration whose request has ended', async () => {
+    const common = { gitDir: path, clock: systemClock, timeouts: DEFAULT_TIMEOUTS };
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const fetchInto = vi.fn(() => promise);
+    const first = repairMirror({ ...common, signal: undefined, fetchInto });
+    const end = new AbortController();
+    const second = repairMirror({ ...common, signal: end.signal, fetchInto });
+    end.abort();
+    await expect(second).rejects.toMatchObject({ code: 'Timeout' });
+    resolve();
+    await first;
+    expect(fetchInto).toHaveBeenCalledTimes(1);
   });
 
   test('is repaired by two processes at once, and what a killed one left is removed', async () => {

@@ -1,5 +1,6 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { readFileIfPresent, readFolder, removeFile, syncFolder } from '../../foundation/files/file-system.ts';
 import { abandonedFolders, makeOwnFolder } from '../../foundation/files/own-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -33,9 +34,10 @@ export interface RepairOptions extends Pick<EngineOptions, 'clock' | 'timeouts'>
  * A repair of the same mirror that is running in this process counts for this one too, unless it fails, as with credentials of its own.
  */
 export async function repairMirror(options: RepairOptions): Promise<MirrorRepair> {
-  const { gitDir } = options;
+  const { gitDir, signal } = options;
   for (let other = running.get(gitDir); other !== undefined; other = running.get(gitDir)) {
-    const repaired = await other.catch(() => undefined);
+    const ended = other.catch(() => undefined);
+    const repaired = await untilEnded(signal, () => ended);
     if (repaired !== undefined) return repaired;
   }
   const repair = repairAlone(options).finally(() => running.delete(gitDir));

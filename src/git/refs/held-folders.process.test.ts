@@ -116,7 +116,7 @@ test('elsewhere, what git locked stays until it was unchanged for long, also if 
   expect(existsSync(lock)).toBe(false);
 });
 
-test('all that git locked when it was killed in a fetch is released at once then', async () => {
+test('all that git locked when it was killed in a fetch is released at once then, and no other ref', async () => {
   const origin = join(held, 'origin.git');
   const commit = await create(origin);
   const source = await openRepository(origin);
@@ -128,12 +128,16 @@ test('all that git locked when it was killed in a fetch is released at once then
     mkdirSync(dirname(join(path, ref)), { recursive: true });
     writeFileSync(join(path, `${ref}.lock`), '');
   }
-  const fetch = () => mirror.fetch({ url: `file://${origin}` }, { refspecs: ['+refs/*:refs/*'], prune: true });
+  // It may be that of a living git.
+  mkdirSync(join(path, 'refs/other'));
+  writeFileSync(join(path, 'refs/other/one.lock'), '');
+  const refspecs = ['+refs/heads/*:refs/heads/*'];
+  const fetch = () => mirror.fetch({ url: `file://${origin}` }, { refspecs, prune: true });
   await fetch().catch(() => undefined);
   await setTimeout(300);
   await fetch();
   expect(refsOf(path)).toEqual(refsOf(origin));
-  expect(locksOf(path)).toEqual([]);
+  expect(locksOf(path)).toEqual(['refs/other/one.lock']);
   await mirror.close();
 });
 

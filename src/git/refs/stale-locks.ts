@@ -1,7 +1,10 @@
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { removeFile } from '../../foundation/files/file-system.ts';
 import { ObservedFiles } from '../disk/observed-files.ts';
 import { isLeftLock, locksOf, removeLeftLock } from './held-folders.ts';
+
+/** The refs that a writer changes: these, or those for which it is true. */
+export type ChangedRefs = readonly string[] | ((ref: string) => boolean);
 
 /**
  * Of all repositories of this process, since one may be opened again for each attempt. Locks of one transaction may be links to one file, whose
@@ -24,15 +27,21 @@ export class StaleLocks {
   }
 
   /**
-   * To be called when a writer found one of these refs locked; without refs, when it may be any. True if a stale lock was removed and trying
-   * again makes sense.
+   * To be called when a writer found one of its refs locked, with these refs, or what is true for them. True if a stale lock was removed and
+   * trying again makes sense.
    */
-  async release(refs: readonly string[] | undefined): Promise<boolean> {
-    const some = [...(refs ?? []).map((ref) => `${ref}.lock`), 'packed-refs.lock', 'packed-refs.new'];
-    const paths = refs === undefined ? await locksOf(this.#gitDir) : some.map((file) => join(this.#gitDir, file));
+  async release(refs: ChangedRefs): Promise<boolean> {
+    const some = typeof refs === 'function' ? await this.#lockedOf(refs) : refs.map((ref) => `${ref}.lock`);
+    const paths = [...some, 'packed-refs.lock', 'packed-refs.new'].map((file) => join(this.#gitDir, file));
     let released = false;
     for (const path of new Set(paths)) released = (await this.#release(path)) || released;
     return released;
+  }
+
+  /** With the lock of HEAD, which git takes to change the ref that HEAD leads to. */
+  async #lockedOf(isChanged: (ref: string) => boolean): Promise<readonly string[]> {
+    const files = (await locksOf(this.#gitDir)).map((path) => relative(this.#gitDir, path));
+    return files.filter((file) => file === 'HEAD.lock' || isChanged(file.slice(0, -'.lock'.length)));
   }
 
   async #release(path: string): Promise<boolean> {

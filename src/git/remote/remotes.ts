@@ -252,7 +252,8 @@ export class Remotes {
   }
 }
 
-function allRefspecs({ refspecs, later }: FetchOptions): readonly string[] {
+/** Of what a fetch may change. */
+export function allRefspecs({ refspecs, later }: FetchOptions): readonly string[] {
   return later === undefined ? refspecs : [...refspecs, ...later.refspecs];
 }
 
