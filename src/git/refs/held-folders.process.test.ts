@@ -46,12 +46,6 @@ async function kill(path: string, updates: readonly RefUpdate[], step: number): 
   return stdout === 'done';
 }
 
-/** As after a restart: no repository of the folder was opened yet. */
-function holdAgain(): void {
-  end();
-  end = holdFolder(held);
-}
-
 const locksOf = (path: string) =>
   readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.lock'));
 
@@ -76,24 +70,50 @@ describe.each(['in the folder', 'elsewhere'])('a repository %s', (where) => {
   });
 });
 
-test('what git locked may be locked by a living command: it stays until it was unchanged for long', async () => {
-  for (const where of [held, folder.path]) {
-    const path = join(where, 'one.git');
-    const commit = await create(path);
-    holdAgain();
-    const lock = join(path, 'refs/heads/main.lock');
-    writeFileSync(lock, '');
-    const repository = await openRepository(path, { timeouts: { staleLock: 200 } });
-    const removal = () => repository.transaction([{ type: 'delete', ref: 'refs/heads/main', old: commit }]);
-    await expect(removal()).rejects.toThrow(
-      `refs/heads/main is locked by another writer. Try again; if that does not help and no Git program works there, remove ${realpathSync(lock)}`,
-    );
-    expect(existsSync(lock)).toBe(true);
-    await setTimeout(300);
-    await removal();
-    expect(existsSync(lock)).toBe(false);
-    await repository.close();
+test('what git locked is released when the next holder of the folder opens the repository, unless a command works there', async () => {
+  const path = join(held, 'one.git');
+  const commit = await create(path);
+  end();
+  const lines = [`sluice 00000000-0000-4000-8000-000000000000 \n`, ''];
+  for (const line of lines) {
+    const [left, packed] = [join(path, 'refs/heads/main.lock'), join(path, 'packed-refs.lock')];
+    writeFileSync(left, '');
+    writeFileSync(packed, line);
+    writeFileSync(join(path, 'packed-refs.new'), '');
+    end = holdFolder(held);
+    const [one, two] = await Promise.all([openRepository(path), openRepository(path)]);
+    expect(locksOf(path), line).toEqual(line === '' ? [] : ['packed-refs.lock']);
+    expect(existsSync(join(path, 'packed-refs.new')), line).toBe(line !== '');
+    await one.close();
+    await two.close();
+    end();
   }
+  end = holdFolder(held);
+  const next = await openRepository(path);
+  await next.transaction([{ type: 'delete', ref: 'refs/heads/main', old: commit }]);
+  await next.close();
+});
+
+test('elsewhere, what git locked stays until it was unchanged for long, also if each attempt opens the repository again', async () => {
+  const path = join(folder.path, 'one.git');
+  const commit = await create(path);
+  const lock = join(path, 'refs/heads/main.lock');
+  writeFileSync(lock, '');
+  const removal = async () => {
+    const repository = await openRepository(path, { timeouts: { staleLock: 200 } });
+    try {
+      await repository.transaction([{ type: 'delete', ref: 'refs/heads/main', old: commit }]);
+    } finally {
+      await repository.close();
+    }
+  };
+  await expect(removal()).rejects.toThrow(
+    `refs/heads/main is locked by another writer. Try again; if that does not help and no Git program works there, remove ${realpathSync(lock)}`,
+  );
+  expect(existsSync(lock)).toBe(true);
+  await setTimeout(300);
+  await removal();
+  expect(existsSync(lock)).toBe(false);
 });
 
 test('all that git locked when it was killed in a fetch is released at once then', async () => {

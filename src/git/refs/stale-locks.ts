@@ -4,6 +4,12 @@ import { ObservedFiles } from '../disk/observed-files.ts';
 import { isLeftLock, locksOf, removeLeftLock } from './held-folders.ts';
 
 /**
+ * Of all repositories of this process, since one may be opened again for each attempt. Locks of one transaction may be links to one file, whose
+ * time of change changes with each that is removed.
+ */
+const observed = new ObservedFiles(undefined, ({ ino, birthtimeNs, mtimeNs }) => `${ino}:${birthtimeNs}:${mtimeNs}`);
+
+/**
  * Releases refs whose lock was left by a killed writer. Git never does that, so the ref would stay locked forever. A lock counts as
  * left if its writer held a folder that this process holds now (see held-folders.ts), or else when this process has observed the same file
  * twice, `staleAfter` milliseconds of its own running time apart.
@@ -11,11 +17,6 @@ import { isLeftLock, locksOf, removeLeftLock } from './held-folders.ts';
 export class StaleLocks {
   readonly #gitDir: string;
   readonly #staleAfter: number;
-  /** Locks of one transaction may be links to one file, whose time of change changes with each that is removed. */
-  readonly #observed = new ObservedFiles(
-    undefined,
-    ({ ino, birthtimeNs, mtimeNs }) => `${ino}:${birthtimeNs}:${mtimeNs}`,
-  );
 
   constructor(gitDir: string, staleAfter: number) {
     this.#gitDir = gitDir;
@@ -40,10 +41,10 @@ export class StaleLocks {
       removeLeftLock(path);
       return true;
     }
-    const age = await this.#observed.age(path);
+    const age = await observed.age(path);
     // Observed for the first time, its writer may be at work, even if `staleAfter` is 0.
     if (age === undefined || age === 0 || age < this.#staleAfter) return false;
-    this.#observed.forget(path);
+    observed.forget(path);
     await removeFile(path);
     return true;
   }
