@@ -95,7 +95,10 @@ describe('a review of a shared pull request', () => {
     const same = await copy(first, 'w2');
     await store.update(same, { action: 'propose' }, BERTA);
     await at.settle();
-    at.forge.review(1, 'bob', 'approved', await headOf(1));
+    // The commit that it was opened with, before a condition was written to the package.
+    const opened = at.forge.pulls[0]?.head.commit ?? '';
+    expect(git(at.path, ['rev-parse', `${opened}:db`])).toBe(git(at.path, ['rev-parse', 'main:db']));
+    at.forge.review(1, 'bob', 'approved', opened);
     await at.settle(120_000);
     for (const name of [web, same]) expect(at.revision(name).lifecycle).toBe('Published');
   });

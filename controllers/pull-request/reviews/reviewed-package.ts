@@ -58,8 +58,8 @@ export function ofUserPull(
 }
 
 /**
- * Of a proposal. The reviewed commit of a pull request that several share has to list it, and to change its package, unless the pull request is open and
- * the main branch has the package as it is there.
+ * Of a proposal. The reviewed commit of a pull request that several share has to list it, and to change its package, unless the pull request is
+ * open and the main branch has the package as it is there.
  */
 export function ofProposal(
   { git, index }: Pick<PackageRepository, 'git' | 'index'>,
@@ -82,7 +82,7 @@ export function ofProposal(
   return { path, content: content.content, gates: types, commit, isShown };
 }
 
-/** Whether the main branch has this very package, which no pull request can change then: the proposal is an unchanged copy of the published one. */
+/** Whether the main branch has this very package: the proposal is an unchanged copy of the published one. */
 async function isAsOn(git: GitRepository, main: Oid, specification: string, path: string): Promise<boolean> {
   const [there, present] = await git.statObjects([specification, `${main}:${path}`]);
   return there !== undefined && there.oid === present?.oid;
@@ -102,8 +102,8 @@ async function mainBefore(
 }
 
 /**
- * Whether a branch with this head changes the package at `path`, as its pull request shows it: since each of the last commits that the main branch and
- * this one have in common, as hosts compare with one of them. Where it changes conditions and gates alone, it is no approval of a content that `main`
+ * Whether a branch with this head changes the package at `path`, as its pull request shows it: since each of the last commits that the main branch
+ * and this one have in common, as hosts compare with one of them. Where it changes conditions and gates alone, it is no approval of a content that `main`
  * has no more.
  */
 async function isChangedBy(

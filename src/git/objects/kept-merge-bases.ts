@@ -15,8 +15,8 @@ interface Found {
 const kept = new WeakMap<GitRepository, LruCache<string, Promise<Found>>>();
 
 /**
- * The newest common ancestor of two commits, as `mergeBase` finds it, and the other best ones; empty where there is none. Commits do not change, so that
- * the result is kept while the repository is open, unless the history is cut off, which a fetch can change.
+ * The newest common ancestor of two commits, as `mergeBase` finds it, and the other best ones; empty where there is none. Commits do not change, so
+ * that the result is kept while the repository is open, unless the history is cut off, which a fetch can change.
  */
 export async function keptMergeBases(
   git: GitRepository,
