@@ -73,3 +73,15 @@ test('the same where the main branch is moved to a head with a merge of it, and 
   await pushed(name, head, head, before);
   expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
 });
+
+test('other files of a main branch that was reset do not pass with a merge that brings them back', async () => {
+  const before = mainHead();
+  await at.world.push(at.path, { 'web/a.yaml': map('foreign'), 'policies/p.yaml': 'kind: B\n' });
+  await at.sync();
+  const { name, commit: head } = await propose();
+  await at.reconcile('apps');
+  writeRef(at.path, MAIN, before);
+  const tree = git(at.path, ['rev-parse', `${head}^{tree}`]);
+  await pushed(name, head, writeCommit(at.path, { tree, parents: [before, head], message: 'Merge #1\n' }), before);
+  expect(at.revision(name).outOfBand?.reason).toBe('ForeignFiles');
+});

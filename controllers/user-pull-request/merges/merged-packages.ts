@@ -73,6 +73,7 @@ export async function packagesAtMerge(
 ): Promise<PackagesAtMerge | undefined> {
   const { checkedOnto, waitedMs } = surroundings;
   const otherPulls = () => surroundings.otherPulls();
+  const isOfUser = (one: PullRequest) => surroundings.isOfUser(one);
   const { merged } = pull;
   const { git, layout } = repository;
   const { directory } = layout;
@@ -112,7 +113,7 @@ export async function packagesAtMerge(
       ? await changedPackages(git, { before: start, after: commit, directory })
       : await changedByBranch(git, { head, onto, commit, directory }, signal);
   const changed = found.packages;
-  const foreign = await foreignPackages(repository, pull, { changed, shape, before, otherPulls }, signal);
+  const foreign = await foreignPackages(repository, pull, { changed, shape, before, otherPulls, isOfUser }, signal);
   const below = await packagesBelow(repository, { ...merge, changed, head, onto }, signal);
   const paths = new Set(changed.map(({ path }) => path));
   const added = below.packages.filter(({ path }) => !paths.has(path));

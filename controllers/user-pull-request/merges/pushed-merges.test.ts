@@ -248,3 +248,39 @@ test('a merge of the heads of two pull requests publishes the package of each, a
   expect(published()).toEqual(['apps.db.merge-1', 'apps.web.merge-2']);
   expect(await at.world.events('apps')).toEqual([]);
 });
+
+test.each([
+  ['a part of the branch', 1, ['apps.db.merge-1'], ['web']],
+  ['all of the branch', 2, [], ['db', 'web']],
+] as const)(
+  'the main branch had %s by mistake, and was reset: what the button merges then is published or reported',
+  async (_, commits, inBand, missing) => {
+    const before = mainHead();
+    const heads = [await at.pull(WEB), await at.pull(DB, { onTop: true })];
+    await at.poll();
+    writeRef(at.path, MAIN, heads[commits - 1] ?? '');
+    await refresh();
+    await at.poll();
+    writeRef(at.path, MAIN, before);
+    await refresh();
+    for (let turn = 0; turn < 3; turn += 1) await at.poll();
+    await at.merge(1, 'bob');
+    for (let turn = 0; turn < 3; turn += 1) await at.poll();
+    expect(published()).toEqual(inBand);
+    expect(await reported()).toEqual(
+      missing.map((path) => expect.stringContaining(`the merge of ${path} by #1 is not published`)),
+    );
+  },
+);
+
+test('a pull request to another branch that has the same merge commit hides nothing that a push brings', async () => {
+  const lower = await at.pull(WEB, { branch: 'one' });
+  writeRef(at.path, 'refs/heads/two', lower);
+  await refresh();
+  const upper = await at.pull({ 'app/Kptfile': KPTFILE() }, { branch: 'two', onTop: true });
+  at.forge.change(2, { base: { branch: 'foo' } });
+  await at.poll();
+  const base = mainHead();
+  await pushed(mergeOf(base, upper), 'bob', { base, numbers: [1, 2] });
+  expect(await reported()).toEqual([expect.stringContaining('the merge of app by #1 is not published')]);
+});

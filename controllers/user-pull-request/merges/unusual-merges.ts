@@ -5,7 +5,7 @@ import { latestIn } from '../../../src/package/plan/records/on-main.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { hasCommit } from '../../pull-request/merged/fetch-head.ts';
 import { changesOfBranch, startOfBranch } from '../judging/branch-changes.ts';
-import { type ChangedPackage, packagesAt } from '../judging/changed-packages.ts';
+import { type ChangedPackage, changedPackages, packagesAt } from '../judging/changed-packages.ts';
 import { keyAt } from '../judging/read-user-pull.ts';
 import { isNear } from './unsure-packages.ts';
 
@@ -63,6 +63,8 @@ export interface MergeShape {
   readonly isUsual: boolean;
   /** It merges another branch, which contains the head. */
   readonly isBelow: boolean;
+  /** Where the main branch surely was at some time, if `onto` lacks that: it was reset, or a user has made the merge on another commit. */
+  readonly doubted: Oid | undefined;
 }
 
 export async function shapeOf(
@@ -76,16 +78,18 @@ export async function shapeOf(
 ): Promise<MergeShape> {
   const [first] = parents;
   const isMoved = commit === head;
-  const shape = { commit, head, parents, onto: first, isMerge: !isMoved && parents.length > 1 };
+  const isMerge = !isMoved && parents.length > 1;
+  const shape = { commit, head, parents, onto: first, isMerge, doubted: undefined };
   if (!shape.isMerge || head === undefined) return { ...shape, isUsual: !isMoved, isBelow: false };
   const isParent = parents.includes(head);
   // A host can report a later head.
   if (!isParent && !(await isWithin(git, head, commit))) return { ...shape, isUsual: true, isBelow: false };
   const parent = await mainParent(git, parents, head);
+  const isAsOfHost = isParent && parent === first && parents.length === 2;
+  const lacks = certain !== undefined && !(await isWithin(git, certain, parent));
+  if (isAsOfHost) return { ...shape, isUsual: !lacks, isBelow: false, doubted: lacks ? certain : undefined };
   // One that lacks what the main branch had is that of another branch.
-  const onto = certain === undefined || (await isWithin(git, certain, parent)) ? parent : certain;
-  const isUsual = isParent && onto === first && parents.length === 2;
-  return { ...shape, onto, isUsual, isBelow: !isParent };
+  return { ...shape, onto: lacks ? certain : parent, isUsual: false, isBelow: !isParent };
 }
 
 /**
@@ -94,22 +98,31 @@ export async function shapeOf(
  */
 export async function foreignPackages(
   repository: PackageRepository,
-  { number }: Pick<PullRequest, 'number'>,
+  { number, base }: Pick<PullRequest, 'number' | 'base'>,
   {
     changed,
-    shape: { commit, head, parents, onto, isMerge, isUsual },
+    shape: { commit, head, parents, onto, isMerge, isUsual, doubted },
     before: { last, isSure },
     otherPulls,
+    isOfUser,
   }: {
     readonly changed: readonly ChangedPackage[];
     readonly shape: MergeShape;
     readonly before: MainBefore;
     readonly otherPulls: () => Promise<readonly PullRequest[]>;
+    readonly isOfUser: (pull: PullRequest) => Promise<boolean>;
   },
   signal: AbortSignal,
 ): Promise<{ readonly known: ReadonlySet<string>; readonly unsure: ReadonlySet<string> }> {
   const isBranch = !isMerge && last !== undefined && isSure;
   if (isUsual || isBranch || head === undefined) return NONE;
+  if (doubted !== undefined) {
+    const had = new Set(await changedSince(repository, { before: onto, after: doubted }));
+    const [known, unsure] = [new Set<string>(), new Set<string>()];
+    for (const one of changed)
+      if (had.has(one.path)) ((await isLastPublished(repository, one)) ? known : unsure).add(one.path);
+    return { known, unsure };
+  }
   // Without knowing where the main branch was, any parent can be of it.
   const own = !isMerge
     ? await changedInCommit(repository, parents, changed)
@@ -119,9 +132,11 @@ export async function foreignPackages(
   const others = changed.filter(({ path }) => !own.has(path));
   if (others.length === 0) return NONE;
   const heads: Oid[] = [];
-  for (const one of await otherPulls())
-    if (one.merged?.commit === commit && one.number !== number && (await hasCommit(repository, one.head.commit)))
-      heads.push(one.head.commit);
+  for (const one of await otherPulls()) {
+    // One to another branch publishes nothing here.
+    const isOther = one.merged?.commit === commit && one.number !== number && one.base.branch === base.branch;
+    if (isOther && (await isOfUser(one)) && (await hasCommit(repository, one.head.commit))) heads.push(one.head.commit);
+  }
   const known = new Set(await packagesOfHeads(repository, heads, { main: onto, changed: others }, signal));
   for (const one of others) if (await isLastPublished(repository, one)) known.add(one.path);
   return { known, unsure: new Set(others.flatMap(({ path }) => (known.has(path) ? [] : path))) };
@@ -165,6 +180,13 @@ async function packagesOfHeads(
     for (const { path } of changed) if (packages.some((one) => isNear(one.path, path))) found.add(path);
   }
   return found;
+}
+
+async function changedSince(
+  { git, layout: { directory } }: Pick<PackageRepository, 'git' | 'layout'>,
+  range: { readonly before: Oid; readonly after: Oid },
+): Promise<readonly string[]> {
+  return (await changedPackages(git, { ...range, directory })).packages.map(({ path }) => path);
 }
 
 /** The paths of those that a commit has otherwise than each of its parents. */

@@ -18,7 +18,9 @@ function note(reason: RefusalReason, revision: string, message = 'the host requi
 
 const all = () => true;
 
-function spyOn<T extends 'readFileSync' | 'renameSync' | 'rmSync' | 'appendFileSync'>(...names: readonly T[]) {
+function spyOn<T extends 'readFileSync' | 'openSync' | 'renameSync' | 'rmSync' | 'appendFileSync'>(
+  ...names: readonly T[]
+) {
   const spies = names.map((name) => vi.spyOn(fs, name));
   syncBuiltinESMExports();
   onTestFinished(() => {
@@ -163,6 +165,57 @@ test('one process rewrites the file at a time, and what a killed one left does n
   expect(readFileSync(file, 'utf8').length).toBeLessThan(long);
   expect(existsSync(`${file}.new`)).toBe(false);
   expect(new StoredRefusals(file, all).list()).toEqual([note('PushRefused', 'y')]);
+});
+
+/** Does something once a file was opened with certain flags for the first time. */
+function onceOpened(flags: string, then: () => void): void {
+  const open = fs.openSync;
+  const [spy] = spyOn('openSync');
+  let times = 0;
+  spy?.mockImplementation((...of) => {
+    const descriptor = open(...of);
+    if (of[1] === flags) times += 1;
+    if (of[1] === flags && times === 1) then();
+    return descriptor;
+  });
+}
+
+test.each(['replaces', 'removes'])(
+  'a process that stood still for long while it %s the file changes nothing',
+  (how) => {
+    const [late, other] = [new StoredRefusals(file, all), new StoredRefusals(file, all)];
+    late.add(note('TeamNotRead', 'x'));
+    fill();
+    onceOpened('wx', () => {
+      utimesSync(`${file}.new`, 0, 0);
+      other.add(note('MergeQueued', 'queued'));
+      // Of yet another one.
+      writeFileSync(`${file}.new`, 'x');
+    });
+    if (how === 'replaces') late.add(note('PushRefused', 'y'));
+    else late.remove({ revision: 'x', reason: 'TeamNotRead' });
+    expect(readFileSync(`${file}.new`, 'utf8')).toBe('x');
+    for (const notes of [late, other, new StoredRefusals(file, all)])
+      expect(notes.list().map(({ revision }) => revision)).toEqual(
+        how === 'replaces' ? ['queued', 'x', 'y'] : ['queued'],
+      );
+  },
+);
+
+test('what another process notes while this one writes is in the file that it places', () => {
+  const [one, other] = [new StoredRefusals(file, all), new StoredRefusals(file, all)];
+  one.add(note('TeamNotRead', 'x'));
+  fill();
+  onceOpened('r', () => other.add(note('MergeQueued', 'ä')));
+  const rename = fs.renameSync;
+  const [renaming] = spyOn('renameSync');
+  renaming?.mockImplementationOnce((...of) => {
+    rename(...of);
+    throw new Error('killed');
+  });
+  expect(() => one.remove({ revision: 'x', reason: 'TeamNotRead' })).toThrow('killed');
+  for (const notes of [one, other, new StoredRefusals(file, all)])
+    expect(notes.list()).toEqual([note('MergeQueued', 'ä')]);
 });
 
 test('a damaged file is replaced by the next note', () => {

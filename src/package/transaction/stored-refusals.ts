@@ -151,31 +151,35 @@ export class StoredRefusals {
     const created = createAlone(temporary);
     // Another process rewrites it.
     if (created === undefined) return;
-    let isPresent = true;
+    // If this process stands still for long, another one takes it for one that was killed.
+    const { ino } = fstatSync(created, { bigint: true });
+    const isOwn = () => versionOf(temporary)?.inode === ino;
     let old: number | undefined;
     try {
       this.#read();
       const read = this.#version?.size ?? 0;
       const notes = this.#counting();
+      if (!isOwn()) return;
       old = openSync(file, 'r');
       writeFileSync(created, notes.map(lineOf).join(''));
-      const version = notes.length === 0 ? undefined : versionOf(temporary);
-      if (version === undefined) rmSync(file, { force: true });
-      else {
-        renameSync(temporary, file);
-        isPresent = false;
-      }
+      const early = rest(old, read);
+      if (early.length > 0) writeFileSync(created, `\n${early.toString()}`);
+      const isEmpty = notes.length === 0 && early.length === 0;
+      const version = versionOf(temporary);
+      if (version?.inode !== ino) return;
+      if (isEmpty) rmSync(file, { force: true });
+      else renameSync(temporary, file);
       this.#keep(notes);
-      this.#version = version;
-      const added = rest(old, read);
-      if (added === '') return;
-      append(file, `\n${added}`);
+      this.#version = isEmpty ? undefined : early.length === 0 ? version : UNKNOWN;
+      const late = rest(old, read + early.length);
+      if (late.length === 0) return;
+      append(file, `\n${late.toString()}`);
       this.#version = UNKNOWN;
     } finally {
       if (old !== undefined) closeSync(old);
-      closeSync(created);
       // Once it has its new name, the one that is there is of another process.
-      if (isPresent) rmSync(temporary, { force: true });
+      if (isOwn()) rmSync(temporary, { force: true });
+      closeSync(created);
     }
   }
 
@@ -275,10 +279,9 @@ function createAlone(file: string): number | undefined {
 }
 
 /** What a file has from a position on. */
-function rest(descriptor: number, position: number): string {
+function rest(descriptor: number, position: number): Buffer {
   const bytes = Buffer.alloc(Math.max(fstatSync(descriptor).size - position, 0));
-  readSync(descriptor, bytes, 0, bytes.length, position);
-  return bytes.toString('utf8');
+  return bytes.subarray(0, readSync(descriptor, bytes, 0, bytes.length, position));
 }
 
 function read(file: string): readonly Change[] {

@@ -7,7 +7,7 @@ import type { RevisionIndex } from '../../index/revision-index.ts';
 import { unreadableReason } from '../../model/content/unreadable-content.ts';
 import type { ForeignFiles } from '../../model/revision/revision-state.ts';
 import type { ForeignFileReader, MergedHead } from '../ports/foreign-file-reader.ts';
-import { isWithin, latestWithin, mainParent } from './main-before-merge.ts';
+import { latestWithin, mainParent } from './main-before-merge.ts';
 import { startOfRebase } from './rebased-commits.ts';
 
 /** Heads of which the result is kept. */
@@ -67,21 +67,10 @@ export class ComparedForeignFiles implements ForeignFileReader {
       // A rebase makes several commits, of which the host names the last one.
       start = await this.#beforeCommits(head, commit, base);
       if (start === undefined) return UNKNOWN;
-    } else start = await this.#beforeMerge(head, { commit, parents: [onto, ...others] }, base);
+      // Whatever the main branch had at other times: it can have been reset.
+    } else start = await mainParent(this.#git, [onto, ...others], head.commit);
     const changed = this.#changed((await this.#git.readCommit(start)).tree, tree, head.paths);
     return readable(changed.then(listed), UNKNOWN);
-  }
-
-  /** Where the main branch was before a merge of Git, of which the first parent can be of another branch. */
-  async #beforeMerge(
-    head: MergedHead,
-    { commit, parents }: { readonly commit: Oid; readonly parents: readonly [Oid, ...Oid[]] },
-    reported: Oid | undefined,
-  ): Promise<Oid> {
-    const start = await mainParent(this.#git, parents, head.commit);
-    const known = this.#known.get(keyOf(head.commit, head));
-    const before = await this.#latest([reported, known?.main], commit);
-    return before === undefined || (await isWithin(this.#git, before, start)) ? start : before;
   }
 
   /** Where the main branch was before a squash or a rebase; undefined if that is not known, as where the repository does not have the head. */
