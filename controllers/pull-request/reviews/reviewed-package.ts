@@ -103,8 +103,8 @@ async function mainBefore(
 
 /**
  * Whether a branch with this head changes the package at `path`, as its pull request shows it: since each of the last commits that the main branch
- * and this one have in common, as hosts compare with one of them. Where it changes conditions and gates alone, it is no approval of a content that `main`
- * has no more.
+ * and this one have in common, as hosts compare with one of them. Where it changes conditions and gates alone, it is no approval of a content
+ * that `main` has no more.
  */
 async function isChangedBy(
   git: GitRepository,
