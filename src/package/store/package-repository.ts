@@ -254,7 +254,7 @@ export class PackageRepository implements RepositoryContext {
     await refs.mutex.run(async () => {
       const { updates, marks } = await planAdoption(this, adoptable, context);
       if (updates.length === 0) return;
-      await refs.commit(updates);
+      await refs.commit(updates, marks);
       // The previous content of the branch stays in band, also for an index that is rebuilt.
       const kept = adoptable.main === undefined ? [] : this.index.marksOfKept();
       refs.raiseMarks([...marks, ...kept], true);

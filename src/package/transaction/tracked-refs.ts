@@ -14,12 +14,13 @@ import type {
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RevisionIndex } from '../index/revision-index.ts';
 import type { IndexChange } from '../index/state/index-delta.ts';
-import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../model/identity/layout.ts';
+import { identityRef, mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../model/identity/layout.ts';
 import { branchesFirst, MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import { OtherIdError } from './other-id-error.ts';
 import { pushUpdates } from './push-updates.ts';
 import type { ShownRefs } from './shown-refs.ts';
 import { notRecordedError } from './unknown-outcome-errors.ts';
@@ -70,6 +71,8 @@ export class TrackedRefs implements WriteTarget {
   readonly #noticed: IndexChange[] = [];
   /** The id of the repository with which the index has evaluated statements. */
   #indexedId: string;
+  /** The ref of the id as a sync has read it last. */
+  #readIdentity: Oid | undefined;
   /** Marks of writes that were committed. */
   #unraised: NewMark[] = [];
   #mustBeDurable = false;
@@ -145,7 +148,7 @@ export class TrackedRefs implements WriteTarget {
     );
   }
 
-  async commit(updates: readonly RefUpdate[]): Promise<void> {
+  async commit(updates: readonly RefUpdate[], marks: readonly NewMark[]): Promise<void> {
     const { git, remote, layout, trust } = this.#options;
     // The ledger announces the statements: a process that takes over must recognise them, also if this one ends right after the push.
     try {
@@ -159,6 +162,8 @@ export class TrackedRefs implements WriteTarget {
         },
       );
     }
+    const isOther = await this.#indexForId();
+    if (isOther || marks.some(({ scope }) => scope.repository !== trust.repository)) throw new OtherIdError();
     if (remote !== undefined) {
       await pushUpdates(git, remote, layout, updates).catch((error: unknown) => {
         if (isUnknownOutcome(error)) this.#markUnconfirmed(updates);
@@ -305,9 +310,12 @@ export class TrackedRefs implements WriteTarget {
   }
 
   async #readRefs(fetched?: ShownStates, hasRaised = false): Promise<IndexChange[]> {
-    const { git, layout, index, shown } = this.#options;
+    const { git, layout, index, shown, trust } = this.#options;
     this.#raise();
     const refs = await git.listRefs(watchedPrefixes(layout));
+    const identity = refs.find(({ name }) => name === identityRef(layout))?.oid;
+    if (identity !== this.#readIdentity) await trust.readId();
+    this.#readIdentity = identity;
     // After that: the ledger has a new id before there are statements that name it.
     const isOther = await this.#indexForId();
     const changes = index.diff(refs);

@@ -11,16 +11,17 @@ import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { chooseBatch } from './choose-batch.ts';
 import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
+import { OtherIdError } from './other-id-error.ts';
 import type { PendingWrite } from './pending-write.ts';
-import { splitRefusedBatch } from './split-refused-batch.ts';
+import { type SplitBatch, splitRefusedBatch } from './split-refused-batch.ts';
 import { notReadError, notRecordedError } from './unknown-outcome-errors.ts';
 
 /** The destination of writes. */
 export interface WriteTarget extends RefView {
   /** The state of the view changes only in its sections. */
   readonly mutex: Mutex;
-  /** Commits updates, all or none. */
-  commit(updates: readonly RefUpdate[]): Promise<void>;
+  /** Commits updates, all or none. Throws OtherIdError if the repository has another id than that for which they were planned. */
+  commit(updates: readonly RefUpdate[], marks: readonly NewMark[]): Promise<void>;
   /** Records the last statements; on disk when it returns if `durable`, or in the cluster when `recorded` resolves. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
   /** Resolves when what was recorded is durable; else rejects with an unknown outcome. */
@@ -232,8 +233,9 @@ export class WriteQueue {
   }
 
   async #send({ planned, updates }: Batch<QueuedWrite>, span: OpenSpan): Promise<void> {
+    const marks = planned.flatMap(({ plan }) => plan.marks);
     try {
-      await this.#target.commit(updates);
+      await this.#target.commit(updates, marks);
     } catch (error) {
       span.set({ 'error.type': isSluiceError(error) ? error.code : 'unknown' });
       await this.#refused(planned, error);
@@ -244,10 +246,7 @@ export class WriteQueue {
     for (const { plan } of planned) this.#notePush(plan.name, undefined);
     const mustBeDurable = planned.some(({ plan }) => plan.revokes);
     try {
-      this.#target.raiseMarks(
-        planned.flatMap(({ plan }) => plan.marks),
-        mustBeDurable,
-      );
+      this.#target.raiseMarks(marks, mustBeDurable);
     } catch (error) {
       for (const { write } of planned) write.over.reject(notRecordedError(error));
       return;
@@ -269,7 +268,10 @@ export class WriteQueue {
   }
 
   async #refused(planned: Batch<QueuedWrite>['planned'], error: unknown): Promise<void> {
-    const { failed, again, overtaken, changed } = splitRefusedBatch(error, planned, this.#target.main);
+    const { failed, again, overtaken, changed } =
+      error instanceof OtherIdError
+        ? splitByPlan(planned.map(({ write }) => write))
+        : splitRefusedBatch(error, planned, this.#target.main);
     if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout')) {
       this.#mostShared = Math.max(1, Math.floor(planned.length / 2));
       this.#most = Math.min(this.#limit, this.#mostShared);
@@ -307,6 +309,14 @@ export class WriteQueue {
       // `gatherBatch` rejects the affected writes.
     }
   }
+}
+
+/** What is planned when its turn comes is planned again; for the rest, its caller has to plan. */
+function splitByPlan(writes: readonly QueuedWrite[]): SplitBatch<QueuedWrite> {
+  const [again, failed] = [true, false].map((isPlannedHere) =>
+    writes.filter(({ plan }) => (typeof plan === 'function') === isPlannedHere),
+  ) as [QueuedWrite[], QueuedWrite[]];
+  return { failed, again: [again], overtaken: again, changed: false };
 }
 
 /** The error of writes after the queue is closed. */

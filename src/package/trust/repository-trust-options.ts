@@ -11,6 +11,8 @@ export interface RepositoryTrustOptions {
   readonly branch: string;
   /** Writes the id where there is none yet, and returns it; throws why it cannot be written. */
   readonly writeId?: (() => Promise<string>) | undefined;
+  /** Enters in the ledger a later id that Git has, if it counts. Default: none is looked for. */
+  readonly readId?: (() => Promise<void>) | undefined;
   /** The key that this server signs with now. Called for each statement, so that a rotated key is used at once. */
   readonly signer: () => StatementSigner;
   readonly verify: VerifySignature;

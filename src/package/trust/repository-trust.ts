@@ -70,6 +70,9 @@ export class RepositoryTrust {
     return known?.id ?? this.#repository;
   }
 
+  /** See `RepositoryTrustOptions.readId`; the ledger has it before `followId`. */
+  readonly readId = async (): Promise<void> => this.#options.readId?.();
+
   /** Takes `knownId`. Statements have to be evaluated again if it is another id than before. */
   followId(): void {
     const id = this.knownId;

@@ -102,18 +102,28 @@ async function enterAs(options: OpenTrustOptions, id: string, address: string): 
   return { trust, isFirstLook };
 }
 
-function trustOf(
-  { server, layout, address, trustedKeys, problems, clock }: OpenTrustOptions,
-  repository: string,
-  makeId?: () => Promise<string>,
-): RepositoryTrust {
+function trustOf(options: OpenTrustOptions, repository: string, makeId?: () => Promise<string>): RepositoryTrust {
+  const { server, layout, address, trustedKeys, problems, clock } = options;
   const firstSequence = () => clock.now();
   const { branch } = layout;
   const canonical = canonicalAddressNow(address);
   return new RepositoryTrust({
     ...{ ...server, repository, branch, trustedKeys, problems, firstSequence },
-    ...{ writeId: makeId, address: canonical },
+    ...{ writeId: makeId, readId: () => enterLater(options, canonical), address: canonical },
   });
+}
+
+/**
+ * Enters the id that a trusted key gave the repository since it was opened, as the next opening would: the process that wrote it to Git may have
+ * ended before it wrote the ledger, or has another ledger.
+ */
+async function enterLater(options: OpenTrustOptions, address: string): Promise<void> {
+  const { ledger } = options.server;
+  const known = ledger.repositoryAt(address);
+  if (known === undefined) return;
+  const { id } = await presentId({ ...options, newId: false }, address);
+  // The id of a copy at another address does not end the syncs of this repository.
+  if (id !== undefined && ledger.repository(id) === undefined) await enterAs(options, id, address);
 }
 
 const COPY = 'this is a copy of the repository at';

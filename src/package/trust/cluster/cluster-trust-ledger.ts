@@ -279,7 +279,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     // Of one term, a command beside the leader takes what that has written since.
     const isBeside = this.#options.readOnly !== true && this.#epoch < epoch;
     if (present !== undefined && (isBeside ? present.epoch > epoch : present.epoch >= epoch)) return;
-    super.putRepository(repository);
+    this.joinRepository(repository, (id) => (this.#repositoryPlaces.get(id)?.position ?? 0) > position);
     this.#repositoryPlaces.set(repository.id, { position, epoch });
   }
 

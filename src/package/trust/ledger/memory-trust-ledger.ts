@@ -73,7 +73,11 @@ export class MemoryTrustLedger implements TrustLedger {
     return [...this.#repositories.values()];
   }
 
-  putRepository({ id, address, mainHeads }: KnownRepository): void {
+  putRepository(repository: KnownRepository): void {
+    this.#put(repository);
+  }
+
+  #put({ id, address, mainHeads }: KnownRepository): void {
     const before = this.#repositories.get(id)?.address;
     this.#repositories.delete(id);
     this.#repositories.set(id, { id, address, mainHeads });
@@ -140,6 +144,12 @@ export class MemoryTrustLedger implements TrustLedger {
   /** Notes that another process has written about a repository what is no mark. */
   protected noteWritten(repository: string): void {
     this.#noteJoined({ repository, package: '', workspace: '' });
+  }
+
+  /** Joins a repository that another process has stored. It may arrive late: of an address, those that were entered later stay the last. */
+  protected joinRepository(repository: KnownRepository, isLater: (id: string) => boolean): void {
+    const later = this.repositories().filter(({ id, address }) => address === repository.address && isLater(id));
+    for (const each of [repository, ...later]) this.#put(each);
   }
 
   /**

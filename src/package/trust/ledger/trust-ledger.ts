@@ -34,8 +34,9 @@ export interface TrustLedger {
   putRepository(repository: KnownRepository): void;
   /**
    * Enters a repository that the ledger does not know, or the address of one that has moved from `movedFrom`: what the ledger knows of its
-   * main branches stays. Compares and writes in one step: of two processes that enter copies at two addresses, one gets `elsewhere`.
-   * Durable when it returns.
+   * main branches stays. Compares and writes in one step: of two processes on one data folder that enter copies at two addresses, one
+   * gets `elsewhere`. In a cluster the step is that of one process: there the lease ensures that no two of them enter repositories at a time.
+   * Durable when it returns, in a cluster when `flushed` resolves.
    */
   enterRepository(repository: KnownRepository, movedFrom?: string): EnteredRepository;
 
