@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { git } from '../../../test/support/git/git-cli.ts';
+import { writeCommit, writeRef } from '../../../test/support/git/write-objects.ts';
 import { BERTA, eachProposals, GATE, type Proposals } from '../../../test/support/proposal-bench.ts';
 import { readingsOf } from '../batch/testing-batches.ts';
 
@@ -50,6 +51,56 @@ describe('a review of a shared pull request', () => {
     const approvedByBob = async (name: string) =>
       (await store.evaluate(name)).record.steps.some(({ by }) => by === BOB);
     expect([await approvedByBob(back), await approvedByBob(web)]).toEqual([false, true]);
+  });
+
+  test.each(['the head', 'a commit that contains the head'])(
+    'counts after a merge into the main branch whose first parent is %s',
+    async (what) => {
+      at.serveBranches();
+      await at.policy({ batch: {}, publishOn: 'merge' }, { approval: { quorum: { required: 2 } } });
+      const names = await at.proposeAll('web', 'db');
+      await at.settle();
+      for (const user of ['bob', 'carl']) at.forge.review(1, user, 'approved', await headOf(1));
+      await at.settle();
+      await at.world.push(at.path, { 'README.md': 'x' });
+      await at.world.store.repository('apps').sync();
+      await at.settle();
+      const head = await headOf(1);
+      const base = git(at.path, ['rev-parse', 'refs/heads/main']);
+      const onTop = { tree: git(at.path, ['rev-parse', `${head}^{tree}`]), parents: [head], message: 'Empty\n' };
+      const parents = [what === 'the head' ? head : writeCommit(at.path, onTop), base];
+      const tree = git(at.path, ['merge-tree', '--write-tree', ...parents]);
+      const commit = writeCommit(at.path, { tree, parents, message: 'Merge branch main\n' });
+      writeRef(at.path, 'refs/heads/main', commit);
+      const { updatedAt: closedAt } = at.forge.change(1, { state: 'merged', merged: { commit, by: 'eve', base } });
+      at.forge.change(1, { closedAt });
+      await at.world.store.repository('apps').sync();
+      await at.settle(120_000);
+      for (const name of names) {
+        const { record } = await at.world.store.evaluate(name);
+        expect(record.steps.map(({ by }) => by)).toContain(BOB);
+        expect(at.revision(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+      }
+    },
+  );
+
+  test('publishes an unchanged copy of the published package, which it lists', async () => {
+    at.serveBranches();
+    const { store } = at.world;
+    const { name: first } = await at.world.draft('apps/db/w1', { 'a.yaml': map('old') });
+    await store.update(first, { action: 'propose' }, BERTA);
+    await store.update(first, { action: 'approve' }, CARLA);
+    await at.policy({ batch: {}, publishOn: 'review' });
+    const [web = ''] = await at.proposeAll('web');
+    const same = await copy(first, 'w2');
+    await store.update(same, { action: 'propose' }, BERTA);
+    await at.settle();
+    // The commit that it was opened with, before a condition was written to the package.
+    const opened = at.forge.pulls[0]?.head.commit ?? '';
+    expect(git(at.path, ['rev-parse', `${opened}:db`])).toBe(git(at.path, ['rev-parse', 'main:db']));
+    at.forge.review(1, 'bob', 'approved', opened);
+    await at.settle(120_000);
+    for (const name of [web, same]) expect(at.revision(name).lifecycle).toBe('Published');
   });
 });
 

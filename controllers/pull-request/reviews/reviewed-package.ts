@@ -1,11 +1,11 @@
 import { gatesOf } from '../../../kptfile-schema/index.ts';
 import type { PullRequest } from '../../../src/forge/forge.ts';
 import type { GitRepository, Oid } from '../../../src/git/git-repository.ts';
-import { mergeBase } from '../../../src/git/objects/merge-base.ts';
-import { mergeBases } from '../../../src/git/objects/merge-bases.ts';
+import { keptMergeBases } from '../../../src/git/objects/kept-merge-bases.ts';
 import { isOid } from '../../../src/git/objects/object-id.ts';
 import type { Gate } from '../../../src/package/model/gates/gates.ts';
 import { REVIEWED_TYPE } from '../../../src/package/model/policy/review-policy.ts';
+import { mainParent } from '../../../src/package/plan/records/main-before-merge.ts';
 import type { RevisionEvaluation } from '../../../src/package/store/evaluate-revision.ts';
 import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
 import { membersAt } from '../batch/batch-branch.ts';
@@ -57,7 +57,10 @@ export function ofUserPull(
   return { ...at, gates: types, isShown: (commit) => isChangedBy(git, commit, at, signal) };
 }
 
-/** Of a proposal. The reviewed commit of a pull request that several share has to list it, and to change its package. */
+/**
+ * Of a proposal. The reviewed commit of a pull request that several share has to list it, and to change its package, unless the pull request is
+ * open and the main branch has the package as it is there.
+ */
 export function ofProposal(
   { git, index }: Pick<PackageRepository, 'git' | 'index'>,
   { revision, content, gates }: Pick<RevisionEvaluation, 'revision' | 'content' | 'gates'>,
@@ -69,10 +72,20 @@ export function ofProposal(
   const isShown = async (reviewed: Oid) => {
     if (!isBatchBranch(pull.head.branch)) return true;
     if ((await membersAt(git, reviewed))?.some((one) => one.name === name) !== true) return false;
-    const main = pull.state === 'merged' ? await mainBefore(git, pull) : index.mainHead;
-    return main !== undefined && (await isChangedBy(git, reviewed, { path, main }, signal));
+    const isMerged = pull.state === 'merged';
+    const main = isMerged ? await mainBefore(git, pull) : index.mainHead;
+    if (main === undefined) return false;
+    // After a rebase of several commits, `main` can be one of these.
+    if (!isMerged && (await isAsOn(git, main, `${reviewed}:${path}`, path))) return true;
+    return isChangedBy(git, reviewed, { path, main }, signal);
   };
   return { path, content: content.content, gates: types, commit, isShown };
+}
+
+/** Whether the main branch has this very package: the proposal is an unchanged copy of the published one. */
+async function isAsOn(git: GitRepository, main: Oid, specification: string, path: string): Promise<boolean> {
+  const [there, present] = await git.statObjects([specification, `${main}:${path}`]);
+  return there !== undefined && there.oid === present?.oid;
 }
 
 /** The main branch before a merge. */
@@ -84,13 +97,14 @@ async function mainBefore(
   if (!(await hasCommit({ git }, commit))) return undefined;
   // A branch that the main branch was moved to has no commit of its own for the merge.
   if (commit === head.commit && (await hasCommit({ git }, base))) return base;
-  return (await git.readCommit(commit)).parents[0];
+  const [first, ...others] = (await git.readCommit(commit)).parents;
+  return first === undefined || others.length === 0 ? first : mainParent(git, [first, ...others], head.commit);
 }
 
 /**
- * Whether a branch with this head changes the package at `path`, as its pull request shows it: since each of the last commits that the main branch and
- * this one have in common, as hosts compare with one of them. Where it changes conditions and gates alone, it is no approval of a content that `main`
- * has no more.
+ * Whether a branch with this head changes the package at `path`, as its pull request shows it: since each of the last commits that the main branch
+ * and this one have in common, as hosts compare with one of them. Where it changes conditions and gates alone, it is no approval of a content
+ * that `main` has no more.
  */
 async function isChangedBy(
   git: GitRepository,
@@ -98,9 +112,8 @@ async function isChangedBy(
   { path, main }: { readonly path: string; readonly main: Oid },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const newest = await mergeBase(git, main, commit, signal);
-  if (newest === undefined) return false;
-  const bases = [...new Set([newest, ...((await mergeBases(git, main, commit, signal)) ?? [])])];
+  const bases = await keptMergeBases(git, main, commit, signal);
+  if (bases.length === 0) return false;
   const [there, ...before] = await git.statObjects([commit, ...bases].map((oid) => `${oid}:${path}`));
   if (there === undefined || before.some((one) => one?.oid === there.oid)) return false;
   const content = await contentAt(git, there.oid);

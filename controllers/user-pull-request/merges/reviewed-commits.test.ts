@@ -198,3 +198,26 @@ describe('what was reviewed is an approval', () => {
     expect(await approverOf('apps.web.merge-1')).toBe(BOB);
   });
 });
+
+test('the commits that the main branch is ahead are not read again for each package of a reviewed commit', async () => {
+  const paths = Array.from({ length: 10 }, (_, number) => `p${number}/Kptfile`);
+  const head = await at.pull(Object.fromEntries(paths.map((path) => [path, KPTFILE()])));
+  const base = main();
+  let tip = base;
+  for (let number = 0; number < 20; number += 1)
+    tip = writeCommit(at.path, { tree: tree(base), parents: [tip], message: `${number}\n` });
+  writeRef(at.path, 'refs/heads/main', tip);
+  await at.world.store.repository('apps').refresh();
+  await at.poll();
+  const { git: repository } = at.world.store.repository('apps');
+  const readCommit = repository.readCommit.bind(repository);
+  const reads = new Map<string, number>();
+  repository.readCommit = (oid) => {
+    reads.set(oid, (reads.get(oid) ?? 0) + 1);
+    return readCommit(oid);
+  };
+  at.forge.review(1, 'bob', 'approved', head);
+  await at.poll();
+  const between = git(at.path, ['rev-list', '--skip=1', `${base}..${tip}`]).split('\n');
+  expect(Math.max(...between.map((oid) => reads.get(oid) ?? 0))).toBeLessThan(paths.length);
+});
