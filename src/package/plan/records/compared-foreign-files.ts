@@ -76,7 +76,9 @@ export class ComparedForeignFiles implements ForeignFileReader {
   /** Where the main branch was before a squash or a rebase; undefined if that is not known, as where the repository does not have the head. */
   async #beforeCommits(head: MergedHead, commit: Oid, reported: Oid | undefined): Promise<Oid | undefined> {
     if (!(await this.#has(head.commit))) return undefined;
-    const base = reported !== undefined && (await this.#has(reported)) ? reported : undefined;
+    // A branch can have been rebuilt on a later commit than the one that the host reports.
+    const isKnown = reported !== undefined && (await this.#has(reported));
+    const base = isKnown ? await this.#latest([reported, head.base], commit) : undefined;
     const known = this.#known.get(keyOf(head.commit, head));
     const before = new Set([base ?? [], known?.main ?? []].flat());
     return startOfRebase(this.#git, { head: head.commit, commit, base, before });
