@@ -199,6 +199,9 @@ export function registerRefs(subject: Subject): void {
       writeFileSync(lock, '');
       await refused([update('refs/heads/main', A(), B())], 'locked', 'refs/heads/main');
       const patient = await subject.reopen({ timeouts: { staleLock: 0 } });
+      // The first one was observed, which holds for all repositories of a process.
+      rmSync(lock);
+      writeFileSync(lock, 'a later one');
       const deletion = [remove('refs/heads/main')];
       const stillLocked = () =>
         expect(patient.transaction(deletion)).rejects.toMatchObject({ details: { kind: 'locked' } });
