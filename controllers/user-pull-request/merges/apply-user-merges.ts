@@ -24,6 +24,7 @@ const FETCH_MS = 1000;
 const RETRY_MS = 10_000;
 /** Until a merged pull request is looked for again that the host does not find. */
 const GONE_MS = 60_000;
+
 export interface ApplyContext extends Omit<UserMergeContext, 'isOfUser' | 'onPublished'>, ReportContext {
   readonly requests: Pick<SyncRequests, 'addOwn'> | undefined;
 }
