@@ -1,6 +1,6 @@
 import type { GitRepository, Oid } from '../../../src/git/git-repository.ts';
+import { keptMergeBases } from '../../../src/git/objects/kept-merge-bases.ts';
 import { mergeBase } from '../../../src/git/objects/merge-base.ts';
-import { mergeBases } from '../../../src/git/objects/merge-bases.ts';
 import {
   type ChangedPackage,
   type ChangedPackages,
@@ -23,9 +23,8 @@ export async function startOfBranch(
   { main, head }: { readonly main: Oid; readonly head: Oid },
   signal: AbortSignal,
 ): Promise<BranchStart | undefined> {
-  const newest = await mergeBase(git, main, head, signal);
+  const [newest, ...others] = await keptMergeBases(git, main, head, signal);
   if (newest === undefined) return undefined;
-  const others = ((await mergeBases(git, main, head, signal)) ?? []).filter((one) => one !== newest);
   let common: Oid | undefined = newest;
   for (const one of others) common = common && (await mergeBase(git, common, one, signal));
   return { bases: [newest, ...others], common };

@@ -1,27 +1,13 @@
-import type { Forge, PullRequest } from '../../../src/forge/forge.ts';
+import type { PullRequest } from '../../../src/forge/forge.ts';
 import { isPermanent } from '../../../src/forge/pause-after.ts';
-import type { Clock } from '../../../src/foundation/time/clock.ts';
-import type { PackageRepository } from '../../../src/package/store/package-repository.ts';
-import type { Client } from '../../../src/resource/client/client.ts';
-import type { KubernetesObject } from '../../../src/resource/object/object.ts';
-import type { EventDeduplicator } from '../../event-deduplicator.ts';
 import { reportLostMerge } from '../../pull-request/ending/report-lost-merge.ts';
 import { eventsOfMerge } from '../../pull-request/merged/reported-merges.ts';
 import type { UserPulls } from '../reading/user-pulls.ts';
 import { MAX_UNREPORTED_MS } from './merged-user-pull.ts';
+import type { ReportContext } from './report-user-merge.ts';
 
 const WHY =
   'and publishes nothing, since its proposal had ended when that was read; propose its package again and approve it to publish it, or revert the merge';
-
-interface ReportContext {
-  readonly client: Pick<Client, 'list'>;
-  readonly events: EventDeduplicator;
-  readonly forge: Forge;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly object: KubernetesObject;
-  readonly repository: Pick<PackageRepository, 'index'>;
-  readonly signal: AbortSignal;
-}
 
 /**
  * Reports merges of proposals that had ended, unless the controller of proposals has done it, or a process has published them as those of users. That

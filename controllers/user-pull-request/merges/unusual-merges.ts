@@ -11,7 +11,7 @@ import { isNear } from './unsure-packages.ts';
 
 /*
  * Merges by a push: hosts report a pull request as merged as soon as its head is in the main branch, however it came there. The commit that they name
- * can have the main branch as any of its parents or in the history of one, can have more than two parents, and can be that of several pull requests.
+ * can have the main branch as any parent, or behind one, can have more than two parents, and can be that of several pull requests.
  */
 
 /** Commits that the main branch was at before a merge. */

@@ -9,6 +9,7 @@ import { printable } from '../output/printable.ts';
 import { runGit } from './run-git.ts';
 
 const MAX_FOLDERS = 200_000;
+
 /** The packages that a branch changes, and all files that it changes. */
 export interface ChangedPackages {
   /** Folders of the outermost packages, sorted, relative to the root of the working tree. Removed packages are left out. */
@@ -19,6 +20,7 @@ export interface ChangedPackages {
 
 /** What git prints elsewhere, and in a bare repository. */
 const NO_WORKING_TREE = /not a git repository|must be run in a work tree/;
+
 /**
  * What differs between the merge base of `base` and HEAD, and the files that are checked out, committed or not; ignored files do not count. Throws
  * InvalidInput where git refuses.

@@ -258,7 +258,7 @@ function stateOf(read: z.infer<typeof stateSchema>): ReadState {
   };
   const { isInMergeQueue: isQueued } = read;
   const [baseChange] = read.baseChanges.nodes ?? [null];
-  // One that could not be read may be as late as any change.
+  // Reviews from before a change do not count, and one that could not be read may be the last change of all.
   const baseChangedAt = baseChange === null ? updatedAt : baseChange?.createdAt;
   const { totalCount, nodes } = read.reviews ?? {};
   const found = (nodes ?? []).flatMap((one) => one ?? []);

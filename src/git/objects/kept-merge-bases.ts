@@ -12,18 +12,15 @@ interface Found {
   readonly isWhole: boolean;
 }
 
-const kept = new WeakMap<GitRepository, LruCache<string, Promise<Found>>>();
+type Commits = Pick<GitRepository, 'readCommit'>;
+
+const kept = new WeakMap<Commits, LruCache<string, Promise<Found>>>();
 
 /**
  * The newest common ancestor of two commits, as `mergeBase` finds it, and the other best ones; empty where there is none. Commits do not change, so
  * that the result is kept while the repository is open, unless the history is cut off, which a fetch can change.
  */
-export async function keptMergeBases(
-  git: GitRepository,
-  one: Oid,
-  other: Oid,
-  signal: AbortSignal,
-): Promise<readonly Oid[]> {
+export async function keptMergeBases(git: Commits, one: Oid, other: Oid, signal: AbortSignal): Promise<readonly Oid[]> {
   const pairs = kept.get(git) ?? new LruCache<string, Promise<Found>>({ maxEntries: MAX_PAIRS });
   kept.set(git, pairs);
   const key = `${one} ${other}`;
@@ -43,9 +40,9 @@ export async function keptMergeBases(
   }
 }
 
-async function findBases(git: GitRepository, one: Oid, other: Oid, signal: AbortSignal): Promise<Found> {
+async function findBases(git: Commits, one: Oid, other: Oid, signal: AbortSignal): Promise<Found> {
   let isWhole = true;
-  const commits: Pick<GitRepository, 'readCommit'> = {
+  const commits: Commits = {
     readCommit: async (oid) => {
       try {
         return await git.readCommit(oid);
